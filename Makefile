@@ -1,4 +1,5 @@
-# The targets; what they do stands in tools/. PYTHON= selects the interpreter, PORT= where `make run` serves.
+# The targets, implemented in tools/. PYTHON= selects the interpreter, PORT= where `make run`
+# serves.
 PYTHON ?= python3
 NAME ?=
 ARGS ?=
@@ -31,7 +32,7 @@ check: ## Linters: rustfmt, clippy, ruff, mypy, stubtest, layers, licences, gene
 wheel: ## A self-contained wheel for PYTHON's version, in dist/
 	@$(PYTHON) tools/wheel.py
 
-bench: ## Run a benchmark beside its peers: make bench NAME=rows
+bench: ## Run a benchmark against its peers: make bench NAME=rows
 	@$(PYTHON) tools/bench.py $(NAME) $(ARGS)
 
 bench-save: ## The same, and keep the result as the record to compare with
@@ -40,7 +41,7 @@ bench-save: ## The same, and keep the result as the record to compare with
 fuzz: ## Run a fuzz target for ten minutes: make fuzz NAME=http_head (ARGS="--minutes 60", NAME=all)
 	@$(PYTHON) tools/fuzz.py $(NAME) $(ARGS)
 
-fuzz-long: ## Fuzz for HOURS=2, all targets in turn or NAME=text_codec alone; prints the rows for the record
+fuzz-long: ## Fuzz for HOURS=2, all targets in turn or only NAME=text_codec; prints the rows for the record
 	@$(PYTHON) tools/fuzz.py $(or $(NAME),all) --hours $(or $(HOURS),0) $(ARGS)
 
 soak: ## Kill the database at random points and see that each client notices

@@ -1,4 +1,5 @@
-"""Calls of a few nanoseconds to some milliseconds, ours and the peer's in one process, in turns; prints a line of JSON a row.
+"""Calls of a few nanoseconds to some milliseconds, ours and the peer's alternately in one process;
+prints one line of JSON per row.
 
 python calls.py ENGINE [--only PART] [--rounds N] [--once]
 """
@@ -17,12 +18,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-#: Seconds that one round of one side takes, about.
+#: The approximate seconds of one round of one side.
 ROUND_S = 0.004
 
 
 def round_of(call: Callable[[], Any], n: int, apart: bool = False) -> float:
-    """Seconds for `n` calls; `apart`: without the end of what they made."""
+    """Seconds for `n` calls; `apart`: without the deallocation of the results."""
     turns = range(n)
     if apart:
         spent = 0.0
@@ -39,15 +40,16 @@ def round_of(call: Callable[[], Any], n: int, apart: bool = False) -> float:
 
 
 def empty() -> None:
-    """What the loop and a call cost without any work: taken off both sides."""
+    """The cost of an empty call in the loop, which is subtracted from both sides."""
 
 
 def measure(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int, apart: bool) -> dict[str, float]:
-    """Nanoseconds a call on both sides, and the ratio of neighbouring rounds."""
-    round_of(ours, 1), round_of(peer, 1)  # What is made at the first call of a process is not the call.
+    """Nanoseconds per call on both sides, and the ratio of neighbouring rounds."""
+    round_of(ours, 1), round_of(peer, 1)  # The first call of a process fills caches.
     once = max(round_of(ours, 1), round_of(peer, 1), round_of(ours, 3) / 3, 1e-8)
     n = max(1, min(20_000, int(ROUND_S / once)))
-    # A few results live on: no round begins and ends at the edge of a pool of CPython's allocator.
+    # A few results are kept alive, so that no round starts or ends at the edge of a pool of
+    # CPython's allocator.
     held = [call() for call in (ours, peer) for _ in range(5)] if n > 50 else []
     pairs = []
     for k in range(rounds + 1):

@@ -1,10 +1,11 @@
-"""Memory of one call of a codec, in a process of its own; prints a line of JSON.
+"""Memory of one call of a codec, in a separate process; prints one line of JSON.
 
 python codec_memory.py ENGINE ROW(JSON) LIBRARY
 
-Encoding, and the iterator of chunks: what of the process is resident (VmHWM, VmRSS), after freed memory was given back to the system.
-Decoding: the heap as the C library counts it, with `peers/heap.c` preloaded and PYTHONMALLOC=malloc: `kept` is what is alive while
-the result is, `peak` the most that was. What the objects themselves take is what the standard library's `json` keeps for them.
+Encoding, and the iterator of chunks: resident pages (VmHWM, VmRSS), after freed memory was returned
+to the system. Decoding: the heap as counted by the C library, with `peers/heap.c` preloaded and
+PYTHONMALLOC=malloc: `kept` is the live memory while the result exists, `peak` the maximum. The
+memory of the objects themselves is what the standard library's `json` keeps for them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _call(engine: Any, row: dict[str, Any], library: str) -> Callable[[Any], Any
 
 
 def encoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
-    """Pages at the peak and after, over what they were; the strings are fresh."""
+    """Resident pages at the peak and afterwards, above the start; the strings are new."""
     call = _call(engine, row, library)
     one = pickle.dumps(engine.given(row["corpus"], row["way"])[library == "onecopy"], 5)
     made = [pickle.loads(one) for _ in range(row["times"])]
@@ -57,7 +58,7 @@ def encoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
 
 
 def decoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
-    """Bytes of the heap at the peak and with the result alive, over what they were."""
+    """Bytes of the heap at the peak and with the result alive, above the start."""
     for name in ("heap_live", "heap_peak"):
         getattr(_libc, name).restype = ctypes.c_longlong
     call = _call(engine, row, library)
@@ -75,7 +76,7 @@ def decoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
 
 
 def chunks(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
-    """Pages at the peak while an iterator of chunks runs over rows that a generator makes."""
+    """Resident pages at the peak while an iterator of chunks consumes rows of a generator."""
     iter_chunks = _call(engine, row, library)
     pickled = [pickle.dumps(each, 5) for each in engine.given(row["corpus"], "encode")[0][:1000]]
 

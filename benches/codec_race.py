@@ -1,10 +1,10 @@
-"""Codecs of Python objects: one row in a process of its own, all libraries in turns; prints a line of JSON.
+"""Codecs of Python objects: one row per process, all libraries in turns; prints one line of JSON.
 
 python codec_race.py ENGINE ROW(JSON) [--once]
 
-Each call that encodes is given objects made anew: a `str` whose UTF-8 some library has left on it is another, faster case, and not
-that of text from a database. What a call makes ends outside of the time. The collector of Python is off, but where the row
-turns it on.
+Each call that encodes gets new objects: a `str` with a cached UTF-8 form, left by another library,
+is a different, faster case, and not that of text from a database. The deallocation of results is
+not timed. Python's collector is off unless the row turns it on.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-#: Rounds of a row, at least and at most; between them, as long as `SECONDS` lasts.
+#: Rounds of a row, at least and at most; in between, until `SECONDS` have passed.
 ROUNDS = (9, 41)
 SECONDS = 4.0
-#: A peer that after some rounds has less than this part of the base's speed leaves the race: it is not the best.
+#: A peer below this fraction of the base's speed after some rounds is excluded, since it is not the
+#: best.
 SLOW, AFTER = 0.7, 3
-#: Calls shorter than this are timed many at once.
+#: Calls shorter than this are timed in batches.
 SHORT_S = 5e-6
 
 
 class Contender:
-    """One library and what it is given."""
+    """One library and its arguments."""
 
     def __init__(self, call: Callable[[Any], Any], made: Any, way: str, fresh: bool) -> None:
         self._call = call
@@ -48,11 +49,11 @@ class Contender:
         return self._call(self._fresh())
 
     def _fresh(self) -> Any:
-        # A `str` of the same characters is a new object too.
+        # A `str` with the same characters must be a new object too.
         return self._made if self._pickled is None else pickle.loads(self._pickled)
 
     def time(self, n: int, collector: bool) -> float:
-        """Seconds a call, the mean of `n`."""
+        """Seconds per call, the mean of `n`."""
         call, clock = self._call, time.perf_counter
         if self._pickled is None and n > 1000:
             made, turns = self._made, itertools.repeat(None, n)
@@ -75,12 +76,12 @@ class Contender:
 
 
 def plain(answer: Any) -> str:
-    """An answer as all can be compared: what was decoded, or what the encoded says."""
+    """An answer in a comparable form: the decoded value, also of an encoder's output."""
     return repr(json.loads(answer) if isinstance(answer, (bytes, str)) else answer)
 
 
 def able(contenders: dict[str, Contender], base: str) -> dict[str, Contender]:
-    """Those that support the type; the base and ours have to."""
+    """The libraries that support the type; the base and ours must."""
 
     def supports(contender: Contender) -> bool:
         try:
@@ -93,13 +94,13 @@ def able(contenders: dict[str, Contender], base: str) -> dict[str, Contender]:
 
 
 def different(contenders: dict[str, Contender], base: str, plain: Callable[[Any], str] = plain) -> str | None:
-    """Whose answer is not the base's."""
+    """The libraries whose answer differs from the base's."""
     wanted = plain(contenders[base].once())
     return next((name for name, contender in contenders.items() if plain(contender.once()) != wanted), None)
 
 
 def size(data: Any) -> int:
-    """Bytes of what was encoded, or is to be decoded; a number is one of them."""
+    """The size in bytes of the encoded form; a number counts as one."""
     if isinstance(data, int):
         return data
     if isinstance(data, list):
@@ -108,19 +109,19 @@ def size(data: Any) -> int:
 
 
 def orders(names: list[str]) -> Iterator[list[str]]:
-    """Each round begins with another."""
+    """The order of a round; each round starts with another library."""
     for k in itertools.count():
         at = k % len(names)
         yield names[at:] + names[:at]
 
 
 def race(contenders: dict[str, Contender], base: str, collector: bool, seconds: float) -> dict[str, list[float]]:
-    """Seconds a call of each, round by round."""
+    """Seconds per call of each library, round by round."""
     gc.disable()
     first = max(contenders[base].time(3, False), 1e-9)
     n = 2000 if first < SHORT_S else max(1, int(0.002 / first))
-    # No float lives on between rounds: one alone would keep an arena of CPython's in place, and with it spare one library or
-    # another the pages that its caches need.
+    # No float lives on between rounds: even one would keep an arena of CPython alive, which would
+    # spare some library the pages that its caches need.
     times = {name: array.array("d", bytes(8 * (ROUNDS[1] + 1))) for name in contenders}
     racing = list(contenders)
     begun = time.perf_counter()
@@ -132,13 +133,13 @@ def race(contenders: dict[str, Contender], base: str, collector: bool, seconds: 
             taken = {name: statistics.median(times[name][1 : k + 1]) for name in racing}
             racing = [name for name in racing if name in (base, "onecopy") or taken[base] / taken[name] > SLOW]
         if k >= ROUNDS[0] and (k >= ROUNDS[1] or time.perf_counter() - begun > seconds):
-            # The first round warms all up; who left has no later ones.
+            # The first round warms up all; excluded peers take part in no later one.
             return {name: [t for t in taken[1 : k + 1] if t] for name, taken in times.items()}
     raise AssertionError("the loop ends by itself")
 
 
 def ratios(of: list[float], to: list[float]) -> list[float]:
-    """How many times faster `of` is than `to`, in the rounds that both ran."""
+    """The factor by which `of` is faster than `to`, in the rounds of both."""
     return sorted(b / a for a, b in zip(of, to, strict=False))
 
 

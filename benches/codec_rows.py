@@ -1,4 +1,4 @@
-"""The rows of a definition of codecs, each in a process of its own: the table as it is printed and kept."""
+"""The rows of a codec definition, each in a separate process: the printed and recorded table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = HERE.parent
 
 
 def ask(command: list[str], **environment: str) -> dict[str, Any]:
-    """What a process prints as its last line."""
+    """The last line that a process prints."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | environment, check=False
     )
@@ -25,7 +25,7 @@ def ask(command: list[str], **environment: str) -> dict[str, Any]:
 
 
 def results_of(row: dict[str, Any], base: str, got: dict[str, Any], of_best: float) -> list[dict[str, Any]]:
-    """Two lines of the record: beside the base, and beside the best peer."""
+    """Two lines of the record: compared with the base, and with the best peer."""
     common = {"row": row["name"], "ours_us": got["us"]["onecopy"]}
     to_base = {
         "size": base,
@@ -49,20 +49,21 @@ def results_of(row: dict[str, Any], base: str, got: dict[str, Any], of_best: flo
 
 
 def line_of(row: dict[str, Any], base: str, got: dict[str, Any], results: list[dict[str, Any]]) -> tuple[str, bool]:
-    """One line of the table, and whether the row falls short."""
+    """One line of the table, and true if the row misses its target."""
     speed = {name: got["bytes"] / us for name, us in got["us"].items()}
     others = {name: ratio for name, ratio in got["ratio"].items() if name not in ("onecopy", base)}
     peers = "  ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(others.items(), key=lambda x: -x[1]))
-    asked = f"{row.get('at_least', '-')!s:>5} {row.get('aim', '-')!s:>5}"
+    targets = f"{row.get('at_least', '-')!s:>5} {row.get('aim', '-')!s:>5}"
     if not results:
-        return f"{row['name']:44} {'':>8} {speed[base]:>8,.0f}  {'':17} {asked}   {'':21} {peers}", True
+        return f"{row['name']:44} {'':>8} {speed[base]:>8,.0f}  {'':17} {targets}   {'':21} {peers}", True
     to_base, to_best = results
     falls = bool(to_base["at_least"]) and to_base["ratio"] < to_base["at_least"]
     slower = to_best["ratio"] < to_best["at_least"]
     own = f"{to_base['ratio']:>5.2f} ({to_base['ratio_min']:.2f}-{to_base['ratio_max']:.2f})"
     best = f"{to_best['ratio']:.2f} of {got['best']}"
     verdict = "  SHORT" * falls + "  SLOWER THAN THE BEST PEER" * slower
-    line = f"{row['name']:44} {speed['onecopy']:>8,.0f} {speed[base]:>8,.0f}  {own:17} {asked}   {best:21} {peers}{verdict}"
+    line = f"{row['name']:44} {speed['onecopy']:>8,.0f} {speed[base]:>8,.0f}  {own:17} {targets}   "
+    line += f"{best:21} {peers}{verdict}"
     return line, falls or slower
 
 
@@ -73,7 +74,9 @@ def timed(
     results: list[dict[str, Any]] = []
     short = 0
     base = definition["base"]
-    print(f"{'MB/s of ' + definition.get('unit', 'JSON'):44} {'ours':>8} {base:>8}  {'ratio (min-max)':17} asked   aim   {'ours/best peer':21} peers, to {base}", flush=True)  # fmt: skip
+    unit = "MB/s of " + definition.get("unit", "JSON")
+    title = f"{unit:44} {'ours':>8} {base:>8}  {'ratio (min-max)':17} target  aim   "
+    print(f"{title}{'ours/best peer':21} peers, to {base}", flush=True)
     command = [*pinned, sys.executable, str(HERE / "codec_race.py"), definition["engine"]]
     options = ["--once"] if arguments.once else ["--seconds", str(arguments.seconds or 4)]
     for row in definition["row"]:
@@ -95,13 +98,13 @@ def timed(
     return results, short
 
 
-#: What a row of memory counts in, and what is left may be: pages, in MiB.
+#: The unit of a memory row, and the tolerance for memory that is kept: pages, in MiB.
 UNITS = {"encode": "x JSON", "iter_chunks": "MiB", "decode": "KiB over the objects"}
 KEPT_MIB = 0.5
 
 
 def memory(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """The rows of memory, ours first and peers beside."""
+    """The memory rows, ours first, then the peers."""
     results: list[dict[str, Any]] = []
     short = 0
     heap = HERE / ".data" / "heap.so"
@@ -114,7 +117,7 @@ def memory(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[l
         way = row["way"]
         counted = {"LD_PRELOAD": str(heap), "PYTHONMALLOC": "malloc"} if way == "decode" else {}
         command = [sys.executable, str(HERE / "codec_memory.py"), definition["engine"], json.dumps(row)]
-        told: list[str] = []
+        figures: list[str] = []
         most, unit = row.get("at_most", 0), UNITS[way]
         if "at_most_over" in row:
             most, unit = row["at_most_over"], "KiB over the result"
@@ -122,7 +125,7 @@ def memory(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[l
         for library in ("onecopy", *row.get("peers", ())):
             got = ask([*command, library], **counted)
             if "failed" in got:
-                told.append(f"{library} {got['failed']}")
+                figures.append(f"{library} {got['failed']}")
                 short += library == "onecopy"
                 continue
             if way == "decode":
@@ -141,15 +144,15 @@ def memory(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[l
                 line = {"row": row["name"], "size": got["json"], **blank, "ratio": figure, "at_least": most}
                 order = ("row", "size", "ours_us", "peer_us", "ratio", "ratio_min", "ratio_max", "at_least")
                 results.append({key: line[key] for key in order})
-            told.append(f"{library} {figure:,.2f}, kept {kept:,.1f} MiB{verdict}")
-        print(f"{row['name']:34} at most {most} {unit}: {'; '.join(told)}", flush=True)
+            figures.append(f"{library} {figure:,.2f}, kept {kept:,.1f} MiB{verdict}")
+        print(f"{row['name']:34} at most {most} {unit}: {'; '.join(figures)}", flush=True)
     return results, short
 
 
 def measure(
     definition: dict[str, Any], arguments: argparse.Namespace, pinned: list[str]
 ) -> tuple[list[dict[str, Any]], int]:
-    """All rows of the definition: what to record, and how many fall short."""
+    """All rows of the definition: the records, and the number of rows that miss their target."""
     results, short = ([], 0) if arguments.memory_only else timed(definition, arguments, pinned)
     if not (arguments.no_memory or arguments.once):
         more, also = memory(definition, arguments)

@@ -1,4 +1,5 @@
-"""Java's part of the benches: JDKs that are looked for, the JMH module built by Maven, runs of it read back."""
+"""The Java part of the benchmarks: finds JDKs, builds the JMH module with Maven, runs it and reads
+the results."""
 
 from __future__ import annotations
 
@@ -20,9 +21,10 @@ from maven import Jdk  # noqa: E402
 
 CORE = os.environ.get("BENCH_CORE", "0")
 BUILT = ROOT / "target" / "java" / "onecopy-bench"
-#: One collector without threads of its own, a heap that is there from the start, code compiled before it is timed.
+#: A collector without its own threads, a heap that is committed at the start, code compiled in the
+#: foreground.
 FLAGS = ("-XX:+UseSerialGC", "-Xms256m", "-Xmx256m", "-Xmn160m", "-XX:+AlwaysPreTouch", "-Xbatch")
-#: Of a fork: warm-up and measurement, counts and their time.
+#: For a fork: counts and times of warm-up and measurement.
 ITERATIONS = ("-wi", "4", "-w", "100ms", "-i", "4", "-r", "100ms")
 
 #: A method (Class.method) and its parameters, as pairs in the order of their names.
@@ -30,7 +32,7 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def jdks() -> list[Jdk]:
-    """The JDKs of this machine, newest first, one of each first number; an exit where there is none."""
+    """The JDKs of this machine, newest first, one per major version; exits if there is none."""
     found = {jdk.version: jdk for jdk in reversed(maven.found())}
     if not found:
         raise SystemExit("no JDK is found\nsudo apt-get install -y openjdk-17-jdk-headless")
@@ -38,7 +40,7 @@ def jdks() -> list[Jdk]:
 
 
 def build(jdk: Jdk) -> None:
-    """The module of the benches and what it needs, by Maven; an exit where that is missing or fails."""
+    """Builds the benchmark module and its dependencies with Maven; exits if that fails."""
     if shutil.which("mvn") is None:
         raise SystemExit("`mvn` is not there\nsudo apt-get install -y maven")
     command = ["mvn", "-q", "-B", "-f", "java", "-P", "bench", "-pl", "bench", "-am", "package", "-DskipTests"]
@@ -52,12 +54,12 @@ def build(jdk: Jdk) -> None:
 
 
 def native(jdk: Jdk) -> list[str]:
-    """The flag that says that a library may be loaded, where there is one."""
+    """The flag that allows native libraries to be loaded, if the JDK has it."""
     return ["--enable-native-access=ALL-UNNAMED"] if jdk.version >= maven.NATIVE else []
 
 
 def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
-    """What a class of the module prints, run on the core of the benches."""
+    """The output of a class of the module, run on the core of the benchmarks."""
     path = f"{BUILT / 'onecopy-bench-0.1.0.jar'}:{BUILT / 'lib'}/*"
     command = ["taskset", "-c", CORE, str(jdk.home / "bin" / "java"), *native(jdk), *flags, "-cp", path, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -69,17 +71,18 @@ def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
 def jmh(
     jdk: Jdk, pattern: str, parameters: dict[str, Iterable[str]], flags: Iterable[str] = (), once: bool = False
 ) -> dict[Key, float]:
-    """One fork of each benchmark that the pattern names, with each combination of parameters: nanoseconds a call.
+    """One fork of each benchmark that the pattern matches, with each combination of parameters:
+    nanoseconds per call.
 
-    With ``once`` each is called once, in one process: what fails there fails this.
+    With ``once`` each is called once, in one process, and any error is raised.
     """
     chosen = [part for name, values in parameters.items() for part in ("-p", f"{name}={','.join(values)}")]
     how = ["-f", "0", "-bm", "ss", "-wi", "0", "-i", "1"] if once else ["-f", "1", "-bm", "avgt", *ITERATIONS]
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        told = ["-tu", "ns", "-t", "1", "-foe", "true", "-rf", "json", "-rff", str(result)]
+        figures = ["-tu", "ns", "-t", "1", "-foe", "true", "-rf", "json", "-rff", str(result)]
         forked = [] if once else ["-jvmArgs", " ".join([*FLAGS, *native(jdk), *flags])]
-        java(jdk, ["org.openjdk.jmh.Main", pattern, *chosen, *how, *told, *forked])
+        java(jdk, ["org.openjdk.jmh.Main", pattern, *chosen, *how, *figures, *forked])
         runs = json.loads(result.read_text(encoding="utf-8"))
     figures: dict[Key, float] = {}
     for run in runs:
@@ -89,5 +92,5 @@ def jmh(
 
 
 def key(method: str, **parameters: str) -> Key:
-    """Where `jmh` puts the figure of a method with these parameters."""
+    """The key under which `jmh` returns the figure of a method with these parameters."""
     return method, tuple(sorted(parameters.items()))

@@ -1,4 +1,5 @@
-"""Runs one definition: compares answers, measures in turns, prints the table, keeps the record, draws the plot."""
+"""Runs one definition: compares answers, measures in turns, prints the table, appends to the
+record, plots."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ CORE = os.environ.get("BENCH_CORE", "0")
 
 
 def machine() -> str:
-    """A name for this kind of machine, never a host name: processor, family, widest vectors, cores."""
+    """A name for this kind of machine, without the host name: processor, family, widest vectors,
+    cores."""
     about: dict[str, str] = {}
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         name, _, value = line.partition(":")
@@ -40,14 +42,14 @@ def machine() -> str:
     model = re.sub(r"\(.*?\)|@.*|CPU|Processor", "", about.get("model name", "unknown"))
     family = f"family-{about['cpu family']}" if "cpu family" in about else ""
     flags = about.get("flags", "").split()
-    # What the kernels choose by.
+    # The features by which kernels are selected.
     vectors = "avx512" if "avx512_vbmi2" in flags else "avx2" if "avx2" in flags else "scalar"
     words = [*re.findall(r"[a-z0-9]+", model.lower()), family, vectors, f"{os.cpu_count()}-cores"]
     return "-".join(word for word in words if word)
 
 
 def commit() -> str:
-    """The commit that is measured, with `+` where the tree has changes."""
+    """The measured commit, with `+` if the tree has changes."""
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run(
         [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
@@ -59,7 +61,7 @@ def commit() -> str:
 
 
 class Worker:
-    """A process with one engine in it."""
+    """A process for one engine."""
 
     def __init__(self, module: str, function: str, target: dict[str, Any], size: int) -> None:
         command = ["taskset", "-c", CORE, sys.executable, str(HERE / "worker.py"), module, function]
@@ -72,7 +74,7 @@ class Worker:
         )
 
     def ask(self, do: str) -> dict[str, Any]:
-        """Give one command, wait for its answer."""
+        """Send one command, and wait for its answer."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps({"do": do}), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
@@ -88,7 +90,7 @@ class Worker:
 
 
 def target_of(profile: str, home: servers.Home) -> dict[str, Any]:
-    """What engines need to reach the database of a profile."""
+    """The address of a profile's database, for the engines."""
     if profile == "sqlite":
         file = servers.native("sqlite", home)["database"]
         return {"profile": profile, "onecopy": f"sqlite:{file}?mode=ro", "file": file}
@@ -120,26 +122,26 @@ def measure(row: dict[str, Any], target: dict[str, Any], size: int, rounds: int)
         "ratio": statistics.median(ratios),
         "ratio_min": ratios[0],
         "ratio_max": ratios[-1],
-        # "any size" is asked of few rows.
-        "at_least": row.get("at_least", "") if size in row.get("asked", [31_000]) else "",
+        # the target applies to other sizes only for few rows.
+        "at_least": row.get("at_least", "") if size in row.get("target_sizes", [31_000]) else "",
     }
 
 
 def same_answers(row: dict[str, Any], target: dict[str, Any], size: int) -> str | None:
-    """None where both engines give the same rows; else what differs."""
+    """None if both engines return the same rows; otherwise the difference."""
     answers = []
     for function in (row["ours"], row["peer"]):
         worker = Worker(row.get("module", "rows"), function, target, size)
         answers.append(worker.ask("answer")["answer"])
         worker.close()
-    # An iteration keeps no rows: its count is what there is to compare.
+    # An iteration keeps no rows: only its count can be compared.
     if answers[0].split()[0] == answers[1].split()[0] and ("iterate" in row["ours"] or answers[0] == answers[1]):
         return None
     return f"{row['ours']}: {answers[0]}; {row['peer']}: {answers[1]}"
 
 
 def memory(definition: dict[str, Any], home: servers.Home) -> list[dict[str, Any]]:
-    """Growth of the process while each profile streams, at each size."""
+    """The growth of the process while each profile streams, at each size."""
     results = []
     for row in definition["row"]:
         for size in definition["sizes"]:
@@ -167,18 +169,19 @@ def memory(definition: dict[str, Any], home: servers.Home) -> list[dict[str, Any
     return results
 
 
-#: What forces the kernels of a processor without AVX-512, for the second column.
+#: Forces the kernels for a processor without AVX-512, for the second column.
 AVX2 = {"ONECOPY_KERNEL": "avx2", "SIMDUTF_FORCE_IMPLEMENTATION": "haswell"}
 
 
 def measure_calls(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """Calls of ours and of the peer in one process, with the best kernels and with those of AVX2."""
+    """Calls of ours and of the peer in one process, with the best kernels and with those for
+    AVX2."""
     command = ["taskset", "-c", CORE, sys.executable, str(HERE / "calls.py"), definition["engine"]]
     command += ["--only", arguments.only, *(["--once"] if arguments.once else [])]
     command += ["--rounds", str(definition.get("rounds", 15))]
     results: list[dict[str, Any]] = []
     short = 0
-    print(f"{'':52} {'kernels':8} {'ours':>12} {'peer':>12}   ratio  (min - max)   asked  aim", flush=True)
+    print(f"{'':52} {'kernels':8} {'ours':>12} {'peer':>12}   ratio  (min - max)   target  aim", flush=True)
     for kernels, forced in (("best", {}), ("avx2", AVX2)):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | forced)
         assert process.stdout is not None
@@ -191,13 +194,14 @@ def measure_calls(definition: dict[str, Any], arguments: argparse.Namespace) -> 
             if arguments.once:
                 print(f"{row['name']:52} {kernels:8} answers agree")
                 continue
-            # What was asked is asked of the best kernels; that no row is slower, of all.
+            # The target applies to the best kernels; that no row is slower applies to all.
             bar = row["at_least"] if kernels == "best" or row["at_least"] == 1 else None
             # A twentieth is noise: parity.
             falls = bar is not None and row["ratio"] < bar * (0.95 if bar == 1 else 1)
             short += falls
             print(
-                f"{row['name']:52} {kernels:8} {row['ours_ns']:>9,.0f} ns {row['peer_ns']:>9,.0f} ns  {row['ratio']:>6.2f}"
+                f"{row['name']:52} {kernels:8} {row['ours_ns']:>9,.0f} ns {row['peer_ns']:>9,.0f} ns"
+                f"  {row['ratio']:>6.2f}"
                 f"  ({row['ratio_min']:.2f} - {row['ratio_max']:.2f})   {bar or '-'}  {row['aim'] or '-'}"
                 f"{'  SHORT' if falls else ''}",
                 flush=True,
@@ -236,20 +240,21 @@ def save(name: str, results: list[dict[str, Any]]) -> Path:
 
 
 def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
-    """One bar a row and size: how many times faster; the mark is what was asked. Whether there was anything to draw."""
+    """Plot one bar per row and size: the factor, with a mark for the target. Returns true if there
+    were any."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     timed = [result for result in results if result["ours_us"] != ""]
-    if len(timed) > 100:  # Those that something is asked of; the rest stands in the record.
-        asked = {result["row"] for result in timed if result["at_least"] not in ("", 1)}
-        timed = [result for result in timed if result["row"] in asked]
+    if len(timed) > 100:  # Only those with a target; the rest is in the record.
+        with_target = {result["row"] for result in timed if result["at_least"] not in ("", 1)}
+        timed = [result for result in timed if result["row"] in with_target]
     if not timed:
         return False
     names = list(dict.fromkeys(result["row"] for result in timed))
-    # A codec's row is drawn beside the base and beside the best peer, whichever that is.
+    # A row of a codec is plotted for the base and for the best peer, whichever it is.
     timed = [result | {"size": str(result["size"]).split(":")[0]} for result in timed]
     sizes = list(dict.fromkeys(result["size"] for result in timed))
     figure, axes = pyplot.subplots(figsize=(10, 0.62 * len(names) + 1.6), constrained_layout=True)
@@ -272,7 +277,7 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
     axes.axvline(1, color="#555", linewidth=0.8, linestyle=":")
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("time of the peer / time of onecopy (red: what was asked)", fontsize=9)
+    axes.set_xlabel("time of the peer / time of onecopy (red: the target)", fontsize=9)
     axes.set_title(f"{name}, {machine()}", fontsize=10)
     handles, labels = axes.get_legend_handles_labels()
     first = {label: handle for handle, label in zip(handles, labels, strict=True)}
@@ -285,7 +290,8 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
 def finish(
     arguments: argparse.Namespace, results: list[dict[str, Any]], short: int | None, draw: Callable[..., bool] = plot
 ) -> int:
-    """Draw the plot, keep the record, say how many rows fall short; None where nothing is asked of any."""
+    """Plot, append to the record, report the number of rows below their target; None if no row has
+    a target."""
     if results:
         folder = HERE / ".data"
         folder.mkdir(exist_ok=True)
@@ -300,7 +306,7 @@ def finish(
             print(f"record: {path.relative_to(ROOT)}")
     if short is None:
         return 0
-    print(f"{short} rows short of what was asked" if short else "every row that was compared reaches what was asked")
+    print(f"{short} rows below their target" if short else "every compared row reaches its target")
     return 0
 
 
@@ -321,7 +327,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="rows whose name holds this")
     parser.add_argument("--sizes", default="", help="sizes to measure, with commas")
     parser.add_argument("--no-memory", action="store_true", help="leave the memory rows out")
-    parser.add_argument("--memory-only", action="store_true", help="the memory rows alone")
+    parser.add_argument("--memory-only", action="store_true", help="only the memory rows")
     parser.add_argument(
         "--seconds", type=float, help="how long one row of a codec (4), or one run of wrk, lasts, about"
     )
@@ -354,7 +360,7 @@ def main() -> int:
         subprocess.run([sys.executable, "-m", "tests.support.servers", "load", *map(str, wanted)], cwd=ROOT, check=True)
     results: list[dict[str, Any]] = []
     short = 0
-    print(f"{'':58} {'rows':>9} {'ours':>8} {'peer':>8}   ratio  (min - max)   asked", flush=True)
+    print(f"{'':58} {'rows':>9} {'ours':>8} {'peer':>8}   ratio  (min - max)   target", flush=True)
     for row in rows:
         try:
             target = target_of(row["profile"], home)
@@ -379,8 +385,9 @@ def main() -> int:
             falls = (bool(bar) and result["ratio"] < bar) or (most is not None and result["ours_us"] > most)
             short += falls
             print(
-                f"{row['name']:58} {size:>9,} {result['ours_us']:>8.3f} {result['peer_us']:>8.3f}  {result['ratio']:>6.2f}"
-                f"  ({result['ratio_min']:.2f} - {result['ratio_max']:.2f})   {f'{most} us' if most else bar or '-'}{'  SHORT' if falls else ''}",
+                f"{row['name']:58} {size:>9,} {result['ours_us']:>8.3f} {result['peer_us']:>8.3f}"
+                f"  {result['ratio']:>6.2f}  ({result['ratio_min']:.2f} - {result['ratio_max']:.2f})"
+                f"   {f'{most} us' if most else bar or '-'}{'  SHORT' if falls else ''}",
                 flush=True,
             )
     if "memory" in definition and not (arguments.no_memory or arguments.once or arguments.only):

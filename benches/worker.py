@@ -1,7 +1,7 @@
-"""One engine in a process of its own: reads commands from stdin, answers with a line of JSON each.
+"""One engine in a separate process: reads commands from stdin, responds with a line of JSON each.
 
 {"do": "time"}     run the job once: wall and CPU seconds
-{"do": "answer"}   run the job once: a digest of what it made, comparable between engines
+{"do": "answer"}   run the job once: a digest of its result, comparable between engines
 {"do": "memory"}   run the job once: growth of the peak resident set, in bytes
 """
 
@@ -22,28 +22,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 
 def plain(value: Any) -> Any:
-    """A value as every engine can give it: decimals and timestamps as JSON writers see them."""
+    """A value in a form common to all engines: decimals and timestamps as JSON writers format
+    them."""
     if isinstance(value, Decimal):
         return float(value)
     return value if value is None or isinstance(value, (int, float, str)) else value.isoformat()
 
 
 def typed(row: list[str]) -> list[Any]:
-    """A row of CSV as the table's types; what is no number there is the header's."""
+    """A row of CSV with the table's types; a row without numbers is the header."""
     if row[0] == "id":
         return list(row)
     return [int(row[0]), *row[1:4], float(row[4]), float(row[5]), row[6], row[7] or None]
 
 
 def digest(made: Any) -> str:
-    """The same for the same rows, whichever engine made them and in whichever form."""
+    """The same digest for the same rows, whichever engine returned them, in whichever form."""
     if isinstance(made, int):
         return f"{made} rows"
     if hasattr(made, "tobytes"):  # NumPy's: a column of numbers
         return f"{len(made)} rows {hashlib.sha256(made.tobytes()).hexdigest()[:16]}"
     if hasattr(made, "to_pylist"):  # pyarrow's table
         made = zip(*(column.to_pylist() for column in made.columns), strict=True)
-        # ADBC gives decimals as text.
+        # ADBC returns decimals as text.
         made = [[*row[:5], float(row[5]), *row[6:]] for row in made]
     if isinstance(made, list) and made and isinstance(made[0], bytes):
         made = b"".join(made)
@@ -59,25 +60,25 @@ def digest(made: Any) -> str:
 
 
 def peak() -> int:
-    """The process's peak resident set since it was last reset, in bytes."""
+    """The process's peak resident set since the last reset, in bytes."""
     with open("/proc/self/status", encoding="ascii") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
 def reset_peak() -> int:
-    """Start the peak anew from what is resident now; returns that."""
+    """Reset the peak to the current resident set; return it."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return peak()
 
 
 def main() -> None:
-    """Serve one engine: arguments are module, function, target (JSON), rows."""
+    """Serve one engine: the arguments are module, function, target (JSON), rows."""
     module, function, target, size = sys.argv[1:]
     engine = getattr(importlib.import_module(f"benches.engines.{module}"), function)
     importlib.import_module("onecopy")
     before = reset_peak()
     job = engine(json.loads(target), int(size))
-    # What puts things back outside of the time: rows that were inserted, say.
+    # Restores the state outside of the time, for example by deleting inserted rows.
     before_each = getattr(job, "before", lambda: None)
     for line in sys.stdin:
         match json.loads(line)["do"]:

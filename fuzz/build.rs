@@ -11,6 +11,6 @@ fn python() {
     pyo3_build_config::add_libpython_rpath_link_args();
     let executable = pyo3_build_config::get()
         .executable()
-        .expect("PyO3 has asked an interpreter");
+        .expect("PyO3 has queried an interpreter");
     println!("cargo::rustc-env=PYTHON_EXECUTABLE={executable}");
 }

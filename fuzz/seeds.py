@@ -1,5 +1,6 @@
-"""Writes the seeds: of the text targets, short texts of each script, well-formed and cut, in UTF-8 and UTF-16; of the
-targets that read what people write, a text for each thing they may write (its parts stand between U+0001)."""
+"""Writes the seeds: of the text targets, short texts of each script, well-formed and cut, in UTF-8
+and UTF-16; of the targets that read what people write, a text for each thing they may write (its
+parts are separated by U+0001)."""
 
 import hashlib
 from pathlib import Path
@@ -92,7 +93,7 @@ time_limit_s = 5
 max_concurrent = 0x10
 [databases.a]
 url = 'DSN=x;Pwd=${PASSWORD}'
-text_errors = 'replace'
+errors = 'replace'
 connect_timeout_s = 3
 [databases.b]
 url = 'sqlite:b.db?mode=ro'
@@ -160,10 +161,11 @@ def main() -> None:
                 head = bytes([1, 3, 9, 17, 30, 200]) if target == "text_carry" else b""
                 whole = text.encode(encoding, "surrogatepass")
                 (folder / f"{name}.{encoding}").write_bytes(head + whole)
-                # Cut inside a character, where there is one that can be cut.
+                # Split inside a character, if there is one of several bytes.
                 (folder / f"{name}.{encoding}.cut").write_bytes(head + whole[: len(whole) * 2 // 3 | 1])
-    # The writer, manner, number of columns less one, rows, types and access of columns; then answers: rows, and for each
-    # bound value its indicator, length and bytes; for the others return code, indicator, length and bytes.
+    # The writer, manner, number of columns less one, rows, types and access of columns; then
+    # answers: rows, and for each bound value its indicator, length and bytes; for the others return
+    # code, indicator, length and bytes.
     folder = HERE / "seeds" / "driver_answers"
     folder.mkdir(parents=True, exist_ok=True)
     for writer in range(5):
@@ -173,7 +175,8 @@ def main() -> None:
         (folder / f"parts.{writer}").write_bytes(cut + bytes(24))
         unbound = bytes([writer, 2, 1, 3, 129, 131, 1, 0, 8, 8, *range(8), 66, 6, 0, 1, 11, 4, 1, 2, 3, 4])
         (folder / f"unbound.{writer}").write_bytes(unbound + bytes(24))
-    # Numbers of encodings in the order of `Encoding::all`, policies, whether it is UTF-8 to be written first, times, cuts.
+    # Numbers of encodings in the order of `Encoding::all`, policies, whether it is UTF-8 to be
+    # written first, times, cuts.
     folder = HERE / "seeds" / "text_codec"
     folder.mkdir(parents=True, exist_ok=True)
     for i, (name, text) in enumerate(TEXTS.items()):
@@ -181,7 +184,7 @@ def main() -> None:
             head = [source, (5 * i + 7 * k) % 46, (i + k) % 5, k % 6, i % 4, k % 3, 1, 255 if (i + k) % 8 == 0 else i]
             cuts = b"".join((97 * i + 31 * k + 1009 * n).to_bytes(2, "little") for n in range(5))
             (folder / f"{name}.{k}").write_bytes(bytes(head) + cuts + text.encode())
-    # Options, the form and how often, then text; a byte 1 repeats what stands before it.
+    # Options, the form and how often, then text; a byte 1 repeats the bytes before it.
     folder = HERE / "seeds" / "python_loads"
     folder.mkdir(parents=True, exist_ok=True)
     texts = {name: parts[0].encode() for name, parts in WRITTEN["json_reader"].items()}
@@ -195,7 +198,7 @@ def main() -> None:
     for kind in range(28):
         for options in (b"\x01", b"\x07\xff\x1f" + bytes(20)):
             chance = b"".join(hashlib.sha256(bytes([kind, len(options), n])).digest() for n in range(3))
-            # A list of one, and what is tried behind it.
+            # A list of one item, and a value after it.
             (folder / f"kind{kind:02}.{len(options)}").write_bytes(options + bytes([9, 7, kind]) + chance)
     postgres_messages()
     bson_reader()
@@ -260,6 +263,13 @@ def postgres_messages() -> None:
         for k, values in enumerate(([b"abc", None], [bytes(8), b"-1.5"], [bytes(4), bytes(16)], [b"\1", b"$1,234.50"])):
             head = bytes([writer, 2, 3 * k, 3 * k + 1, k])
             (folder / f"rows.{writer}.{k}").write_bytes(head + row(*values) * 2)
+        texts = [b'{"a b",NULL}', b"[0:1]={1,2}", rb'{"\\x00ff"}', b"{1.5,NaN}", b"{01:02:03+05:30:15}", None]
+        texts += [b'{"2024-02-29 01:02:03+00",infinity}', b'{"[1,5)",empty}', b'{"{[2024-02-29,)}"}', b"[1,5)"]
+        texts += [b'["2024-02-29 01:02:03+00",)', b"(,infinity]", b"{[1.5,2),(3,]}"]
+        for k in range(0, len(texts), 4):
+            some = texts[k : k + 4]
+            head = bytes([writer, len(some), 21 + k, 1, 0])
+            (folder / f"texts.{writer}.{k}").write_bytes(head + row(*some) * 2)
     (folder / "target").write_bytes(bytes(5) + b"//ann:p%40s@db.example:6432,b/sales?sslmode=require&connect_timeout=3")
 
 
@@ -310,7 +320,8 @@ def transfer() -> None:
 
 
 def c_abi() -> None:
-    """A byte that chooses the replacement and whether the text is repeated, two of room, a text in UTF-8 or UTF-16."""
+    """A byte for the replacement and the repetition, two for the capacity, a text in UTF-8 or
+    UTF-16."""
     folder = HERE / "seeds" / "c_abi"
     folder.mkdir(parents=True, exist_ok=True)
     for number, (name, text) in enumerate(TEXTS.items()):

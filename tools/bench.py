@@ -1,4 +1,5 @@
-"""`make bench NAME=rows`: the release build beside its peers, in an environment of their own (benches/.venv).
+"""`make bench NAME=rows`: the release build and its peers, in a separate environment
+(benches/.venv).
 
 python3 tools/bench.py NAME [--save] [ARGUMENTS of benches/run.py …]
 """
@@ -15,20 +16,20 @@ import rust
 from house import CACHE, ROOT, give_up, main, say
 from tests.support import packages
 
-#: Peers that are built from their source (mysqlclient, bjoern): what that needs, and why.
+#: Debian packages for peers that are built from source (mysqlclient, bjoern), and their purposes.
 _FOR_PEERS = {
     "libmariadb-dev": "the C library that it wraps",
-    "pkg-config": "tells its place",
+    "pkg-config": "finds it",
     "libev-dev": "bjoern's event loop",
 }
-#: What `serve` asks its servers with, and one of them.
-_FOR_SERVE = {"wrk": "asks the servers", "nginx-light": "a server beside ours"}
+#: The load generator of `serve`, and one of its servers.
+_FOR_SERVE = {"wrk": "sends the requests", "nginx-light": "a server to compare with"}
 _RUN = ROOT / "benches" / "run.py"
 _DEFINITIONS = ROOT / "benches" / "definitions"
 
 
 def _is_java(name: str) -> bool:
-    """Whether Maven builds what is measured: neither the extension nor its peers are needed then."""
+    """True if Maven builds the benchmark: then neither the extension nor its peers are needed."""
     path = _DEFINITIONS / f"{name}.toml"
     return path.is_file() and re.search(r'^kind = "java"$', path.read_text(encoding="utf-8"), re.M) is not None
 

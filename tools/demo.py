@@ -1,4 +1,5 @@
-"""`make run`: build, make the demo database, serve it on 127.0.0.1 at PORT; the gateway prints the addresses to try."""
+"""`make run`: build, create the demo database, serve it on 127.0.0.1 at PORT; the gateway prints
+example addresses."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ _FIRST = CACHE / "demo" / "first-run"
 
 
 def _port() -> int:
-    """PORT, if it can be had."""
+    """PORT, if it is free."""
     text = os.environ.get("PORT", "") or "8000"
     if not text.isdigit() or not 0 < int(text) < 65_536:
         give_up(f"`PORT={text}` is not a port\nmake run PORT=8000", 2)
     with socket.socket() as probe:
-        # As the server binds: a port whose last connections are still closing is free.
+        # As servers bind: a port whose last connections are in TIME_WAIT is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", int(text)))
@@ -48,7 +49,7 @@ def _end_with_parent() -> None:
 
 
 def _until_live(server: subprocess.Popen[bytes], port: int) -> None:
-    # No sleep between tries would spin; a connect that is refused returns at once.
+    # Without a sleep the loop would spin, since a refused connect returns at once.
     while True:
         code = server.poll()
         if code is not None:
@@ -61,7 +62,8 @@ def _until_live(server: subprocess.Popen[bytes], port: int) -> None:
 
 
 def _tell(seconds: float) -> None:
-    """How long it took, now and the first time, and whose data it is; the gateway itself lists the addresses."""
+    """Print the duration, now and the first time, and the source of the data; the gateway lists the
+    addresses."""
     if _FIRST.exists():
         compared = f"the first run here took {_FIRST.read_text(encoding='ascii')} s"
     else:
@@ -78,7 +80,7 @@ def _main() -> int:
     if not cities.is_there():
         with step("demo database: the world's cities"):
             cities.make(python)
-    # A session of its own: a Ctrl-C of the terminal comes to this script alone, which passes it on, once.
+    # A new session: Ctrl-C of the terminal reaches only this script, which passes it on, once.
     server = subprocess.Popen(
         [str(python.parent / "onecopy"), "serve", str(_CONFIG)],
         cwd=ROOT,

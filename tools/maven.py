@@ -1,9 +1,11 @@
-"""`make java`: the Java artifact, built and tested by Maven; where there is a JDK below 22 as well, its tests once more in pure Java.
+"""`make java`: the Java artifact, built and tested by Maven; with a JDK below 22, its tests once
+more in pure Java.
 
     python3 tools/maven.py [--required] [MAVEN ARGUMENTS …]
 
-The native path wants a JDK of 22 or newer, found by JAVA_HOME, on the PATH or in /usr/lib/jvm. Without one, or without Maven, nothing
-is run and the reason is told: exit code 1 where it is required, as under `CI=true`.
+The native library requires a JDK of 22 or newer, found by JAVA_HOME, on the PATH or in
+/usr/lib/jvm. Without one, or without Maven, nothing is run and the reason is printed: exit code 1
+if it is required, as under `CI=true`.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import rust
-from house import ROOT, in_ci, main, say
+from house import PROFILE, ROOT, in_ci, main, say
 
-#: The first with the final interface to native code.
+#: The first version with the final foreign function interface.
 NATIVE = 22
-#: The first that the artifact serves.
+#: The first version that the artifact supports.
 OLDEST = 17
 _JVMS = Path("/usr/lib/jvm")
 
 
 class Jdk(NamedTuple):
-    """A JDK: its place, its first number, and all of them."""
+    """A JDK: its path, its major version, and its full version."""
 
     home: Path
     version: int
@@ -38,7 +40,7 @@ class Jdk(NamedTuple):
 
 
 def _places(environment: Mapping[str, str], jvms: Path) -> Iterator[Path]:
-    """Where a JDK may be, best first: what the person named, what is on the PATH, what distributions install."""
+    """Folders of JDKs, best first: named by the user, on the PATH, installed by distributions."""
     if environment.get("JAVA_HOME"):
         yield Path(environment["JAVA_HOME"])
     compiler = shutil.which("javac", path=environment.get("PATH", ""))
@@ -49,16 +51,17 @@ def _places(environment: Mapping[str, str], jvms: Path) -> Iterator[Path]:
 
 
 def _jdk(home: Path) -> Jdk | None:
-    """What a folder's `release` says it is; None where it is no JDK (a JRE has no compiler)."""
+    """The JDK that a folder's `release` describes; None if it is not a JDK (a JRE has no
+    compiler)."""
     release = home / "release"
     if not (home / "bin" / "javac").is_file() or not (home / "bin" / "java").is_file() or not release.is_file():
         return None
-    told = re.search(r'^JAVA_VERSION="((\d+)[^"]*)"', release.read_text(encoding="utf-8", errors="replace"), re.M)
-    return Jdk(home.resolve(), int(told[2]), told[1]) if told else None
+    found = re.search(r'^JAVA_VERSION="((\d+)[^"]*)"', release.read_text(encoding="utf-8", errors="replace"), re.M)
+    return Jdk(home.resolve(), int(found[2]), found[1]) if found else None
 
 
 def found(environment: Mapping[str, str] = os.environ, jvms: Path = _JVMS) -> list[Jdk]:
-    """The JDKs of this machine, best first, each once."""
+    """The JDKs of this machine, best first, without duplicates."""
     jdks: dict[Path, Jdk] = {}
     for place in _places(environment, jvms):
         jdk = _jdk(place)
@@ -68,18 +71,18 @@ def found(environment: Mapping[str, str] = os.environ, jvms: Path = _JVMS) -> li
 
 
 def native(jdks: list[Jdk]) -> Jdk | None:
-    """The first that has the interface to native code."""
+    """The first JDK with the foreign function interface."""
     return next((jdk for jdk in jdks if jdk.version >= NATIVE), None)
 
 
 def pure(jdks: list[Jdk]) -> Jdk | None:
-    """The oldest that the artifact serves without."""
+    """The oldest supported JDK without it."""
     older = [jdk for jdk in jdks if OLDEST <= jdk.version < NATIVE]
     return min(older, key=lambda jdk: jdk.version, default=None)
 
 
 def missing(environment: Mapping[str, str] = os.environ, jvms: Path = _JVMS) -> list[tuple[str, str]]:
-    """What the Java tests lack here, each with its remedy."""
+    """The missing requirements of the Java tests, each with its remedy."""
     absent = []
     jdks = found(environment, jvms)
     if native(jdks) is None:
@@ -92,7 +95,7 @@ def missing(environment: Mapping[str, str] = os.environ, jvms: Path = _JVMS) -> 
 
 
 def _install_jdk() -> str:
-    """The package of the distribution that is new enough, else where everybody gets one."""
+    """The distribution's package if it is new enough, otherwise the usual source."""
     if shutil.which("apt-cache") is not None:
         listed = subprocess.run(
             ["apt-cache", "search", "--names-only", r"^openjdk-[0-9]+-jdk-headless$"],
@@ -107,14 +110,14 @@ def _install_jdk() -> str:
 
 
 class Counts(NamedTuple):
-    """Tests that ran, and the reasons of those that were skipped."""
+    """The number of tests that ran, and the reasons of skipped ones."""
 
     ran: int
     skipped: list[str]
 
 
 def counts(reports: Path) -> Counts:
-    """What Surefire's reports say."""
+    """The results in Surefire's reports."""
     ran, skipped = 0, list[str]()
     for path in sorted(reports.glob("TEST-*.xml")):
         for case in ElementTree.parse(path).getroot().iter("testcase"):
@@ -128,7 +131,7 @@ def counts(reports: Path) -> Counts:
 
 
 def _verify(jdk: Jdk, directory: Path, arguments: list[str]) -> bool:
-    """Build and test with one JDK, in a directory of its own; what Maven says is shown where it fails."""
+    """Build and test with one JDK, in a separate directory; Maven's output is shown if it fails."""
     reports = directory / "onecopy-tests" / "surefire-reports"
     shutil.rmtree(reports, ignore_errors=True)
     environment = rust.environment() | {"JAVA_HOME": str(jdk.home)}
@@ -150,13 +153,13 @@ def _verify(jdk: Jdk, directory: Path, arguments: list[str]) -> bool:
         say(done.stdout)
         say(f"FAILED with JDK {jdk.full} ({seconds:.0f} s)")
         return False
-    told = counts(reports)
-    say(f"{told.ran} tests passed with JDK {jdk.full}, {len(told.skipped)} skipped ({seconds:.0f} s)")
-    for reason in told.skipped:
+    result = counts(reports)
+    say(f"{result.ran} tests passed with JDK {jdk.full}, {len(result.skipped)} skipped ({seconds:.0f} s)")
+    for reason in result.skipped:
         say(f"   skipped: {reason}")
-    if told.ran == 0:
+    if result.ran == 0:
         say("no test was run: that is no pass")
-    return told.ran > 0 and not (in_ci() and told.skipped)
+    return result.ran > 0 and not (in_ci() and result.skipped)
 
 
 def _main() -> int:
@@ -171,10 +174,10 @@ def _main() -> int:
     jdks = found()
     newest, older = native(jdks), pure(jdks)
     assert newest is not None, "`missing` has found one"
-    good = _verify(newest, ROOT / "target" / "java", arguments)
+    good = _verify(newest, ROOT / "target" / "java", [f"-Donecopy.profile={PROFILE}", *arguments])
     if older is not None:
-        # The library of the first run: no second build of it.
-        library = f"-Donecopy.library={ROOT / 'target' / 'release' / 'libonecopy.so'}"
+        # The library of the first run is not built again.
+        library = f"-Donecopy.nativeFile={ROOT / 'target' / PROFILE / 'libonecopy.so'}"
         good &= _verify(older, ROOT / "target" / f"java{older.version}", [library, *arguments])
     else:
         say(f"without a JDK from {OLDEST} to {NATIVE - 1} the tests are not run in pure Java")

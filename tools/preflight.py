@@ -1,4 +1,5 @@
-"""Look at the machine and name all that is missing at once, each with the line that installs it."""
+"""Checks the machine and lists everything missing at once, each with the command that installs
+it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import rust
 from house import ROOT, main, say
 from tests.support import packages
 
-#: What is looked for -> Debian's package. Another system has its own names for the same things.
+#: Programs to look for -> Debian's package. Other systems have other names.
 _PROGRAMS = {
     "cc": ("a C compiler, for SQLite", "build-essential"),
     "c++": ("a C++ compiler, for simdutf", "build-essential"),
@@ -24,7 +25,7 @@ _DISK_GB = 4
 
 
 def _findings() -> tuple[list[str], list[tuple[str, str]]]:
-    """What is there, and what is missing with its remedy."""
+    """Installed and missing requirements; the missing ones with their remedies."""
     good: list[str] = []
     missing: list[tuple[str, str]] = []
     version = ".".join(map(str, sys.version_info[:3]))
@@ -45,14 +46,14 @@ def _findings() -> tuple[list[str], list[tuple[str, str]]]:
             missing.append((f"{what} (`{program}`)", f"sudo apt-get install -y {package}"))
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < _DISK_GB:
-        missing.append((f"room on the disk ({free:.1f} GB free, {_DISK_GB} GB needed)", "free some"))
+        missing.append((f"space on the disk ({free:.1f} GB free, {_DISK_GB} GB needed)", "free some"))
     else:
         good.append(f"{free:.0f} GB of disk")
     return good, missing
 
 
 def check(quiet: bool = False) -> bool:
-    """Print the findings (only what is missing where ``quiet``); False where something is."""
+    """Print the findings (only missing ones if ``quiet``); return False if something is missing."""
     good, missing = _findings()
     if not quiet:
         say("here:    " + ", ".join(good))
@@ -71,11 +72,12 @@ def _main() -> int:
     major, minor = rust.wanted()
     if found is None:
         say(
-            f"rust:    {major}.{minor} or newer is not here; `make dev` fetches one into .cache/rust (250 MB) and nowhere else"
+            f"rust:    {major}.{minor} or newer is not installed;"
+            " `make dev` downloads one into .cache/rust (250 MB) and nowhere else"
         )
     else:
         say(f"rust:    {shutil.which('cargo', path=found['PATH'])}")
-    absent = packages.missing()  # The databases of the tests; not needed to build or to run.
+    absent = packages.missing()  # Databases for the tests; not needed to build or to run.
     if absent:
         who = "`make test` installs" if os.geteuid() == 0 else "tests that need them are skipped without"
         say(f"tests:   {who} {' '.join(absent)}")

@@ -1,9 +1,10 @@
 """Build and test onecopy on other CPythons: those on the PATH, and pyenv's.
 
-python3 tools/pythons.py [3.12 …]     exits non-zero where one fails
+python3 tools/pythons.py [3.12 …]  exits non-zero if one fails
 
-Versions that are named are downloaded from Debian if they are not here (tools/debian.py), and one that cannot be had is
-a failure. The newest gets all fast tests, the others those of what depends on the version most.
+Named versions that are not installed are downloaded from Debian (tools/debian.py); one that is not
+available is a failure. The newest version runs all fast tests, the others those that depend on the
+version most.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from pathlib import Path
 import debian
 import dev
 import wheel
-from house import CACHE, ROOT, in_ci, main, run, say, step
+from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, run, say, step
 
 _WANTED = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 #: Not dist/: these wheels are only tested.
 _WHEELS = ROOT / "target" / "wheels"
-#: What the fast tests import; the linters are not run again.
+#: Packages that the fast tests import; the linters are not run again.
 _REQUIREMENTS = ROOT / "requirements" / "test.txt"
 
 
@@ -35,7 +36,8 @@ def _version(interpreter: str) -> str:
 
 
 def found(wanted: tuple[str, ...]) -> dict[str, str]:
-    """CPythons by version: pyenv's first (the PATH may hold its shims, which refuse), then the PATH's."""
+    """CPythons by version: pyenv's first (the PATH may contain its shims, which fail), then the
+    PATH's."""
     result: dict[str, str] = {}
     pyenv = Path(os.environ.get("PYENV_ROOT", "") or Path.home() / ".pyenv") / "versions"
     for version in wanted:
@@ -48,36 +50,42 @@ def found(wanted: tuple[str, ...]) -> dict[str, str]:
     return result
 
 
-def _install(version: str, interpreter: str, wheel_file: str) -> str:
-    """An environment with the wheel in it; its interpreter."""
+def _environment(version: str, interpreter: str) -> Path:
+    """Create an environment with the tests' requirements; return its directory."""
     directory = CACHE / f"venv-{version}"
     dev.venv(directory, interpreter, _REQUIREMENTS)
+    return directory
+
+
+def _install(directory: Path, wheel_file: str) -> str:
+    """Install the wheel in an environment; return its interpreter."""
     python = str(directory / "bin" / "python")
     pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     run([*pip, "--force-reinstall", "--no-deps", wheel_file])
     return python
 
 
-#: Tests of code that reads and makes CPython's objects in place: it depends on the version most.
+#: Tests of code that reads and creates CPython's objects in memory, which depends on the version
+#: most.
 _IN_PLACE = tuple(f"tests/{folder}" for folder in ("bson", "json", "text"))
-#: The fast tests in two parts of about one length, so that those of the newest version take both processors.
-_FIRST = tuple(f"tests/{folder}" for folder in ("bson", "copies", "json"))
-#: These look at the checkout, or at a program without Python, not at the interpreter.
+#: Tests of the checkout, or of a program without Python, not of the interpreter.
 _OTHERS = tuple(f"tests/{folder}" for folder in ("gateway", "house", "layers", "support", "wheel"))
-_PARTS = {
-    "subset": _IN_PLACE,
-    "first": _FIRST,
-    "second": (*(f"--ignore={folder}" for folder in (*_FIRST, *_OTHERS)), "tests"),
-}
+_GROUPS = {name: tuple(file for file in files if file not in _OTHERS) for name, files in TEST_GROUPS.items()}
+_GROUPS["rest"] = (
+    *(f"--ignore={name}" for name in (*_OTHERS, *(file for files in _GROUPS.values() for file in files))),
+    "tests",
+)
+_SUBSET = "subset"
+_PARTS = {_SUBSET: _IN_PLACE, **_GROUPS}
 
 
 def _passes(version: str, python: str, part: str) -> bool:
-    """Whether a part of the fast tests passes; what they print comes in one piece, since two parts are tested at once."""
-    # That planted faults turn the witness red is shown once: each showing is another release build.
-    tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc", "-k", "not planted", *_PARTS[part]]
-    # Databases of its own: the tests of two parts use the same tables.
+    """True if a part of the fast tests passes; its output is printed at once, since parts run in parallel."""
+    # Tests that build the extension run once.
+    tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc and not builds", *_PARTS[part]]
+    # A separate set of databases, since the tests of all parts use the same tables.
     environment = os.environ | {"ONECOPY_TEST_SERVERS": str(CACHE / f"servers-{version}-{part}")}
-    # What a property is about is looked at with the first interpreter; here, that the others are spoken to rightly.
+    # Properties run with the full number of examples on the first interpreter; here fewer suffice.
     environment.setdefault("ONECOPY_EXAMPLES", "1/5")
     done = subprocess.run(
         tests, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
@@ -93,7 +101,7 @@ def _main() -> int:
     for version in named:
         if version not in there and (path := debian.interpreter(version)):
             there[version] = path
-    # The newest is last: its two parts then have both processors.
+    # The newest is last: its parts then have both processors.
     there = dict(sorted(there.items(), key=lambda entry: int(entry[0].split(".")[1])))
     say(f".venv is CPython {own}; besides: {', '.join(there) or 'none found'}")
     if missing := sorted(set(named) - set(there)):
@@ -103,14 +111,17 @@ def _main() -> int:
         say("CI=true: another CPython was due")
         return 1
     newest = list(there)[-1:]
-    # The next wheel is built while the tests of those before it run: these wait more than they work.
-    with ThreadPoolExecutor(2) as tester:
+    # The environments are downloaded, and the next wheel is built, while the tests of the previous
+    # one run.
+    with ThreadPoolExecutor(1) as downloader, ThreadPoolExecutor(len(_GROUPS)) as tester:
+        environments = {pair[0]: downloader.submit(_environment, *pair) for pair in there.items()}
         passing = {}
         for version, interpreter in there.items():
-            with step(f"wheel and environment of CPython {version}"):
+            with step(f"wheel of CPython {version}"):
                 # Without link-time optimisation, which takes most of the time of a release build.
-                python = _install(version, interpreter, wheel.build(interpreter, _WHEELS, profile="quick"))
-            parts = ("first", "second") if [version] == newest else ("subset",)
+                file = wheel.build(interpreter, _WHEELS, profile="quick")
+            python = _install(environments[version].result(), file)
+            parts = tuple(_GROUPS) if [version] == newest else (_SUBSET,)
             passing[version] = [tester.submit(_passes, version, python, part) for part in parts]
         failed = [version for version, parts in passing.items() if not all(part.result() for part in parts)]
     if failed:

@@ -1,8 +1,10 @@
-"""The Rust toolchain: the one on the PATH where it is new enough, else one in .cache/rust, fetched once.
+"""The Rust toolchain: the one on the PATH if it is new enough, otherwise one in .cache/rust,
+downloaded once.
 
     python3 tools/rust.py COMMAND …     run a command with that toolchain on its PATH
 
-The fetch is PyPI's `puccinialin` (it runs rustup's installer); toolchain, registry and downloads stay in the checkout.
+The download uses `puccinialin` from PyPI (which runs rustup's installer); toolchain, registry and
+downloads stay in the checkout.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def wanted() -> tuple[int, int]:
 
 
 def _version(program: str, environment: dict[str, str]) -> tuple[int, int] | None:
-    """What `cargo` or `rustc` says it is; None where it does not run."""
+    """The version that `cargo` or `rustc` reports; None if it does not run."""
     found = shutil.which(program, path=environment["PATH"])
     if found is None:
         return None
@@ -43,13 +45,13 @@ def _version(program: str, environment: dict[str, str]) -> tuple[int, int] | Non
 
 
 def _candidates() -> list[dict[str, str]]:
-    """Environments to try, best first: as it is, rustup's usual place, the checkout's cache."""
+    """Environments to try, best first: the current one, rustup's default, the checkout's cache."""
     here = dict(os.environ)
     path = here.get("PATH", "")
     home = here | {"PATH": f"{path}:{Path.home() / '.cargo' / 'bin'}"}
     cached = here | {"PATH": f"{_HOME / 'cargo' / 'bin'}:{path}", "CARGO_HOME": str(_HOME / "cargo")}
     cached["RUSTUP_HOME"] = str(_HOME / "rustup")
-    # A pin meant for the person's own toolchains has no meaning for this one.
+    # A pin for the user's own toolchains does not apply to this one.
     cached.pop("RUSTUP_TOOLCHAIN", None)
     return [here, home, cached]
 
@@ -87,7 +89,7 @@ def _fetch() -> None:
     say("   Fetching a toolchain into .cache/rust by PyPI's puccinialin: about 250 MB to download, 640 MB on disk.")
     say("   Nothing outside this checkout changes.")
     helper = CACHE / "puccinialin"
-    # A toolchain older than this on the PATH is no reason for the installer to stop.
+    # An older toolchain on the PATH must not stop the installer.
     environment = dict(os.environ) | {"RUSTUP_INIT_SKIP_PATH_CHECK": "yes"}
     environment.pop("RUSTUP_TOOLCHAIN", None)
     steps = [
@@ -108,7 +110,7 @@ def _fetch() -> None:
 
 
 def _by_hand() -> str:
-    """How a person installs Rust: distribution packages that are new enough, then rustup."""
+    """Ways to install Rust: distribution packages that are new enough, then rustup."""
     lines = []
     for package, line in (
         ("rustc-web", "sudo apt-get install -y rustc-web cargo-web"),
@@ -124,9 +126,10 @@ def _by_hand() -> str:
 
 
 def environment(components: tuple[str, ...] = ()) -> dict[str, str]:
-    """The environment to run cargo in; fetches a toolchain where there is none.
+    """The environment to run cargo in; downloads a toolchain if there is none.
 
-    ``components`` ("clippy", "rustfmt") are added to the cached toolchain; one of the person's own is left alone.
+    ``components`` ("clippy", "rustfmt") are added to the cached toolchain; a toolchain of the
+    user's is unchanged.
     """
     found = find()
     if found is None:

@@ -2,8 +2,8 @@
 
     python3 tools/test.py [--all] [PYTEST ARGUMENTS …]
 
-Installs what the databases need where it runs as root, otherwise prints the line that would. Tests that lack something
-are skipped with the reason; under `CI=true` a skip is a failure.
+Installs the databases' requirements if it runs as root, otherwise prints the command. Tests that
+lack something are skipped with the reason; under `CI=true` a skip is a failure.
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import dev
 import rust
-from house import CACHE, ROOT, in_ci, main, say, step
+from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, say, step
 from tests.support import packages
+
+_CARGO = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "-q"]
 
 
 def _databases_installed() -> bool:
-    """Install the databases' packages as root; otherwise say how."""
+    """Install the databases' packages as root; otherwise print the command."""
     absent = packages.missing()
     if not absent:
         return True
@@ -38,10 +41,11 @@ def _databases_installed() -> bool:
 
 
 def _start_servers(python: str) -> dict[str, str]:
-    """Start the databases with .venv's interpreter; the variables that name them to the tests."""
+    """Start the databases with .venv's interpreter; return the variables that name them for the
+    tests."""
     command = [python, "-m", "tests.support.servers", "json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    # The larger table, for the tests that compare drivers over many blocks.
+    # The larger table, for tests that compare drivers over many blocks.
     subprocess.run([*command[:-1], "load", "31000"], cwd=ROOT, check=True)
     return dict(json.loads(done.stdout))
 
@@ -51,44 +55,66 @@ def _stop_servers(python: str) -> None:
 
 
 @contextmanager
-def _beside(
+def _concurrently(
     title: str, command: list[str], environment: dict[str, str]
 ) -> Iterator[Callable[[], tuple[str, int, float]]]:
-    """A suite in a process of its own. The function that is given waits for it and shows what it printed."""
+    """A test suite in a separate process. The returned function waits for it and shows its
+    output."""
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
+        # The time of its end, which is earlier than that of the call of `result`.
+        ended: list[float] = []
+
+        def watch() -> None:
+            process.wait()
+            ended.append(time.monotonic())
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+
         def result() -> tuple[str, int, float]:
-            code = process.wait()
-            seconds = time.monotonic() - begun
+            watcher.join()
             output.seek(0)
             say(f"-- {title}\n{output.read().rstrip()}")
-            return title, code, seconds
+            return title, process.returncode, ended[0] - begun
 
         try:
             yield result
         finally:
-            # Ended early, it stops what it has started.
+            # On an early exit, it stops the servers that it has started.
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
                 process.wait()
 
 
-#: These need the databases least, and run beside the others, with databases of their own: the tests use the same tables.
-_BESIDE = tuple(f"tests/{room}" for room in ("copies", "json", "wheel"))
+def _all_tests(pytest: list[str], everything: bool, environment: dict[str, str]) -> list[tuple[str, int, float]]:
+    """All tests of Rust, Python and Java, at the same time.
 
+    Compilers run at a lower priority: they use the processors while tests wait, and do not make
+    tests exceed their time limits.
+    """
+    with ExitStack() as stack:
+        results = []
 
-def _python_and_java_tests(pytest: list[str], environment: dict[str, str]) -> list[tuple[str, int, float]]:
-    """All Python tests, in two processes: one alone waits more than it works; and those of Java beside them."""
-    own = environment | {"ONECOPY_TEST_SERVERS": str(CACHE / "servers-beside")}
-    title = f"Python tests beside them: {' '.join(_BESIDE)}"
-    with (
-        _beside(title, [*pytest, "-q", *_BESIDE], own) as python,
-        _beside("Java tests", [sys.executable, "tools/maven.py"], environment) as java,
-    ):
-        rest = [*pytest, *(f"--ignore={folder}" for folder in _BESIDE), "tests"]
-        return [_suite("Python tests", rest, environment), python(), java()]
+        def start(title: str, command: list[str], variables: dict[str, str]) -> None:
+            results.append(stack.enter_context(_concurrently(title, command, variables)))
+
+        start("Rust tests", ["nice", *_CARGO], environment)
+        start("Java tests", ["nice", sys.executable, "tools/maven.py"], environment)
+        start(
+            "Python tests that build",
+            ["nice", *pytest, "-q", "-m", "builds", "tests/copies", "tests/wheel"],
+            environment,
+        )
+        pytest = [*pytest, "-m", "not builds" if everything else "not builds and not slow"]
+        for name, files in TEST_GROUPS.items():
+            # Separate databases, since the tests use the same tables.
+            own = environment | {"ONECOPY_TEST_SERVERS": str(CACHE / f"servers-{name}")}
+            start(f"Python tests, {name}", [*pytest, "-q", *files], own)
+        others = [f"--ignore={file}" for files in TEST_GROUPS.values() for file in files]
+        return [_suite("Python tests", [*pytest, *others, "tests"], environment), *(result() for result in results)]
 
 
 def _suite(title: str, command: list[str], environment: dict[str, str]) -> tuple[str, int, float]:
@@ -116,23 +142,21 @@ def _main() -> int:
         for key, reason in environment.items():
             if key.startswith("ONECOPY_TEST_") and key.endswith("_MISSING"):
                 say(f"   without {key[13:-8].lower()}: {reason.splitlines()[0]}")
-        cargo = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "-q"]
-        results.append(_suite("Rust tests", cargo, environment))
         pytest = [python, "-m", "pytest", *(["-m", ""] if everything else []), *arguments]
         if arguments:
-            results.append(_suite("Python tests", pytest, environment))
+            results += [_suite("Rust tests", _CARGO, environment), _suite("Python tests", pytest, environment)]
         else:
-            results += _python_and_java_tests(pytest, environment)
+            results += _all_tests([python, "-m", "pytest"], everything, environment)
         if everything:
             other = [python, "tools/pythons.py"]
             results.append(_suite("other CPythons", other, environment))
     finally:
-        # KEEP_SERVERS=1 saves their start on the next run: they are found by pid and used again.
+        # With KEEP_SERVERS=1 the next run reuses the servers, which are found by pid.
         if not os.environ.get("KEEP_SERVERS"):
             _stop_servers(python)
     say("")
     for title, code, seconds in results:
-        # pytest's 5: nothing was collected, which is no pass.
+        # pytest's exit code 5: nothing was collected, which is not a success.
         say(f"{'ok    ' if code == 0 else 'FAILED'} {title} ({seconds:.0f} s)")
     say(f"{time.monotonic() - begun:.0f} s in all")
     return 0 if all(code == 0 for _, code, _ in results) else 1

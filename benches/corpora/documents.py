@@ -1,6 +1,7 @@
-"""Documents in the shape of three that are often measured: a page of search results, a catalogue of events, a feed of events.
+"""Documents in the shape of three common benchmarks: a page of search results, a catalogue of
+events, a feed of events.
 
-Structure, keys, repetition, mix of text and size are theirs; the values are made here.
+Structure, keys, repetition, proportion of text and size are theirs; the values are generated.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ _FRENCH = [
 
 
 def _time(draw: random.Random) -> str:
-    return f"Sun Aug {draw.randint(1, 31):02} {draw.randint(0, 23):02}:{draw.randint(0, 59):02}:{draw.randint(0, 59):02} +0000 2014"
+    return (
+        f"Sun Aug {draw.randint(1, 31):02} {draw.randint(0, 23):02}:{draw.randint(0, 59):02}:"
+        f"{draw.randint(0, 59):02} +0000 2014"
+    )
 
 
 def _hex(draw: random.Random, n: int) -> str:
@@ -126,7 +130,9 @@ def _status(draw: random.Random, again: float) -> dict[str, Any]:
         "id": number,
         "id_str": str(number),
         "text": f"@{draw.choice(_WORDS)} " * (draw.random() < 0.5) + _japanese(draw, 60, 130),
-        "source": f'<a href="http://{draw.choice(_WORDS)}.example.com/download" rel="nofollow">{draw.choice(_WORDS)}</a>',
+        "source": (
+            f'<a href="http://{draw.choice(_WORDS)}.example.com/download" rel="nofollow">{draw.choice(_WORDS)}</a>'
+        ),
         "truncated": False,
         "in_reply_to_status_id": None,
         "in_reply_to_status_id_str": None,
@@ -281,7 +287,9 @@ def feed() -> list[dict[str, Any]]:
         user = {
             "gravatar_id": _hex(draw, 32),
             "login": login,
-            "avatar_url": f"https://secure.example.com/avatar/{_hex(draw, 32)}?d=https://a248.example.net/assets/user-420.png",
+            "avatar_url": (
+                f"https://secure.example.com/avatar/{_hex(draw, 32)}?d=https://a248.example.net/assets/user-420.png"
+            ),
             "url": f"https://api.example.com/users/{login}",
             "id": number,
         }
@@ -331,7 +339,12 @@ def feed() -> list[dict[str, Any]]:
                 "action": "created",
             }
         elif kind == "CreateEvent":
-            payload = {"description": " ".join(draw.choices(_WORDS, k=9)), "master_branch": "master", "ref": None, "ref_type": "repository"}  # fmt: skip
+            payload = {
+                "description": " ".join(draw.choices(_WORDS, k=9)),
+                "master_branch": "master",
+                "ref": None,
+                "ref_type": "repository",
+            }
         else:
             payload = {"action": "started"}
         events.append(
@@ -349,5 +362,5 @@ def feed() -> list[dict[str, Any]]:
 
 
 def indented(document: Any, by: int) -> bytes:
-    """A document as such files are kept: indented, in UTF-8."""
+    """A document as such files are stored: indented, in UTF-8."""
     return json.dumps(document, indent=by, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""Values of the standard library's types and of users' classes, for codecs. All are drawn with fixed seeds."""
+"""Values of standard library types and custom classes, for codecs, with fixed seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 
 @dataclasses.dataclass
 class Point:
-    """A dataclass of three fields."""
+    """A dataclass with three fields."""
 
     id: int
     name: str
@@ -44,7 +44,7 @@ class NamedPoint(NamedTuple):
 
 
 class Color(enum.Enum):
-    """An enumeration of texts."""
+    """An enumeration of strings."""
 
     RED = "red"
     GREEN = "green"
@@ -60,7 +60,7 @@ class Level(enum.IntEnum):
 
 
 class Unit(str, enum.Enum):
-    """An enumeration whose members are texts."""
+    """An enumeration whose members are strings."""
 
     METER = "m"
     SECOND = "s"
@@ -92,27 +92,27 @@ def _moments(zone: dt.tzinfo | None) -> list[dt.datetime]:
 
 
 def datetimes() -> list[dt.datetime]:
-    """Moments without a zone, to the microsecond."""
+    """Naive datetimes, to the microsecond."""
     return _moments(None)
 
 
 def datetimes_utc() -> list[dt.datetime]:
-    """Moments in `timezone.utc`."""
+    """Datetimes in `timezone.utc`."""
     return _moments(dt.timezone.utc)
 
 
 def datetimes_zoneinfo() -> list[dt.datetime]:
-    """Moments in a zone with summer time."""
+    """Datetimes in a zone with daylight saving time."""
     return _moments(BERLIN)
 
 
 def datetimes_fixed() -> list[dt.datetime]:
-    """Moments in a zone of a fixed offset."""
+    """Datetimes in a zone with a fixed offset."""
     return _moments(dt.timezone(dt.timedelta(hours=5, minutes=45)))
 
 
 def dates() -> list[dt.date]:
-    """Days."""
+    """Dates."""
     return [moment.date() for moment in _moments(None)]
 
 
@@ -133,7 +133,7 @@ def _fields() -> list[tuple[int, str, float]]:
 
 
 def dataclasses_of_three() -> list[Point]:
-    """Instances of a dataclass of three fields."""
+    """Instances of a dataclass with three fields."""
     return [Point(*fields) for fields in _fields()]
 
 
@@ -148,7 +148,7 @@ def named_tuples() -> list[NamedPoint]:
 
 
 def enums() -> list[Color]:
-    """Members of an enumeration of texts."""
+    """Members of an enumeration of strings."""
     return random.Random(34).choices(list(Color), k=N)
 
 
@@ -158,7 +158,7 @@ def int_enums() -> list[Level]:
 
 
 def str_enums() -> list[Unit]:
-    """Members of an enumeration of texts that are texts themselves."""
+    """Members of an enumeration of strings that are strings themselves."""
     return random.Random(34).choices(list(Unit), k=N)
 
 
@@ -205,7 +205,7 @@ def decimals_exact() -> list[decimal.Decimal]:
 
 
 def rows_with_datetime() -> list[dict[str, Any]]:
-    """The rows of the table with a `datetime` in place of its text."""
+    """The rows of the table with a `datetime` instead of its text."""
     rows = values.rows_mixed()
     for row in rows:
         row["created"] = dt.datetime.fromisoformat(row["created"])

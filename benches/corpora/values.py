@@ -1,4 +1,5 @@
-"""Plain values for codecs: short and long text of each script, escapes, numbers, rows. All drawn with fixed seeds."""
+"""Plain values for codecs: short and long text in each script, escapes, numbers, rows; with fixed
+seeds."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from tests.support import table
 
-#: What the characters of a text are drawn from; a blank stands in as often as words end.
+#: The alphabets of texts; a space is as frequent as the ends of words.
 _ASCII = "etaoinshrdlucmfwypvbgkjqxz" * 3 + "ETAOINSHR0123456789" + " " * 14 + ".,-:/"
 _LATIN_1 = _ASCII + "éèüöäßñçåøãõúíáó" * 3
 _CYRILLIC = "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфё" * 3 + "ОЕАИНТСРВЛ" + " " * 16
@@ -31,7 +32,7 @@ def _pool(alphabet: str, seed: int, length: int = 1 << 17) -> str:
 
 
 def _cut(pool: str, n: int, shortest: int, longest: int, seed: int) -> list[str]:
-    """`n` texts, each a string of its own."""
+    """`n` texts, each a separate string."""
     draw = random.Random(seed)
     made = []
     for _ in range(n):
@@ -41,7 +42,7 @@ def _cut(pool: str, n: int, shortest: int, longest: int, seed: int) -> list[str]
 
 
 def _with_one(made: list[str], characters: str, seed: int) -> list[str]:
-    """The same texts with one of these characters in each: names of places seldom have more."""
+    """The same texts with one of these characters in each, as in most place names."""
     draw = random.Random(seed)
     out = []
     for text in made:
@@ -51,7 +52,7 @@ def _with_one(made: list[str], characters: str, seed: int) -> list[str]:
 
 
 def seed_list() -> list[str]:
-    """The list of the UltraJSON seed: one string, a hundred times."""
+    """The list of the UltraJSON example: one string, a hundred times."""
     return ["a" * 10] * 100
 
 
@@ -66,7 +67,7 @@ def latin_1_short() -> list[str]:
 
 
 def cyrillic_short() -> list[str]:
-    """Russian letters and blanks."""
+    """Russian letters and spaces."""
     return _with_one(_cut(_pool(_CYRILLIC, 6), N_SHORT, 4, 28, 7), "оеаинт", 8)
 
 
@@ -76,7 +77,7 @@ def cjk_short() -> list[str]:
 
 
 def emoji_short() -> list[str]:
-    """Reactions: emoji, a letter or a blank in ten of them."""
+    """Reactions: emoji, with one letter or space in ten."""
     return _with_one(_cut(_pool(_EMOJI * 10 + _ASCII[-80:], 11), N_SHORT, 3, 16, 12), _EMOJI, 13)
 
 
@@ -110,23 +111,23 @@ def cjk_long() -> list[str]:
 
 
 def escapes_dense() -> list[str]:
-    """Text where half of the characters are escaped: code, quoted again."""
+    """Text in which half of the characters are escaped: code, quoted again."""
     return _cut(_pool("abcdefgh ()=" + '"\\\n\t"\\' * 2, 19), 30_000, 20, 200, 20)
 
 
 def escapes_sparse() -> list[str]:
-    """Log lines: an escape in a hundred characters."""
+    """Log lines: one escape in a hundred characters."""
     return _cut(_pool(_ASCII * 6 + '"\n\\\t"\n', 21), 20_000, 40, 300, 22)
 
 
 def floats() -> list[float]:
-    """Doubles of all their 17 digits, between 0 and a thousand."""
+    """Doubles with all 17 digits, between 0 and a thousand."""
     draw = random.Random(23)
     return [draw.uniform(-1000, 1000) for _ in range(100_000)]
 
 
 def decimals() -> list[float]:
-    """Prices: two decimals."""
+    """Prices with two decimals."""
     draw = random.Random(24)
     return [draw.randrange(1_000_000) / 100 for _ in range(100_000)]
 
@@ -137,7 +138,7 @@ def ints() -> list[int]:
     return [draw.randrange(10 ** draw.randint(1, 18)) * draw.choice((1, 1, 1, -1)) for _ in range(100_000)]
 
 
-#: The columns of the rows: a number, four texts, a float, a moment as text, and nothing.
+#: The columns of the rows: a number, four texts, a float, a datetime as text, and NULL.
 COLUMNS = ("id", "name", "city", "note", "price", "created", "tag", "parent")
 
 
@@ -170,7 +171,7 @@ def _in_script(alphabet: str, seed: int) -> Callable[[str], str]:
 
 def rows_mixed_tuples() -> list[tuple[Any, ...]]:
     """The table of tests/support: names, cities with accents, notes in many scripts."""
-    return _tuples(lambda text: text[:1] + text[1:])  # A string of its own in each row, as a driver makes it.
+    return _tuples(lambda text: text[:1] + text[1:])  # A separate string in each row, as a driver creates it.
 
 
 def _dicts(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
@@ -183,7 +184,7 @@ def rows_mixed() -> list[dict[str, Any]]:
 
 
 def rows_ascii() -> list[dict[str, Any]]:
-    """The same with ASCII alone."""
+    """The same with only ASCII."""
     return _dicts(_tuples(_in_script(_ASCII, 30)))
 
 
@@ -193,7 +194,7 @@ def rows_cyrillic() -> list[dict[str, Any]]:
 
 
 def rows_cjk() -> list[dict[str, Any]]:
-    """Han characters in each text, two thirds as many as there were Latin ones."""
+    """Han characters in each text, two thirds as many as Latin ones."""
     cut = _in_script(_CJK, 28)
     return _dicts(_tuples(lambda like: cut(like[: max(1, len(like) * 2 // 3)])))
 
@@ -215,7 +216,7 @@ def moments_utc() -> list[dt.datetime]:
 
 
 def moments_zone() -> list[dt.datetime]:
-    """The same in a zone of `zoneinfo`, with its summer times."""
+    """The same in a zone of `zoneinfo`, with daylight saving time."""
     zone = ZoneInfo("Europe/Vienna")
     return [at.replace(tzinfo=zone) for at in moments()]
 
@@ -234,7 +235,7 @@ def bytes_short() -> list[bytes]:
 
 @dataclasses.dataclass
 class City:
-    """A dataclass of three fields."""
+    """A dataclass with three fields."""
 
     id: int
     name: str
@@ -248,7 +249,7 @@ def cities() -> list[City]:
 
 
 class Status(enum.Enum):
-    """An enumeration of texts."""
+    """An enumeration of strings."""
 
     NEW = "new"
     OPEN = "open"
@@ -261,5 +262,5 @@ def statuses() -> list[Status]:
 
 
 def rows_moments() -> list[dict[str, Any]]:
-    """The rows, with the moment as a naive `datetime`, as drivers give it."""
+    """The rows with a naive `datetime`, as drivers return it."""
     return [{**row, "created": dt.datetime.fromisoformat(row["created"])} for row in rows_mixed()]

@@ -1,1 +1,1 @@
-"""How each library does the job of a bench, in its faster configuration."""
+"""The job of a benchmark for each library, in its faster configuration."""

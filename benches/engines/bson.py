@@ -1,7 +1,7 @@
-"""BSON: how each library is called, and what it is given.
+"""BSON: the calls of each library, and their arguments.
 
-Values that are no documents (lists of texts, of rows) are the member `v` of one. Strings are fresh in each round, as from a
-database.
+A value that is not a document (a list of texts, of rows) is the member `v` of one. Strings are new
+in each round, as from a database.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from onecopy.compat import bson as compat
 
 Call = Callable[[Any], Any]
 
-#: pymongo's options for aware datetimes and for UUIDs as such.
+#: pymongo's options for aware datetimes and for native UUIDs.
 AWARE: CodecOptions[Any] = CodecOptions(tz_aware=True, uuid_representation=UuidRepresentation.STANDARD)
 
 
@@ -43,7 +43,8 @@ def _wrapped(encode: Call, **options: Any) -> Call:
 
 
 def _each(encode: Call) -> Call:
-    """A call for each row, as a driver makes it: what came of one is gone before the next. (Kept, both pay the same for new pages.)"""
+    """A call for each row, as a driver makes it: each result is freed before the next. (Otherwise
+    both sides pay the same for new pages.)"""
     return lambda rows: sum(map(len, map(encode, rows)))
 
 
@@ -56,7 +57,7 @@ def _with(decode: Call, *positional: Any, **options: Any) -> Call:
 
 
 def _as_dicts(of: Call) -> Call:
-    """pymongo writes no dataclasses: it is given a dict for each."""
+    """pymongo does not encode dataclasses: it gets a dict for each."""
     return lambda instances: bson.encode({"v": [of(each) for each in instances]})
 
 
@@ -79,7 +80,7 @@ PEERS: dict[str, dict[str, Call]] = {
     "to_json": {"python-bsonjs": lambda data: [bsonjs.dumps(each, mode=bsonjs.RELAXED) for each in data]},
     "raw_field": {"pymongo": _field(RawBSONDocument)},
 }
-#: The peer that ratios are taken to.
+#: The peer that is the base of ratios.
 BASE = "pymongo"
 
 _OURS: dict[str, Call] = {
@@ -92,7 +93,7 @@ _OURS: dict[str, Call] = {
     "encode_each": _each(onecopy.bson.encode),
     "encode_each_compat": _each(compat.encode),
     "iter_chunks": onecopy.bson.encode_many,
-    # As pymongo gives it: naive datetimes.
+    # As pymongo returns it: naive datetimes.
     "decode": _with(onecopy.bson.decode, tz_aware=False),
     "decode_aware": onecopy.bson.decode,
     "decode_all": _with(onecopy.bson.decode_all, tz_aware=False),
@@ -103,12 +104,13 @@ _OURS: dict[str, Call] = {
 
 
 def ours(way: str) -> Call:
-    """onecopy's."""
+    """onecopy's function."""
     return _OURS[way]
 
 
 def plain_of(way: str) -> Callable[[Any], str]:
-    """How answers are compared: whole, of JSON by its values, of aware datetimes without the name of UTC."""
+    """The comparison of answers: whole, for JSON by value, for aware datetimes without the name of
+    UTC."""
     if way == "to_json":
         return lambda answer: repr([json.loads(each) for each in answer])
     if way == "decode_aware":
@@ -136,7 +138,7 @@ def nested() -> list[dict[str, Any]]:
 
 
 def wide() -> list[dict[str, Any]]:
-    """2,000 documents of 40 members."""
+    """2,000 documents with 40 members."""
     draw = random.Random(42)
     texts = values.ascii_short()
     return [
@@ -146,7 +148,7 @@ def wide() -> list[dict[str, Any]]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """The rows of the JSON bench."""
+    """The rows of the JSON benchmark."""
     return values.rows_mixed()
 
 
@@ -157,7 +159,7 @@ def object_ids(of: Any = bson) -> list[Any]:
 
 
 def decimals128(of: Any = bson) -> list[Any]:
-    """Prices as decimals of 128 bits, of pymongo's class or of ours."""
+    """Prices as decimal128, of pymongo's class or of ours."""
     return [of.Decimal128(f"{price:.2f}") for price in values.decimals()[: values.N_VALUES]]
 
 
@@ -167,8 +169,8 @@ def int64s(of: Any = bson) -> list[Any]:
     return [of.Int64(draw.randrange(1 << 33, 1 << 62)) for _ in range(values.N_VALUES)]
 
 
-#: Values of BSON's own types: each library gets those of its own classes, but for a corpus
-#: `… of pymongo`.
+#: Values of BSON types: each library gets instances of its own classes, except for a corpus `… of
+#: pymongo`.
 _TYPES: dict[str, Callable[..., list[Any]]] = {"object_ids": object_ids, "decimals128": decimals128, "int64s": int64s}
 
 
@@ -178,7 +180,7 @@ def _made(corpus: str) -> Any:
 
 
 def given(corpus: str, way: str) -> tuple[Any, Any]:
-    """What peers are given, and what ours is."""
+    """The arguments of the peers, and ours."""
     if way == "encode_numpy":
         made = getattr(arrays, corpus)()
         return made, made

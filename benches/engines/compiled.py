@@ -1,4 +1,4 @@
-"""Peers in C, compiled for the interpreter that runs."""
+"""Peers in C, compiled for the running interpreter."""
 
 from __future__ import annotations
 

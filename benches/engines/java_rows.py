@@ -1,4 +1,5 @@
-"""Strings to UTF-8 and back and documents of BSON in Java, ours beside the JDK and the driver."""
+"""Strings to UTF-8 and back, and BSON documents, in Java, compared with the JDK and the MongoDB
+driver."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ PACKAGE = "io.github.onecopy.bench"
 
 
 class Row(NamedTuple):
-    """A way with one content and length, and what is asked of it: None where nothing is."""
+    """A way with one content and length, and its targets: None if it has none."""
 
     name: str
     way: str
@@ -27,7 +28,7 @@ class Row(NamedTuple):
 
 
 class Group:
-    """A group of the definition, its rows as far as `--only` names them, with what was measured so far."""
+    """A group of the definition with the rows that `--only` selects, and their measurements."""
 
     def __init__(self, given: dict[str, Any], rounds: int, only: str) -> None:
         self.base: str = given["base"]
@@ -48,7 +49,8 @@ class Group:
         self.taken.append(jvm.jmh(jdk, pattern, parameters, flags=self.flags, once=once))
 
     def result(self, row: Row) -> dict[str, Any]:
-        """Its line of the record: medians over the rounds, the ratio that of the same round."""
+        """The line of the record: medians over the rounds; the ratio is between ways of the same
+        round."""
         ours, base = (
             jvm.key(method, content=row.content, length=str(row.length)) for method in (row.method, self.base)
         )
@@ -69,17 +71,17 @@ def _rows(given: dict[str, Any]) -> list[Row]:
     rows = []
     for content in given["contents"]:
         for length in given["lengths"]:
-            asked = [a for a in given.get("asked", []) if content in a[0] and length in a[1]]
-            at_least, aim = asked[0][2:] if asked else (None, None)
+            targets = [t for t in given.get("targets", []) if content in t[0] and length in t[1]]
+            at_least, aim = targets[0][2:] if targets else (None, None)
             name = f"{given['name']}, {content} {length}"
             rows += [Row(name, way, method, content, length, at_least, aim) for way, method in given["ours"].items()]
-            beside = given.get("beside", {})
-            rows += [Row(name, way, method, content, length, None, None) for way, method in beside.items()]
+            also = given.get("also", {})
+            rows += [Row(name, way, method, content, length, None, None) for way, method in also.items()]
     return rows
 
 
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int | None]:
-    """All groups in turns. `--only` takes a part of a row: "decode", "cjk 1000", "direct"."""
+    """All groups in turns. `--only` is a part of a row's name: "decode", "cjk 1000", "direct"."""
     jdk = jvm.jdks()[0]
     jvm.build(jdk)
     print(f"JDK {jdk.full}: {jvm.java(jdk, [f'{PACKAGE}.Check']).strip()}", flush=True)
@@ -103,7 +105,7 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
 def _table(groups: list[Group]) -> tuple[list[dict[str, Any]], int]:
     results: list[dict[str, Any]] = []
     short = 0
-    print(f"{'':70} {'ours':>12} {'peer':>12}   ratio  (min - max)   asked  aim")
+    print(f"{'':70} {'ours':>12} {'peer':>12}   ratio  (min - max)  target  aim")
     for group in groups:
         for row in group.rows:
             got = group.result(row)
@@ -119,8 +121,8 @@ def _table(groups: list[Group]) -> tuple[list[dict[str, Any]], int]:
 
 
 def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
-    """The rows that something is asked of."""
+    """The rows that have a target."""
     from benches import run
 
-    asked = [result for result in results if result["at_least"] != ""]
-    return bool(asked) and run.plot(name, asked, path)
+    with_target = [result for result in results if result["at_least"] != ""]
+    return bool(with_target) and run.plot(name, with_target, path)

@@ -1,4 +1,5 @@
-"""The post's comparison in JVMs of today: a table for each of them, and a profile of both ways."""
+"""The comparison of the original post on current JVMs: a table for each, and a profile of both
+ways."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from benches.jvm import Jdk
 
 SEED = "io.github.onecopy.bench.seed"
 LENGTHS = (10, 100, 1000)
-#: Two ways by their titles: what differs is one word.
+#: Two ways by their titles, which differ in one word.
 POST, UNLOCKED = "ByteArrayOutputStream, fresh: the post's", "own copy, not synchronized, fresh"
-#: The profile is of texts as long as the post's.
+#: The profile uses texts as long as the post's.
 PROFILED = 1000
 
 
 class Set:
-    """A set of the definition in the JVM it is for, with what was measured so far."""
+    """A set of the definition on its JVM, with the measurements."""
 
     def __init__(self, given: dict[str, Any], definition: dict[str, Any], jdk: Jdk) -> None:
         self.jdk, self.base = jdk, definition["base"]
@@ -59,21 +60,21 @@ class Set:
         }
 
     def lines(self) -> Iterator[str]:
-        """Its table: time and ratio, with the lowest and highest of the rounds."""
+        """The table: time and ratio, with the minimum and maximum of the rounds."""
         for text in self.texts:
             lengths = "".join(f"{f'{n} characters':>34}" for n in self.lengths)
             yield f"\n{self.title}, {text} text" + (f": {self.why}" if self.why else "")
             yield f"{'':42}{lengths}"
             for way in self.ways:
-                told = ""
+                found = ""
                 for n in self.lengths:
                     got = self.figure(way, text, n)
                     ratio = f"{got['ratio']:.2f} ({got['ratio_min']:.2f} - {got['ratio_max']:.2f})"
-                    told += f"{got['ours_us'] * 1000:>11,.1f} ns {ratio if way != self.base else '':>20}"
-                yield f"{self.titles[way]:42}{told}"
+                    found += f"{got['ours_us'] * 1000:>11,.1f} ns {ratio if way != self.base else '':>20}"
+                yield f"{self.titles[way]:42}{found}"
 
     def results(self) -> list[dict[str, Any]]:
-        """Its lines of the record: time of a way, time of the base, first divided by second."""
+        """The lines of the record: time of a way, time of the base, and their ratio."""
         return [
             {
                 "row": f"{self.title}: {self.titles[way]}",
@@ -101,7 +102,8 @@ def _sets(definition: dict[str, Any], found: list[Jdk], only: str) -> list[Set]:
 
 
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], None]:
-    """All sets in turns, then the profiles. `--only` takes a part of a set's title: "JDK 17", "Biased"."""
+    """All sets in turns, then the profiles. `--only` is a part of a set's title: "JDK 17",
+    "Biased"."""
     found = jvm.jdks()
     jvm.build(found[0])
     sets = _sets(definition, found, arguments.only)
@@ -122,33 +124,35 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
 
 
 def profile(jdk: Jdk, seconds: int) -> None:
-    """What is on top of the stack how often, of both ways, by the flight recorder."""
-    # Samples are told by their line also where the compiler has not been asked to remember it.
+    """The most frequent methods on top of the stack, for both ways, by the flight recorder."""
+    # Samples have line numbers even where the compiler does not record them by default.
     flags = ["-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"]
     for way in ("post", "getBytes"):
-        told = jvm.java(jdk, [f"{SEED}.SeedProfile", way, str(PROFILED), str(seconds)], flags)
-        print(f"\nprofile, JDK {jdk.full}, {way}, {PROFILED} characters: {told}", end="")
+        found = jvm.java(jdk, [f"{SEED}.SeedProfile", way, str(PROFILED), str(seconds)], flags)
+        print(f"\nprofile, JDK {jdk.full}, {way}, {PROFILED} characters: {found}", end="")
 
 
 def inlining(jdk: Jdk) -> None:
-    """What the second compiler says of the loop in the post's method, and of the calls in the loop, for two texts."""
-    asked = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining"]
+    """The output of the second compiler about the loop in the post's method, and its calls, for two
+    texts."""
+    options = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining"]
     print(f"\ninlined on JDK {jdk.full}, 100 characters:")
     for text in ("random", "cjk"):
         chosen = [rf"{SEED}.SeedBenchmark\.postFresh$", "-p", f"text={text}", "-p", "length=100"]
-        how = ["-f", "1", "-bm", "avgt", *jvm.ITERATIONS, "-jvmArgs", " ".join([*jvm.FLAGS, *asked])]
+        how = ["-f", "1", "-bm", "avgt", *jvm.ITERATIONS, "-jvmArgs", " ".join([*jvm.FLAGS, *options])]
         said = jvm.java(jdk, ["org.openjdk.jmh.Main", *chosen, *how])
-        # From where the second compiler has made the loop: before, the first one speaks.
+        # From the second compilation of the loop on: the lines before are the first compiler's.
         _, _, later = re.split(r"(^ *\d+ +\d+ .{5} 4 .*Loops::into)", said, maxsplit=1, flags=re.M)
-        told = []
+        found = []
         for name in ("Loops::into", "ByteArrayOutputStream::write"):
             why = rf"@ \d+ .*\.{name} \(\d+ bytes\) +(?:failed to inline: )?(\S.*?)(?:  |$)"
-            told.append(f"{name}: {', '.join(dict.fromkeys(re.findall(why, later, re.M)))}")
-        print(f"  {text:8} {'; '.join(told)}")
+            found.append(f"{name}: {', '.join(dict.fromkeys(re.findall(why, later, re.M)))}")
+        print(f"  {text:8} {'; '.join(found)}")
 
 
 def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
-    """Random text: all ways on the newest JDK at each length, and two ways in each JVM at 100 characters."""
+    """Random text: all ways on the newest JDK at each length, and two ways on each JVM at 100
+    characters."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,6 +1,7 @@
-"""JSON: how each library is called, in its faster configuration, and what it is given.
+"""JSON: the calls of each library, in its faster configuration, and their arguments.
 
-Encoders give UTF-8 bytes, compact and not escaped; ssrjson leaves no cache on the strings, as onecopy does not.
+Encoders return UTF-8 bytes, compact and not escaped; ssrjson leaves no cached form on the strings,
+as onecopy does.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ PEERS = {
     "decode": DECODE,
     "decode_str": DECODE,
 }
-#: The peer that ratios are taken to.
+#: The peer that is the base of ratios.
 BASE = "orjson"
 
 
 def ours(way: str) -> Call | None:
-    """onecopy's; None where it has no such function yet."""
+    """onecopy's function; None if it does not exist yet."""
     try:
         module = importlib.import_module("onecopy.json")
     except ImportError:
@@ -86,7 +87,7 @@ def ours(way: str) -> Call | None:
 
 
 def _as_instants(value: Any) -> Any:
-    """Texts that are moments as numbers: `Z` and `+00:00` are the same."""
+    """Texts of datetimes as numbers: `Z` and `+00:00` are equal."""
     if isinstance(value, list):
         return [_as_instants(item) for item in value]
     if isinstance(value, dict):
@@ -97,7 +98,7 @@ def _as_instants(value: Any) -> Any:
         return value
 
 
-#: How answers are compared that may be written in two ways, by a row's `compare`.
+#: The comparisons of answers with several valid forms, by a row's `compare`.
 _COMPARED: dict[str, Callable[[Any], str]] = {
     "instants": lambda answer: repr(_as_instants(json.loads(answer))),
     "numbers": lambda answer: repr([decimal.Decimal(str(n)) for n in json.loads(answer, parse_float=str)]),
@@ -105,12 +106,12 @@ _COMPARED: dict[str, Callable[[Any], str]] = {
 
 
 def plain_of(compare: str) -> Callable[[Any], str]:
-    """What two answers are compared by."""
+    """The comparable form of two answers."""
     return _COMPARED.get(compare, plain)
 
 
 def given(corpus: str, way: str) -> tuple[Any, Any]:
-    """What peers are given, and what ours is."""
+    """The arguments of the peers, and ours."""
     documented = {
         "twitter": (documents.search_results, 2),
         "citm": (documents.catalogue, 4),
@@ -121,7 +122,7 @@ def given(corpus: str, way: str) -> tuple[Any, Any]:
         made = make()
         if way.startswith("encode"):
             return made, made
-        return (documents.indented(made, by),) * 2  # As such files are kept.
+        return (documents.indented(made, by),) * 2  # As such files are stored.
     corpora = arrays if way == "encode_numpy" else values if hasattr(values, corpus) else natives
     made = getattr(corpora, corpus)()
     if way == "encode_rows":

@@ -11,7 +11,7 @@ from onecopy import text
 
 LENGTHS = (8, 16, 32, 64, 100, 128, 256, 512, 1000, 4096, 10_000, 100_000, 1_000_000, 10_000_000)
 
-#: The encodings and what they hold.
+#: The encodings and their scripts.
 ENCODINGS = {
     "utf-8": tuple(SCRIPTS),
     "utf-16-le": tuple(SCRIPTS),
@@ -28,7 +28,7 @@ def _pair(function: Callable[[Any], Any], method: Callable[[str], Any], encoding
 
 
 def rows() -> Iterator[Row]:
-    """All rows: never slower than CPython."""
+    """All rows, with the target to be never slower than CPython."""
     for n in LENGTHS:
         for encoding, scripts in ENCODINGS.items():
             name = encoding.replace("-", "_")

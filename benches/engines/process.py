@@ -1,4 +1,5 @@
-"""What the process around it feels: the time to import and to a first row, and what a fetch does to a busy thread beside it."""
+"""Effects on the process: the time to import and to a first row, and the slowdown of a busy thread
+by a fetch."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tests.support import servers
 ROOT = Path(__file__).resolve().parents[2]
 CORE = os.environ.get("BENCH_CORE", "0")
 
-#: Name of a row, what is timed in a process of its own, milliseconds asked.
+#: The name of a row, the code that is timed in a separate process, and the target in milliseconds.
 STARTS = (
     ("import onecopy", "import onecopy", 30),
     (
@@ -39,24 +40,25 @@ def _milliseconds(code: str, n_times: int) -> list[float]:
 
 
 def starts(once: bool) -> None:
-    """The table of imports: what the interpreter needs for itself is outside of the time."""
-    print(f"{'':40} {'median':>8} {'lowest':>8}   asked")
+    """The table of imports, without the startup of the interpreter."""
+    print(f"{'':40} {'median':>8} {'lowest':>8}   target")
     for name, code, at_most in STARTS:
         taken = _milliseconds(code, 1 if once else 31)
         middle = statistics.median(taken)
-        asked = f"{at_most} ms" if at_most else "-"
+        target = f"{at_most} ms" if at_most else "-"
         short = "  SHORT" if at_most and middle > at_most else ""
-        print(f"{name:40} {middle:>5.1f} ms {taken[0]:>5.1f} ms   {asked}{short}", flush=True)
+        print(f"{name:40} {middle:>5.1f} ms {taken[0]:>5.1f} ms   {target}{short}", flush=True)
 
 
-def beside_a_busy_thread(once: bool) -> None:
-    """31,000 rows of PostgreSQL while another thread counts: how long it takes, and what the counter keeps of its speed."""
+def with_a_busy_thread(once: bool) -> None:
+    """31,000 rows of PostgreSQL while another thread counts: the time, and the fraction of the
+    counter's speed that remains."""
     import onecopy
 
     home = servers.Home()
     failed = servers.start(["postgres"], home)
     if failed:
-        print(f"31,000 rows beside a busy thread         cannot be measured here: {failed['postgres']}")
+        print(f"31,000 rows next to a busy thread         cannot be measured here: {failed['postgres']}")
         return
     size = 1_000 if once else 31_000
     subprocess.run([sys.executable, "-m", "tests.support.servers", "load", str(size)], cwd=ROOT, check=True)
@@ -77,19 +79,19 @@ def beside_a_busy_thread(once: bool) -> None:
     thread.start()
     results = []
     for _ in range(1 if once else 9):
-        _, alone = counted_in(lambda: time.sleep(0.3))
-        taken, beside = counted_in(lambda: cursor.execute(f"select * from t{size}").fetchall())
-        results.append((taken, beside / alone))
+        _, idle = counted_in(lambda: time.sleep(0.3))
+        taken, counted = counted_in(lambda: cursor.execute(f"select * from t{size}").fetchall())
+        results.append((taken, counted / idle))
     stop.set()
     thread.join()
     taken = statistics.median(taken for taken, _ in results)
     kept = statistics.median(kept for _, kept in results)
     short = "  SHORT" if not once and (taken > 0.25 or kept < 0.6) else ""
-    print(f"{size:,} rows beside a busy thread         {taken:.3f} s, which keeps {kept:.0%}   0.25 s, 60 %{short}")
+    print(f"{size:,} rows next to a busy thread         {taken:.3f} s, which keeps {kept:.0%}   0.25 s, 60 %{short}")
 
 
 def main(once: bool) -> None:
     """The tables."""
     starts(once)
     print()
-    beside_a_busy_thread(once)
+    with_a_busy_thread(once)

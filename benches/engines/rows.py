@@ -1,7 +1,7 @@
-"""Rows out of a database: each function opens its connection once and returns a job to be timed.
+"""Rows from a database: each function opens its connection once and returns a job to be timed.
 
-A job runs `select * from t<size>` and returns what it made, so that the answer can be compared and so that freeing it
-falls outside the time.
+A job runs `select * from t<size>` and returns its result, so that answers can be compared and
+deallocation is not timed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _onecopy(target: dict[str, Any]) -> Any:
     import onecopy
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # What a driver cannot do is said at connect; here it is known.
+        warnings.simplefilter("ignore")  # Drivers' limitations are reported at connect; here they are known.
         return onecopy.connect(target["onecopy"])
 
 
@@ -37,7 +37,7 @@ def onecopy_iterate(target: dict[str, Any], size: int) -> Job:
 
     def job() -> int:
         row = (0,)
-        for row in cursor.execute(sql):  # noqa: B007 - the loop alone is what is measured
+        for row in cursor.execute(sql):  # noqa: B007 - only the loop is measured
             pass
         return int(row[0])  # The last id: the number of rows.
 
@@ -45,7 +45,8 @@ def onecopy_iterate(target: dict[str, Any], size: int) -> Job:
 
 
 def onecopy_loop_over_fetchall(target: dict[str, Any], size: int) -> Job:
-    """What `onecopy_iterate` is held against: the same loop over the same rows, which are freed inside the time too."""
+    """The peer of `onecopy_iterate`: the same loop over the same rows, which are freed within the
+    time too."""
     cursor, sql = _onecopy(target).cursor(), _query(size)
 
     def job() -> int:
@@ -74,7 +75,8 @@ TIMES = 13
 
 
 def onecopy_fetchall_in_parts(target: dict[str, Any], size: int) -> Job:
-    """What 400,000 rows at once are held against: 31,000 rows thirteen times, each kept as long as the next takes."""
+    """The peer of 400,000 rows at once: 31,000 rows thirteen times, each result kept until the next
+    is read."""
     cursor, sql = _onecopy(target).cursor(), _query(min(size, 31_000))
 
     def job() -> list[Any]:
@@ -107,7 +109,7 @@ def _pyodbc(target: dict[str, Any]) -> Any:
     pyodbc.pooling = False
     connection = pyodbc.connect(target["odbc"])
     if target["profile"] in ("postgres", "mariadb"):
-        # Faster than its default, and with MariaDB the default loses characters.
+        # Faster than its default, which loses characters with MariaDB.
         connection.setdecoding(pyodbc.SQL_CHAR, encoding="utf-8")
         connection.setdecoding(pyodbc.SQL_WCHAR, encoding="utf-8", ctype=pyodbc.SQL_CHAR)
         connection.setencoding(encoding="utf-8")
@@ -167,7 +169,7 @@ def mysqlclient_fetchall(target: dict[str, Any], size: int) -> Job:
 def _mssql_python(target: dict[str, Any]) -> Any:
     import mssql_python
 
-    # It has a driver of its own.
+    # It has its own driver.
     return mssql_python.connect(target["odbc"].partition(";")[2])
 
 
@@ -233,7 +235,7 @@ def psycopg_fetchall(target: dict[str, Any], size: int) -> Job:
     return lambda: cursor.execute(sql).fetchall()
 
 
-# Rows as Arrow's batches, read to a table of pyarrow's: all of them end in the same memory layout.
+# Rows as Arrow batches, read into a pyarrow table: all of them have the same memory layout.
 
 
 def onecopy_arrow(target: dict[str, Any], size: int) -> Job:
@@ -248,7 +250,7 @@ def arrow_odbc_arrow(target: dict[str, Any], size: int) -> Job:
     import pyarrow
 
     sql = _query(size)
-    # Narrow text where that is right and faster: psqlodbc's and MariaDB's.
+    # Narrow text if that is correct and faster: with psqlodbc and MariaDB's driver.
     narrow = target["profile"] in ("postgres", "mariadb")
     encoding = arrow_odbc.TextEncoding.UTF8 if narrow else arrow_odbc.TextEncoding.UTF16
     connection = arrow_odbc.connect(connection_string=target["odbc"])
@@ -299,7 +301,7 @@ def connectorx_arrow(target: dict[str, Any], size: int) -> Job:
 def mssql_python_arrow(target: dict[str, Any], size: int) -> Job:
     import mssql_python
 
-    # It brings its own driver, and refuses a connection string that names one.
+    # It has its own driver, and refuses a connection string that names one.
     string = ";".join(part for part in target["odbc"].split(";") if not part.lower().startswith("driver="))
     cursor, sql = mssql_python.connect(string).cursor(), _query(size)
 

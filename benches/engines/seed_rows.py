@@ -1,7 +1,9 @@
-"""The seed's table of databases: joins with aggregates, a large retrieval, a CTE, rows full of text; small, medium and large.
+"""The database table of the original documents: joins with aggregates, a large retrieval, a CTE,
+rows full of text; small, medium and large.
 
-The seed ran them on SQL Server. Here the SQL runs on PostgreSQL and MariaDB; the responder that speaks SQL Server's protocol gives
-rows and understands no SQL, so its part is the large retrieval, which is where mssql-python can be measured.
+The documents used SQL Server. Here the SQL runs on PostgreSQL and MariaDB; the TDS responder
+returns rows and does not execute SQL, so it is used for the large retrieval, which is where
+mssql-python can be measured.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from tests.support import servers
 ROOT = Path(__file__).resolve().parents[2]
 
 QUERIES = {
-    "joins, aggregates": "select a.city, b.tag, count(*) as n, sum(a.amount) as total, avg(a.price) as mean, max(b.created) as last "
+    "joins, aggregates": "select a.city, b.tag, count(*) as n, sum(a.amount) as total, avg(a.price) as mean, "
+    "max(b.created) as last "
     "from t{n} a join t{n} b on b.id = a.id group by a.city, b.tag order by 1, 2",
     "large retrieval": "select * from t{n}",
-    "CTE": "with placed as (select id, name, city, price, row_number() over (partition by city order by price desc) as place "
+    "CTE": "with placed as (select id, name, city, price, "
+    "row_number() over (partition by city order by price desc) as place "
     "from t{n}) select * from placed where place <= 400 order by city, place",
     "text": "select name, city, note, concat(name, ' / ', city) as title, concat(note, ' ', name) as story from t{n}",
 }
@@ -62,7 +66,7 @@ def _seconds(job: Callable[[Any, str], int], cursor: Any, sql: str) -> tuple[flo
 
 
 def _row(title: str, job: Callable[[Any, str], int], cursors: dict[str, Any], sql: str, rounds: int) -> None:
-    """One line: each library in turns, medians, and how many times ours goes into theirs."""
+    """One line: each library in turns, medians, and the factor by which ours is faster."""
     taken: dict[str, list[float]] = {name: [] for name in cursors}
     counts = set()
     for k in range(rounds + 1):
@@ -83,7 +87,7 @@ def _row(title: str, job: Callable[[Any, str], int], cursors: dict[str, Any], sq
 
 
 def main(once: bool) -> None:
-    """Print the tables; `once` small and fast, as a test."""
+    """Print the tables; `once`: small and fast, as a test."""
     home = servers.Home()
     failed = servers.start(["postgres", "mariadb", "tds"], home)
     sizes = {"small": (1_000, 1)} if once else SIZES

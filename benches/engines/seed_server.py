@@ -1,8 +1,9 @@
-"""meinheld's table of the seed: `wrk` with two threads and ten connections, headers by way of objects, and straight from the data.
+"""meinheld's table of the original documents: `wrk` with two threads and ten connections, headers
+through temporary objects, and directly from the data.
 
-One server, ours, one application: before, each name and value of the answer's headers is encoded into a `bytes` first, as the
-server did that the seed changed; after, they are read from the `str`'s own data. Ours reads them so both times: what stands
-between the two is what the objects cost.
+One server, ours, one application: before, each name and value of the response's headers is first
+encoded into a `bytes`, as meinheld did before its change; after, they are read from the data of the
+`str`. Our server reads them in that way both times, so the difference is the cost of the objects.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ HEADERS = [
 
 
 def after(environ: dict[str, Any], start: Any) -> list[bytes]:
-    """Ten header fields of a name and a value each."""
+    """Ten header fields with a name and a value each."""
     start("200 OK", [(name, value) for name, value in HEADERS])
     return [b"hello, world"]
 
 
 def before(environ: dict[str, Any], start: Any) -> list[bytes]:
-    """The same, by way of objects."""
+    """The same, through temporary objects."""
     fields = [(name, value) for name, value in HEADERS]
     _objects().encode(fields)
     start("200 OK", fields)
@@ -46,31 +47,32 @@ def _objects() -> Any:
 
 
 def main(once: bool) -> None:
-    """Three runs of `wrk` before, and three after, as the seed shows them."""
+    """Three runs of `wrk` before, and three after, as in the document."""
     program = shutil.which("wrk")
     if program is None:
         print("\nmeinheld's table: `wrk` is not installed")
         return
     runs, seconds = (1, 1) if once else (3, 10)
-    told: dict[str, list[float]] = {}
+    figures: dict[str, list[float]] = {}
     for way in ("before", "after"):
         port = free_port()
         command = ["-m", "onecopy", "run", f"benches.engines.seed_server:{way}", "--bind", f"127.0.0.1:{port}"]
         server = subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True)
         try:
             assert server.stderr is not None
-            server.stderr.readline()  # It serves.
+            server.stderr.readline()  # The server is ready.
             print(
-                f"\n{'By way of objects' if way == 'before' else 'Straight from the data'}: wrk, 2 threads and 10 connections"
+                f"\n{'Through temporary objects' if way == 'before' else 'Directly from the data'}:"
+                " wrk, 2 threads and 10 connections"
             )
             for _ in range(runs):
                 words = [program, "-t", "2", "-c", "10", "-d", f"{seconds}s", f"http://127.0.0.1:{port}/"]
                 said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
                 print("".join(f"  {line}\n" for line in said.splitlines()[2:]), end="", flush=True)
                 rate = next(line for line in said.splitlines() if line.startswith("Requests/sec:"))
-                told.setdefault(way, []).append(float(rate.split()[1]))
+                figures.setdefault(way, []).append(float(rate.split()[1]))
         finally:
             server.terminate()
             server.wait()
-    ratio = sorted(told["after"])[runs // 2] / sorted(told["before"])[runs // 2]
+    ratio = sorted(figures["after"])[runs // 2] / sorted(figures["before"])[runs // 2]
     print(f"\nstraight from the data: {ratio:.2f} times as many requests a second (the medians); the seed's: 1.08")

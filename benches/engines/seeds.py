@@ -1,4 +1,5 @@
-"""The seeds' own tables: the loop that eats a buffer, a chunk of a large object, UTF-8 out of `str`, UltraJSON, meinheld, queries."""
+"""The tables of the original documents: the loop that consumes a buffer, a chunk of a large object,
+UTF-8 from `str`, UltraJSON, meinheld, queries."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def seconds(call: Callable[[], Any], rounds: int = 3) -> float:
 
 
 def eat(buffer: Any) -> None:
-    """The loop of the seed: one byte off the front until nothing is left."""
+    """The loop of the document: remove one byte from the front until the buffer is empty."""
     while buffer:
         buffer = buffer[1:]
 
@@ -39,25 +40,27 @@ def eat_slices(buffer: bytes) -> None:
 
 
 def zero_copy(once: bool) -> None:
-    """Bytes that are sliced, and views of them."""
+    """Slices of bytes, and of views."""
     print("while b: b = b[1:]                      bytes     memoryview   text.slices(b, 1)   bytes / slices")
     for n in (1000,) if once else (100_000, 200_000, 300_000, 400_000, 500_000):
         data = bytes(n)
         copies = seconds(lambda d=data: eat(d), 1)
         views = seconds(lambda d=data: eat(memoryview(d)))
         ours = seconds(lambda d=data: eat_slices(d))
-        print(f"  {n:>9,} bytes               {copies * 1e3:>10.1f} ms  {views * 1e3:>9.1f} ms  {ours * 1e3:>14.1f} ms  {copies / ours:>12.0f}x")  # fmt: skip
+        line = f"  {n:>9,} bytes               {copies * 1e3:>10.1f} ms  {views * 1e3:>9.1f} ms"
+        print(f"{line}  {ours * 1e3:>14.1f} ms  {copies / ours:>12.0f}x")
     chunk = 20 << 20
     data = bytes(chunk * (2 if once else 51))
     copies = seconds(lambda: data[:chunk], 9)
     ours = seconds(lambda: next(text.slices(data, chunk)), 9)
     print(
-        f"a chunk of 20 MiB              {copies * 1e3:>10.3f} ms {'':12}  {ours * 1e3:>14.4f} ms  {copies / ours:>12.0f}x"
+        f"a chunk of 20 MiB              {copies * 1e3:>10.3f} ms {'':12}  {ours * 1e3:>14.4f} ms"
+        f"  {copies / ours:>12.0f}x"
     )
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Resident bytes of this process."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -65,13 +68,13 @@ WAYS = ("PyUnicode_AsUTF8AndSize", "PyUnicode_AsUTF8String", "onecopy.text.encod
 
 
 def strings(script: str, n: int) -> list[str]:
-    """Distinct `str` of 50 characters, none with a cache."""
+    """Distinct `str` of 50 characters, without a cached form."""
     first, size = {"ASCII": (97, 25), "Cyrillic": (0x430, 32), "CJK": (0x4E00, 900), "emoji": (0x1F600, 60)}[script]
     return ["".join(chr(first + (i * 7 + k * k) % size) for k in range(46)) + f"{i % 10000:04d}" for i in range(n)]
 
 
 def utf8_of(way: str, made: list[str]) -> int:
-    """Bytes of UTF-8 in all."""
+    """The total bytes of UTF-8."""
     if way == WAYS[2]:
         place, into = bytearray(400), text.encode_into
         return sum(into(string, place) for string in made)
@@ -81,7 +84,8 @@ def utf8_of(way: str, made: list[str]) -> int:
 
 
 def one_way(way: str, script: str, n: int) -> None:
-    """One way in a process of its own: nanoseconds a `str`, first and second time, and the memory that stays."""
+    """One way in a separate process: nanoseconds per `str`, first and second time, and the memory
+    that remains."""
     utf8_of(way, strings(script, 10))
     made = strings(script, n)
     before = resident()
@@ -95,7 +99,7 @@ def one_way(way: str, script: str, n: int) -> None:
 
 
 def utf8_cache(once: bool) -> None:
-    """What the UTF-8 of a list of `str` costs, and what stays behind."""
+    """The cost of the UTF-8 of a list of `str`, and the memory that remains."""
     n = 1000 if once else 500_000
     print(f"\nUTF-8 of {n:,} str of 50 characters       ns a str, first   again   memory that stays")
     for script in ("ASCII", "Cyrillic", "CJK", "emoji"):
@@ -110,7 +114,7 @@ def utf8_cache(once: bool) -> None:
             raise RuntimeError(f"the ways give different UTF-8 for {script}: {totals}")
 
 
-#: How each library is called where UltraJSON's seed says `ujson.dumps(x)`.
+#: The call of each library that corresponds to `ujson.dumps(x)` in the document.
 DUMPS = {
     "ujson.dumps": "import ujson",
     "onecopy.json.dumps": "import onecopy.json",
@@ -124,7 +128,8 @@ DUMPS = {
 
 
 def ultrajson(once: bool) -> None:
-    """The command of the seed, as it was run, for each library: a list of one short ASCII string a hundred times."""
+    """The command of the document for each library: a list of one short ASCII string a hundred
+    times."""
     n = "10" if once else "10000"
     print("\npython -m timeit -n 10000 -s 'import ujson; x = [\"a\"*10]*100' 'ujson.dumps(x)'")
     for call, setup in DUMPS.items():
@@ -141,17 +146,17 @@ def ultrajson(once: bool) -> None:
             f"{call}(x)",
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        told = done.stdout.strip().splitlines()[0] if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
-        print(f"  {call:26} {told}", flush=True)
+        figures = done.stdout.strip().splitlines()[0] if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+        print(f"  {call:26} {figures}", flush=True)
 
 
 def main(once: bool = False) -> None:
-    """Print the tables; `once` small and fast, as a test."""
+    """Print the tables; `once`: small and fast, as a test."""
     zero_copy(once)
     transfer.seed(once)
     utf8_cache(once)
     ultrajson(once)
-    # Asked for here alone: the parts above run without a server and a database.
+    # Imported here, since the parts above need no server and no database.
     from benches.engines import seed_rows, seed_server
 
     seed_server.main(once)

@@ -1,6 +1,7 @@
-"""Statements rather than rows: many short queries, and rows into a table. As `rows.py`: a function gives a job to be timed.
+"""Statements instead of rows: many short queries, and inserts. As in `rows.py`, a function returns
+a job to be timed.
 
-A job that inserts has a function `before`, which takes back what the round before has inserted, outside of the time.
+A job that inserts has a function `before`, which removes the rows of the previous round, untimed.
 """
 
 from __future__ import annotations
@@ -60,13 +61,14 @@ def _psycopg(target: dict[str, Any]) -> Any:
 
 
 class _Inserts:
-    """Rows into an empty table, in one transaction that is taken back before the next round."""
+    """Rows into an empty table, in one transaction that is rolled back before the next round."""
 
     def __init__(self, connection: Any, cursor: Any, profile: str, mark: str, size: int) -> None:
         self._connection, self._cursor = connection, cursor
         name = f"inserted_{type(connection).__module__.partition('.')[0]}"
         cursor.execute(f"drop table if exists {name}")
-        cursor.execute(create(profile, name) + (" character set utf8mb4" if profile == "mariadb" else ""))
+        server = profile.partition("_")[0]
+        cursor.execute(create(server, name) + (" character set utf8mb4" if profile == "mariadb" else ""))
         connection.commit()
         self._select = f"select * from {name} order by id"
         self._sql = f"insert into {name} values ({', '.join([mark] * 8)})"
@@ -92,7 +94,7 @@ def onecopy_inserts(target: dict[str, Any], size: int) -> Job:
 def pyodbc_inserts(target: dict[str, Any], size: int) -> Job:
     connection = _pyodbc(target)
     cursor = connection.cursor()
-    # Its arrays are given up for memory by MariaDB's driver.
+    # MariaDB's driver does not use its parameter arrays, to save memory.
     cursor.fast_executemany = target["profile"] == "postgres"
     return _Inserts(connection, cursor, target["profile"], "?", size)
 

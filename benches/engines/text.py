@@ -1,4 +1,4 @@
-"""The rows of `make bench NAME=text`: one call of ours, one of CPython's, on the same text."""
+"""The rows of `make bench NAME=text`: one call of ours, one of CPython's, with the same text."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Row(NamedTuple):
     peer: Callable[[], Any]
     at_least: float | None = None
     aim: float | None = None
-    #: Only what makes the result is timed, not its end.
+    #: Only the creation of the result is timed, not its deallocation.
     apart: bool = False
 
 
-#: Characters of each script; the texts are drawn from them with a fixed seed.
+#: Characters of each script; texts are drawn from them with a fixed seed.
 SCRIPTS = {
     "ASCII": "abcdefghij klmnopq",
     "Latin-1": "abcdefghij éüñßç",
@@ -34,7 +34,7 @@ SCRIPTS = {
 
 
 def sample(script: str, n: int, seed: int = 1) -> str:
-    """A text of `n` characters that holds at least one of the widest."""
+    """A text of `n` characters with at least one of the widest kind."""
     draw = random.Random(seed)
     alphabet = SCRIPTS[script]
     widest = max(alphabet)
@@ -43,7 +43,7 @@ def sample(script: str, n: int, seed: int = 1) -> str:
 
 
 def _short() -> Iterator[Row]:
-    asked = {
+    targets = {
         "ASCII": (1.8, 2.3),
         "Cyrillic": (2.8, 5.0),
         "CJK": (2.8, 5.0),
@@ -77,7 +77,7 @@ def _short() -> Iterator[Row]:
                 f"utf-8 decode, {n} chars, {script}",
                 lambda f=text.utf_8_decode, b=utf8: f(b),
                 lambda b=utf8: b.decode("utf-8"),
-                *asked[script],
+                *targets[script],
             )
             yield Row(
                 f"utf-8 encode, {n} chars, {script}",
@@ -86,11 +86,12 @@ def _short() -> Iterator[Row]:
             )
 
 
-#: Bytes of a cell: 60 units and a terminating one, as a driver binds NVARCHAR(60).
+#: Bytes of a cell: 60 code units and a terminator, as a driver binds NVARCHAR(60).
 STRIDE = 122
 
-#: One `str` in a thousand of each column. CPython gives an arena of which nothing is left back to the system, and a column made
-#: anew would pay for its pages again; in a process that has lived for a while something is left.
+#: One `str` in a thousand of each column is kept alive. CPython returns an empty arena to the
+#: system, and a new column would pay for its pages again; in a long-running process some object
+#: remains.
 _left: list[str] = []
 
 
@@ -100,7 +101,7 @@ def _column(cells: list[bytes]) -> tuple[bytes, Any]:
 
 
 def _cut(whole: bytes, at: int, n: int) -> bytes:
-    """`n` units of UTF-16 from the unit `at` on, about: no pair is cut in two."""
+    """About `n` code units of UTF-16, starting at the unit `at`: no surrogate pair is split."""
     units = array.array("H", whole[2 * at : 2 * (at + n)])
     if 0xDC00 <= units[0] < 0xE000:
         units = units[1:]

@@ -1,4 +1,5 @@
-"""`onecopy transcode` beside glibc's iconv: whole processes, start to exit, over files of 1 GB in the page cache."""
+"""`onecopy transcode` compared with glibc's iconv: whole processes, over files of 1 GB in the page
+cache."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ MIXED = WESTERN + (
     "東京都は日本の首都であり、人口が最も多い都市です。北京市、香港特別行政區。\n"
     "emoji 😀 and 👩‍👩‍👧 families\n"
 )
-#: Name, text, encoding, encoding to write, what was asked of wall time.
+#: Name, text, input encoding, output encoding, target for the wall time ratio.
 ROWS = (
     ("UTF-16 to UTF-8, western", WESTERN, "utf-16-le", "utf-8", 5),
     ("UTF-16 to UTF-8, scripts mixed", MIXED, "utf-16-le", "utf-8", 5),
@@ -47,8 +48,8 @@ def command() -> str:
     cargo = ["cargo", "build", "-q", "--release", "--locked", "-p", "onecopy-cli"]
     subprocess.run(cargo, cwd=ROOT, env=environment, check=True)
     metadata = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
-    told = subprocess.run(metadata, cwd=ROOT, env=environment, check=True, capture_output=True).stdout
-    return str(Path(json.loads(told)["target_directory"]) / "release" / "onecopy")
+    figures = subprocess.run(metadata, cwd=ROOT, env=environment, check=True, capture_output=True).stdout
+    return str(Path(json.loads(figures)["target_directory"]) / "release" / "onecopy")
 
 
 def fill(path: Path, unit: bytes, size: int) -> None:
@@ -73,20 +74,21 @@ def run(args: list[str], out: str) -> tuple[float, float]:
 
 
 def resident(args: list[str]) -> float:
-    """Most megabytes in memory, looked at all the while (what `wait4` tells starts at this process's own)."""
+    """The peak of resident megabytes, sampled (the figure of `wait4` starts at this process's
+    own)."""
     most = 0
     with subprocess.Popen(args, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
             with contextlib.suppress(OSError):
                 status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii", errors="replace")
-                # Before it has become the program it is a copy of this one.
+                # Before it executes the program it is a copy of this process.
                 if status.startswith("Name:\tonecopy"):
                     most = max([most, *(int(line.split()[1]) for line in status.splitlines() if line[:6] == "VmHWM:")])
     return most * 1024 / 1e6
 
 
 def digest(path: str) -> str:
-    """Of what was written."""
+    """The digest of the output."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() if sys.version_info >= (3, 11) else file.name
 
@@ -99,10 +101,10 @@ def main(once: bool) -> None:
         return
     ours = command()
     size, rounds = (100_000, 1) if once else (1_000_000_000, 5)
-    print(f"{'to /dev/null, pinned to one core':34} {'onecopy':>10} {'iconv':>10}  wall   cpu   asked   resident")
+    print(f"{'to /dev/null, pinned to one core':34} {'onecopy':>10} {'iconv':>10}  wall   cpu  target   resident")
     with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder:
         source = Path(folder) / "text"
-        for name, text, encoding, target, asked in ROWS:
+        for name, text, encoding, target, at_least in ROWS:
             fill(source, text.encode(encoding), size)
             a = [ours, "transcode", "-f", encoding, "-t", target, str(source)]
             b = [iconv, "-f", ICONV.get(encoding, encoding), "-t", ICONV.get(target, target), str(source)]
@@ -117,9 +119,9 @@ def main(once: bool) -> None:
             wall, cpu = (statistics.median(b[k] / a[k] for a, b in pairs) for k in (0, 1))
             mine, theirs = (statistics.median(pair[k][0] for pair in pairs) for k in (0, 1))
             memory = resident(a)
-            short = (asked is not None and wall < asked) or memory > MOST_RESIDENT_MB
+            short = (at_least is not None and wall < at_least) or memory > MOST_RESIDENT_MB
             print(
-                f"{name:34} {mine:>8.3f} s {theirs:>8.3f} s {wall:>5.1f} {cpu:>5.1f}   {asked or '-':>5}"
+                f"{name:34} {mine:>8.3f} s {theirs:>8.3f} s {wall:>5.1f} {cpu:>5.1f}   {at_least or '-':>5}"
                 f"   {memory:>5.1f} MB{'  SHORT' if short else ''}",
                 flush=True,
             )

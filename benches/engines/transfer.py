@@ -1,7 +1,9 @@
-"""Files to sockets over loopback: `onecopy.send_file` beside the standard library's ways, `onecopy send` beside a loop that hashes.
+"""Files to sockets over loopback: `onecopy.send_file` compared with the standard library's ways,
+`onecopy send` with a loop that hashes.
 
-Sender and receiver have a core each. Every sending is a process of its own, and ways take turns, each round beginning with another.
-The time is from the first byte to the receiver's word that it has the last; processor seconds and memory are the sender's.
+Sender and receiver have a core each. Each transfer is a separate process, and ways take turns, each
+round starting with another. The time is from the first byte to the receiver's confirmation of the
+last; processor seconds and memory are the sender's.
 """
 
 from __future__ import annotations
@@ -83,12 +85,12 @@ HASHED = "read + hash + sendall 1 MiB"
 
 
 def _peak() -> int:
-    """Bytes that were resident at most, of this process."""
+    """The peak of resident bytes of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def one(way: str, path: Path, port: int) -> None:
-    """One sending, in this process: seconds, processor seconds, growth of memory."""
+    """One transfer, in this process: seconds, processor seconds, growth of memory."""
     function = _hashed if way == HASHED else WAYS[way]
     if function is _ours:
         import onecopy  # noqa: F401 - not a part of the time
@@ -105,10 +107,11 @@ def one(way: str, path: Path, port: int) -> None:
 
 
 def sink(flags: int) -> None:
-    """A receiver that throws away what comes: plain, or with the words of `onecopy receive`.
+    """A receiver that discards the data: plain, or with the protocol of `onecopy receive`.
 
-    With `MSG_TRUNC` the kernel throws it away and nothing is copied here (tcp(7)): to the sender such a receiver is one on
-    another machine, which takes none of these cores. Not for what sends a file's own pages, which would then be read by nobody.
+    With `MSG_TRUNC` the kernel discards it without a copy (tcp(7)): such a receiver is like one on
+    another machine, which uses none of these cores. Not for ways that send a file's own pages,
+    which would then never be read.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
@@ -124,7 +127,7 @@ def sink(flags: int) -> None:
 
 
 def _speak(connection: socket.socket, flags: int) -> None:
-    """The receiver's part for one file of many blocks."""
+    """The receiver's part of the protocol for one file with many blocks."""
 
     def hear() -> tuple[int, bytes]:
         kind, n = struct.unpack("<BI", connection.recv(5, socket.MSG_WAITALL))
@@ -155,7 +158,7 @@ def _python(core: str, *arguments: str) -> list[str]:
 
 @contextlib.contextmanager
 def running_sink(flags: int = 0) -> Iterator[int]:
-    """A sink on its core; its port."""
+    """A sink on its core; returns its port."""
     with subprocess.Popen(
         _python(CLIENT_CORE, "sink", str(int(flags))), cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -176,7 +179,7 @@ def _measure(way: str, path: Path, port: int) -> dict[str, float]:
 def _command(arguments: list[str]) -> dict[str, float]:
     """A process of the command: seconds from start to exit, processor seconds."""
     begun = time.perf_counter()
-    # Both its threads may run where they like: one more core is what hashing beside costs.
+    # Both threads may use any core: hashing in parallel costs one more core.
     process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - begun
@@ -202,7 +205,7 @@ def _median(times: list[dict[str, float]], key: str) -> float:
 
 
 def table(kind: str, path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
-    """All ways over one file; the rows for the record."""
+    """All ways with one file; returns the rows for the record."""
     times: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     for k in range(rounds + 1):
         names = list(WAYS)
@@ -230,12 +233,13 @@ def table(kind: str, path: Path, rounds: int, port: int) -> list[dict[str, Any]]
             }
         )
     best = min(_median(measured, "wall") for measured in times.values())
-    print(f"  onecopy.send_file takes {ours / best:.2f} of the best's time (at most 1.05 asked)")
+    print(f"  onecopy.send_file takes {ours / best:.2f} of the best's time (target: at most 1.05)")
     return results
 
 
 def seed(once: bool) -> None:
-    """The seed's table: 2 GiB that are a hole, the traditional way and the zero-copy one, and the others."""
+    """The table of the document: a sparse file of 2 GiB, the traditional way and the zero-copy one,
+    and others."""
     with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder, running_sink() as port:
         path = _make(Path(folder), "sparse", 1 << 20 if once else SIZE)
         print("\nthe seed's file through a socket (truncate -s 2G)")
@@ -243,7 +247,8 @@ def seed(once: bool) -> None:
 
 
 def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
-    """`onecopy send` with BLAKE3 beside a loop that reads, hashes and sends; both to a receiver that is elsewhere."""
+    """`onecopy send` with BLAKE3 compared with a loop that reads, hashes and sends; to a receiver
+    that costs nothing here."""
     from benches.engines.transcode import command
 
     try:
@@ -260,7 +265,7 @@ def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
         wall, cpu = (_median(times, key) for key in ("wall", "cpu"))
         print(f"  {name:34} {wall:>8.3f} s {cpu:>6.3f} s")
     ratio = statistics.median(ratios)
-    print(f"  {ratio:.2f} times as fast ({ratios[0]:.2f} - {ratios[-1]:.2f}; at least 1.2 asked)")
+    print(f"  {ratio:.2f} times as fast ({ratios[0]:.2f} - {ratios[-1]:.2f}; target: at least 1.2)")
     return [
         {
             "row": "onecopy send, BLAKE3",
@@ -276,7 +281,8 @@ def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
 
 
 def chunk(path: Path) -> list[dict[str, Any]]:
-    """A part of 20 MiB of a video: asked for by `request_chunk` of examples/video beside slicing bytes, as the seed does; none is sent."""
+    """A part of 20 MiB of a video: `request_chunk` of examples/video compared with slicing bytes,
+    as in the document; nothing is sent."""
     sys.path.insert(0, str(ROOT / "examples" / "video"))
     from chunks import request_chunk
 
@@ -301,7 +307,8 @@ def chunk(path: Path) -> list[dict[str, Any]]:
     ratios = sorted(b / a for a, b in pairs)
     ours, peer = (statistics.median(side) for side in zip(*pairs, strict=True))
     print(
-        f"  request_chunk {ours * 1e6:.2f} us, a slice of bytes {peer * 1e6:.0f} us: {statistics.median(ratios):.0f} times (100 asked)"
+        f"  request_chunk {ours * 1e6:.2f} us, a slice of bytes {peer * 1e6:.0f} us:"
+        f" {statistics.median(ratios):.0f} times (target: 100)"
     )
     return [
         {
@@ -318,7 +325,8 @@ def chunk(path: Path) -> list[dict[str, Any]]:
 
 
 def _most_resident(process: subprocess.Popen[Any]) -> int:
-    """Bytes that the command had in memory at most, looked at until it ends; `wait4` would tell what a fork shows of its parent."""
+    """The peak of resident bytes of the command, sampled until it ends; `wait4` would include the
+    parent's, after a fork."""
     most = 0
     while process.poll() is None:
         with contextlib.suppress(OSError, StopIteration):
@@ -330,7 +338,7 @@ def _most_resident(process: subprocess.Popen[Any]) -> int:
 
 
 def both_ends(path: Path) -> None:
-    """`onecopy send` to `onecopy receive`, into memory: time and the memory of each."""
+    """`onecopy send` to `onecopy receive`, into memory: time, and the memory of each."""
     from benches.engines.transcode import command
 
     program = command()
@@ -348,13 +356,14 @@ def both_ends(path: Path) -> None:
                 watcher.join()
             taken = time.perf_counter() - begun
         print(
-            f"  onecopy send to onecopy receive: {taken:.3f} s, memory of the sender {memory_of_sender / 2**20:.1f} MiB,"
+            f"  onecopy send to onecopy receive: {taken:.3f} s,"
+            f" memory of the sender {memory_of_sender / 2**20:.1f} MiB,"
         )
-        print(f"  of the receiver {memory[0] / 2**20:.1f} MiB (at most 16 each asked)")
+        print(f"  of the receiver {memory[0] / 2**20:.1f} MiB (target: at most 16 each)")
 
 
 def main(once: bool = False) -> list[dict[str, Any]]:
-    """Print the tables; the rows for the record."""
+    """Print the tables; return the rows for the record."""
     size, rounds = (1 << 22, 0) if once else (SIZE, 5)
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder, running_sink() as port:

@@ -1,4 +1,5 @@
-/* UTF-8 of each str of a list, the two ways of CPython's C API: with the cache that stays behind the str, and as a bytes. */
+/* The UTF-8 of each str of a list, in the two ways of CPython's C API: cached on the str, and as
+bytes. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

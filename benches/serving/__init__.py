@@ -1,10 +1,12 @@
-"""HTTP servers beside each other: the room `serve`.
+"""HTTP servers compared with each other: the benchmark `serve`.
 
 ``apps``      the applications that every server runs, WSGI and ASGI
-``tables``    a handler that gives 31,000 rows as JSON, in Flask and in FastAPI, ours and with sqlite3 + orjson
-``servers``   how each server is started, and what its processes have cost
+``tables``    a handler that returns 31,000 rows as JSON, in Flask and in FastAPI, ours and with
+sqlite3 + orjson
+``servers``   the command line of each server, and the costs of its processes
 ``launch``    starts the servers that have no command of their own
-``load``      `wrk` and what it tells; clients that dribble, a client that asks now and then
-``rows``      the rows of the definition: answers compared, turns taken, verdicts
-``*.lua``     what `wrk` sends
+``load``      `wrk` and its figures; slow clients, a client with occasional requests
+``rows``      the rows of the definition: answers are compared, servers take turns, targets are
+checked
+``*.lua``     the requests of `wrk`
 """

@@ -1,4 +1,4 @@
-"""The applications of the bench: the same pages for WSGI and for ASGI."""
+"""The applications of the benchmark: the same pages for WSGI and for ASGI."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 PLAIN = ("Content-Type", "text/plain")
 HELLO = b"hello, world"
 CHUNK = b"x" * 1024
-#: Where nginx and we serve files from, and the one of 100 MB; its 1 MiB that is asked for by Range.
+#: The folder of the files that nginx and our server serve, the file of 100 MB, and the 1 MiB for
+#: Range requests.
 FILES = Path(__file__).resolve().parents[1] / ".data" / "nginx" / "files"
 LARGE_BYTES = 100_000_000
 RANGE = (10 << 20, (11 << 20) - 1)
 N_CHUNKS = 100
-#: Of twenty headers three hold é, ü and ß as Latin-1.
+#: Three of the twenty headers contain é, ü and ß in Latin-1.
 FIELDS = [
     *((f"X-Answer-{k}", f"value number {k} of the answer") for k in range(15)),
     ("X-City", "Besan\xe7on, caf\xe9 number 12"),
@@ -27,7 +28,8 @@ FIELDS = [
 
 @functools.cache
 def big() -> bytes:
-    """1,000,000 bytes; made when they are asked for, so that they count in the memory of those rows alone."""
+    """1,000,000 bytes, created on first use, so that they count only in the memory of those
+    rows."""
     return bytes(range(256)) * 3906 + b"0" * 64
 
 
@@ -37,7 +39,7 @@ def _hello(environ: dict[str, Any], start: Any) -> list[bytes]:
 
 
 def _headers(environ: dict[str, Any], start: Any) -> list[bytes]:
-    # As an application does that looks at what it was sent.
+    # As an application that inspects the request's body.
     fields = {name: value for name, value in environ.items() if name[:5] == "HTTP_"}
     body = f"{len(fields)} {fields['HTTP_X_CITY']}".encode("latin-1")
     start("200 OK", [PLAIN, ("Content-Length", str(len(body))), *FIELDS])
@@ -68,14 +70,14 @@ def _sleep(environ: dict[str, Any], start: Any) -> list[bytes]:
 
 
 def _large(environ: dict[str, Any], start: Any) -> Any:
-    # Its server may answer the range.
+    # Its server may answer Range itself.
     file = open(FILES / "large", "rb")  # noqa: SIM115
     start("200 OK", [PLAIN, ("Content-Length", str(LARGE_BYTES))])
     return environ["wsgi.file_wrapper"](file)
 
 
 def make_files() -> None:
-    """Writes the files where they are not there yet."""
+    """Writes the files if they do not exist."""
     FILES.mkdir(parents=True, exist_ok=True)
     (FILES / "big").write_bytes(big())
     if not (FILES / "large").exists() or (FILES / "large").stat().st_size != LARGE_BYTES:
@@ -109,7 +111,7 @@ _FIELDS = _lines(*FIELDS)
 async def asgi(
     scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
 ) -> None:
-    """ASGI 3, the same pages where uvicorn is measured."""
+    """ASGI 3: the pages that uvicorn is measured with."""
     if scope["type"] != "http":
         return
     path, fields, body, n_chunks = scope["path"], list(_PLAIN), HELLO, 0

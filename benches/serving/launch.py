@@ -1,4 +1,5 @@
-"""Starts a server that has no command of its own, or whose command cannot say what is needed: SERVER MODULE:NAME PORT."""
+"""Starts a server that has no command of its own, or whose command lacks an option: SERVER
+MODULE:NAME PORT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What asks the servers: `wrk` on the other core, clients that dribble, and one that asks now and then."""
+"""The clients: `wrk` on the other core, slow clients, and one with occasional requests."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ HEAD = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 def wrk(
     running: Running, path: str, n_connections: int, seconds: float, script: str = "report.lua", n_bytes: int = 0
 ) -> dict[str, Any]:
-    """One run of `wrk`; what it tells, with CPU microseconds of the server a request, and its resident memory.
+    """One run of `wrk`: its figures, CPU microseconds of the server per request, and the server's
+    resident memory.
 
-    Where requests are few, those that are under way at the end are not to be lost: `n_bytes` of an answer count as a request.
+    If requests are few, partial ones at the end must not be lost: `n_bytes` of a response count as
+    a request.
     """
     program = shutil.which("wrk")
     if program is None:
@@ -39,16 +41,17 @@ def wrk(
     after = running.cost()
     if done.returncode != 0:
         return {"n_requests": 0, "failed": (done.stderr or done.stdout).strip()[-200:]}
-    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    n = told["n_bytes"] / n_bytes if n_bytes else told["n_requests"]
-    told["cpu_us"] = after.since(before) / n * 1e6 if n else None
-    told["per_second"] = n / told["seconds"]
-    told["rss_mib"] = running.resident_mib()
-    return told
+    figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    n = figures["n_bytes"] / n_bytes if n_bytes else figures["n_requests"]
+    figures["cpu_us"] = after.since(before) / n * 1e6 if n else None
+    figures["per_second"] = n / figures["seconds"]
+    figures["rss_mib"] = running.resident_mib()
+    return figures
 
 
 def now_and_then(port: int, seconds: float, pause_s: float = 0.002) -> dict[str, Any]:
-    """Latencies of a client on one connection that asks, waits for the answer, and pauses."""
+    """Latencies of a client on one connection that sends a request, waits for the response, and
+    pauses."""
     taken: list[float] = []
     n_failed = 0
     line: socket.socket | None = None
@@ -88,8 +91,9 @@ def now_and_then(port: int, seconds: float, pause_s: float = 0.002) -> dict[str,
 
 
 def dribble(port: int, n_clients: int, most_s: float) -> None:
-    """Opens `n_clients` connections that send a byte of a head a second each; prints a line of JSON when all are open, and
-    another when the last was cut or the time is up. Runs as a program: `load.py dribble PORT CLIENTS SECONDS`."""
+    """Opens `n_clients` connections that each send a byte of a head per second; prints a line of
+    JSON when all are open, and another when the last was cut or the time is up. Runs as a program:
+    `load.py dribble PORT CLIENTS SECONDS`."""
     poller = selectors.EpollSelector()
     opened: dict[socket.socket, float] = {}
     for _ in range(n_clients):
@@ -107,7 +111,7 @@ def dribble(port: int, n_clients: int, most_s: float) -> None:
     n_due, last = 0.0, begun
     while opened and time.monotonic() - begun < most_s:
         now = time.monotonic()
-        # Spread over the second: a burst of all of them would be the client's own delay.
+        # Spread over the second, since a burst of all would delay this client itself.
         n_due += len(opened) * (now - last)
         last = now
         while n_due >= 1 and opened:
@@ -131,14 +135,15 @@ def dribble(port: int, n_clients: int, most_s: float) -> None:
                 ages.append(time.monotonic() - opened.pop(line))
                 line.close()
     ages.sort()
-    told = {"n_cut": len(ages), "n_left": len(opened)}
+    figures = {"n_cut": len(ages), "n_left": len(opened)}
     if ages:
-        told |= {"first_cut_s": ages[0], "median_cut_s": ages[len(ages) // 2], "last_cut_s": ages[-1]}
-    print(json.dumps(told), flush=True)
+        figures |= {"first_cut_s": ages[0], "median_cut_s": ages[len(ages) // 2], "last_cut_s": ages[-1]}
+    print(json.dumps(figures), flush=True)
 
 
-def beside_dribblers(running: Running, n_clients: int, watch_s: float) -> dict[str, Any]:
-    """A normal client while many dribble; when the slow ones were cut, and what a connection takes."""
+def with_slow_clients(running: Running, n_clients: int, watch_s: float) -> dict[str, Any]:
+    """A normal client together with many slow ones; when the slow ones were cut, and the memory per
+    connection."""
     before_mib = running.resident_mib()
     words = ["taskset", "-c", CORE, sys.executable, "-m", "benches.serving.load", "dribble"]
     words += [str(running.port), str(n_clients), str(watch_s)]
@@ -149,26 +154,26 @@ def beside_dribblers(running: Running, n_clients: int, watch_s: float) -> dict[s
         process.kill()
         process.wait()
         return {"n_open": 0, "failed": "the connections are not taken within 60 s"}
-    told: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
-    told["n_turned_away"] = n_clients - told.get("n_open", 0)
+    figures: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
+    figures["n_turned_away"] = n_clients - figures.get("n_open", 0)
     asks = [*words[:6], "ask", str(running.port), "3"]
     done = subprocess.run(asks, capture_output=True, text=True, cwd=HERE.parents[1], check=False)
-    told |= json.loads(done.stdout or "{}")
-    told["kib_a_client"] = (running.resident_mib() - before_mib) * 1024 / max(1, told.get("n_open", 0))
+    figures |= json.loads(done.stdout or "{}")
+    figures["kib_a_client"] = (running.resident_mib() - before_mib) * 1024 / max(1, figures.get("n_open", 0))
     out, _ = process.communicate()
-    return told | json.loads(out.strip() or "{}")
+    return figures | json.loads(out.strip() or "{}")
 
 
-def beside_a_sleeper(running: Running, seconds: float) -> dict[str, Any]:
+def with_a_sleeping_request(running: Running, seconds: float) -> dict[str, Any]:
     """`wrk` on ten connections while one request sleeps for two seconds."""
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sleeper:
         sleeper.sendall(HEAD.replace(b"/hello", b"/sleep"))
-        told = wrk(running, "/hello", 10, seconds)
+        figures = wrk(running, "/hello", 10, seconds)
         try:
-            told["slept"] = sleeper.recv(4096).startswith(b"HTTP/1.1 200")
+            figures["slept"] = sleeper.recv(4096).startswith(b"HTTP/1.1 200")
         except OSError:
-            told["slept"] = False
-    return told
+            figures["slept"] = False
+    return figures
 
 
 if __name__ == "__main__":

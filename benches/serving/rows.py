@@ -1,4 +1,5 @@
-"""The rows of the definition: answers are compared, then the servers take turns; the table as it is printed and kept."""
+"""The rows of the definition: answers are compared, then the servers take turns; the printed and
+recorded table."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from tests.support import servers as databases
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "onecopy"
-#: The large file, a part of it: the query is for us alone.
+#: The large file, a part of it: the query string is only for our server.
 RANGED = "/large?range"
 CITY = "Besan\xe7on, caf\xe9"
-#: Name in the result, title of the column, how it is written.
+#: Name in the result, title of the column, format.
 COLUMNS = (
     ("cpu_us", "CPU us", ",.2f"),
     ("per_second", "req/s", ",.0f"),
@@ -38,13 +39,13 @@ COLUMNS = (
     ("n_errors", "errors", ",d"),
     ("n_refused", "not 2xx", ",d"),
 )
-#: Larger is better in these alone.
+#: Metrics of which a larger value is better.
 MORE_IS_BETTER = {"per_second"}
-Told = dict[str, Any]
+Figures = dict[str, Any]
 
 
 def fetch(port: int, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
-    """Status, fields and body of a page, asked for as the bench does."""
+    """Status, fields and body of a page, requested as by the benchmark."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     fields = {"X-City": CITY.encode("latin-1")} if path == "/headers" else {}
     if path == RANGED:
@@ -59,7 +60,8 @@ def fetch(port: int, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
 
 
 def wrong(running: Running, path: str, common: dict[str, str]) -> str:
-    """What is wrong with a server's answer; nothing where it is right. `common` keeps digests of rows between sides."""
+    """The error in a server's response, or an empty string. `common` keeps digests of rows to
+    compare both sides."""
     try:
         status, fields, body = fetch(running.port, path)
     except (OSError, http.client.HTTPException) as error:
@@ -84,7 +86,7 @@ def wrong(running: Running, path: str, common: dict[str, str]) -> str:
 
 @contextlib.contextmanager
 def started(row: dict[str, Any], environment: dict[str, str]) -> Iterator[tuple[dict[str, Running], dict[str, str]]]:
-    """The servers of a row that can be had, and why the others cannot."""
+    """The servers of a row that are available, and the reasons why the others are not."""
     sides = row.get("sides") or {name: {"server": name} for name in row["servers"]}
     running: dict[str, Running] = {}
     absent: dict[str, str] = {}
@@ -100,19 +102,19 @@ def started(row: dict[str, Any], environment: dict[str, str]) -> Iterator[tuple[
             server.stop()
 
 
-def once(row: dict[str, Any], running: Running) -> Told:
+def once(row: dict[str, Any], running: Running) -> Figures:
     """One measurement of one server."""
     if row.get("load") == "dribble":
-        return load.beside_dribblers(running, row["clients"], row["watch_s"])
+        return load.with_slow_clients(running, row["clients"], row["watch_s"])
     if row.get("load") == "sleeper":
-        return load.beside_a_sleeper(running, 1)
+        return load.with_a_sleeping_request(running, 1)
     script, n_bytes = row.get("script", "report.lua"), row.get("bytes", 0)
     return load.wrk(running, row["path"], row["connections"], row["seconds"], script, n_bytes)
 
 
-def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, str]) -> dict[str, list[Told]]:
-    """Every server in turns; each round begins with another."""
-    told: dict[str, list[Told]] = {name: [] for name in running}
+def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, str]) -> dict[str, list[Figures]]:
+    """Every server in turns; each round starts with another."""
+    measured: dict[str, list[Figures]] = {name: [] for name in running}
     names = list(running)
     for k in range(row["rounds"] + ("load" not in row)):
         for name in names[k % len(names) :] + names[: k % len(names)]:
@@ -128,71 +130,74 @@ def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, st
                 notes[name] = "the request that sleeps got no answer"
             # The first round warms up.
             if k or "load" in row:
-                told[name].append(got)
-    return told
+                measured[name].append(got)
+    return measured
 
 
-def middle(told: list[Told], metric: str) -> float | None:
-    """The median of what a server told in its rounds."""
-    values = [got[metric] for got in told if got.get(metric) is not None]
+def middle(measured: list[Figures], metric: str) -> float | None:
+    """The median of a server's figures over the rounds."""
+    values = [got[metric] for got in measured if got.get(metric) is not None]
     return statistics.median(values) if values else None
 
 
-def ratios(metric: str, ours: list[Told], peer: list[Told]) -> list[float]:
-    """How many times better ours is, round by round."""
+def ratios(metric: str, ours: list[Figures], peer: list[Figures]) -> list[float]:
+    """The factor by which ours is better, round by round."""
     pairs = [(a.get(metric), b.get(metric)) for a, b in zip(ours, peer, strict=True)]
     return sorted(a / b if metric in MORE_IS_BETTER else b / a for a, b in pairs if a and b)
 
 
 def result(row: str, size: str, ours: Any = "", peer: Any = "", *figures: Any) -> dict[str, Any]:
-    """A line of the record; `size` names the metric."""
+    """A line of the record; `size` is the metric."""
     names = ("ratio", "ratio_min", "ratio_max", "at_least")
-    told = {"row": row, "size": size, "ours_us": ours, "peer_us": peer} | dict.fromkeys(names, "")
-    return told | dict(zip(names, figures, strict=False))
+    measured = {"row": row, "size": size, "ours_us": ours, "peer_us": peer} | dict.fromkeys(names, "")
+    return measured | dict(zip(names, figures, strict=False))
 
 
 def against(
-    row: dict[str, Any], bar: dict[str, Any], told: dict[str, list[Told]], bad: set[str]
+    row: dict[str, Any], bar: dict[str, Any], measured: dict[str, list[Figures]], bad: set[str]
 ) -> tuple[str, dict[str, Any] | None, bool]:
-    """One bar: its line, what is kept, whether it is missed."""
-    metric, asked, aim = bar.get("metric", "cpu_us"), bar.get("at_least", bar.get("at_most")), bar.get("aim", "-")
+    """One target: its line, the record, and true if it is missed."""
+    metric, target, aim = bar.get("metric", "cpu_us"), bar.get("at_least", bar.get("at_most")), bar.get("aim", "-")
     if "of" not in bar:
-        value = middle(told[OURS], metric)
+        value = middle(measured[OURS], metric)
         if value is None:
             return f"    {metric}: nothing was measured  SHORT", None, True
-        falls = value > asked
-        line = f"    {metric} {value:,.2f}, at most {asked}, aim {aim}{'  SHORT' if falls else ''}"
-        return line, result(row["name"], metric, "", "", value, "", "", asked), falls
+        falls = value > target
+        line = f"    {metric} {value:,.2f}, at most {target}, aim {aim}{'  SHORT' if falls else ''}"
+        return line, result(row["name"], metric, "", "", value, "", "", target), falls
     peer = bar["of"]
     if peer == "best":
-        costs = {name: middle(told[name], metric) for name in row["best_of"] if name in told and name not in bad}
+        costs = {
+            name: middle(measured[name], metric) for name in row["best_of"] if name in measured and name not in bad
+        }
         known = {name: cost for name, cost in costs.items() if cost}
         if not known:
             return "    no peer was measured", None, False
         peer = min(known, key=lambda name: known[name])
-    if not told.get(peer):
-        return f"    beside {peer}: not measured", None, False
-    got = ratios(metric, told[OURS], told[peer])
+    if not measured.get(peer):
+        return f"    vs {peer}: not measured", None, False
+    got = ratios(metric, measured[OURS], measured[peer])
     if not got:
-        return f"    beside {peer}: one of both told nothing", None, not middle(told[OURS], metric)
+        return f"    vs {peer}: one side has no figure", None, not middle(measured[OURS], metric)
     ratio = statistics.median(got)
-    falls = ratio < asked
+    falls = ratio < target
     title = f"best peer: {peer}" if bar["of"] == "best" else peer
-    line = f"    beside {title}: {ratio:.2f} ({got[0]:.2f} - {got[-1]:.2f}) {metric}, at least {asked}, aim {aim}{'  SHORT' if falls else ''}"
-    ours_us, peer_us = middle(told[OURS], "cpu_us") or "", middle(told[peer], "cpu_us") or ""
-    kept = result(f"{row['name']}, beside {title}", metric, ours_us, peer_us, ratio, got[0], got[-1], asked)
+    line = f"    vs {title}: {ratio:.2f} ({got[0]:.2f} - {got[-1]:.2f}) {metric}, at least {target}"
+    line += f", aim {aim}{'  SHORT' if falls else ''}"
+    ours_us, peer_us = middle(measured[OURS], "cpu_us") or "", middle(measured[peer], "cpu_us") or ""
+    kept = result(f"{row['name']}, vs {title}", metric, ours_us, peer_us, ratio, got[0], got[-1], target)
     return line, kept, falls
 
 
 def measure_row(row: dict[str, Any], environment: dict[str, str], is_once: bool) -> tuple[list[dict[str, Any]], int]:
-    """One row: its table, what to record, how many bars are missed."""
+    """One row: its table, the records, and the number of missed targets."""
     results: list[dict[str, Any]] = []
     print(f"\n{row['name']}", flush=True)
     with started(row, environment) as (running, absent):
         for name, why in absent.items():
             print(f"  {name:28} absent: {why}")
         common: dict[str, str] = {}
-        # The rows of sqlite3 are the yardstick where there are some.
+        # The rows of sqlite3 are the reference if they are part of the row.
         order = sorted(running, key=lambda name: name == OURS)
         notes = {name: why for name in order if (why := wrong(running[name], row.get("path", "/hello"), common))}
         bad = set(notes) - set(row.get("differs", []))
@@ -201,25 +206,25 @@ def measure_row(row: dict[str, Any], environment: dict[str, str], is_once: bool)
             for name in running:
                 print(f"  {name:28} {notes.get(name, 'answers agree')}")
             return [], int(OURS in bad)
-        told = rounds(row, {name: server for name, server in running.items() if name not in bad}, notes)
-    columns = [column for column in COLUMNS if any(column[0] in got for each in told.values() for got in each)]
+        measured = rounds(row, {name: server for name, server in running.items() if name not in bad}, notes)
+    columns = [column for column in COLUMNS if any(column[0] in got for each in measured.values() for got in each)]
     print(f"  {'':28}" + "".join(f" {title:>11}" for _, title, _ in columns))
     for name in running:
         line = f"  {name:28}"
         for key, _, form in columns:
-            value = middle(told.get(name, []), key)
+            value = middle(measured.get(name, []), key)
             line += f" {'-' if value is None else format(int(value) if form == ',d' else value, form):>11}"
         print(f"{line}  {notes.get(name, '')}".rstrip(), flush=True)
     if OURS in absent:
         print("    our server is absent: nothing to compare")
-    if not told.get(OURS):
-        # The peers' own figures stand in the record until there are ours beside them.
-        kept = {name: middle(each, "cpu_us") for name, each in told.items()}
+    if not measured.get(OURS):
+        # The figures of peers are recorded even if ours are missing.
+        kept = {name: middle(each, "cpu_us") for name, each in measured.items()}
         lines = [result(f"{row['name']}, {name}", "cpu_us", "", cost) for name, cost in kept.items() if cost]
         return lines, int(OURS in bad)
     short = 0
-    for bar in row["asked"]:
-        line, kept_line, falls = against(row, bar, told, bad)
+    for bar in row["targets"]:
+        line, kept_line, falls = against(row, bar, measured, bad)
         print(line, flush=True)
         short += falls
         results += [kept_line] if kept_line else []
@@ -227,13 +232,14 @@ def measure_row(row: dict[str, Any], environment: dict[str, str], is_once: bool)
 
 
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """All rows of the definition: what to record, and how many bars are missed."""
+    """All rows of the definition: the records, and the number of missed targets."""
     results: list[dict[str, Any]] = []
     short = 0
     environment: dict[str, str] = {}
     common = {"rounds": definition["rounds"], "seconds": definition["seconds"]}
     print(
-        "CPU us: of the server's processes, a request; ratios: the peer's over ours, median of rounds (lowest - highest)"
+        "CPU us: of the server's processes, per request; ratios: the peer's over ours,"
+        " median of rounds (lowest - highest)"
     )
     for row in (common | row for row in definition["row"]):
         if arguments.only not in row["name"]:

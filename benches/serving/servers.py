@@ -1,4 +1,5 @@
-"""The servers of the bench: how each is started, pinned to one core, and what its processes cost."""
+"""The servers of the benchmark: their command lines, pinned to one core, and the costs of their
+processes."""
 
 from __future__ import annotations
 
@@ -25,11 +26,12 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Absent(Exception):
-    """A server cannot be had here; with the reason."""
+    """A server is not available here; the text has the reason."""
 
 
 class Cost(NamedTuple):
-    """What a tree of processes has cost so far: scheduler's run time by thread, and the kernel's ticks by process."""
+    """The costs of a process tree so far: run time of the scheduler per thread, and CPU ticks per
+    process."""
 
     run_s: dict[int, float]
     ticks_s: dict[int, float]
@@ -37,7 +39,8 @@ class Cost(NamedTuple):
     def since(self, before: Cost) -> float:
         """CPU seconds between two readings.
 
-        The run time is exact, but a thread that ended took its own with it; the ticks have it still, 10 ms coarse.
+        The run time is exact, but excludes threads that ended; the ticks include them, with a
+        resolution of 10 ms.
         """
         exact = sum(now - before.run_s.get(task, 0.0) for task, now in self.run_s.items())
         coarse = sum(now - before.ticks_s.get(pid, 0.0) for pid, now in self.ticks_s.items())
@@ -45,7 +48,7 @@ class Cost(NamedTuple):
 
 
 def _floor() -> str:
-    """The C floor, compiled where it is older than its source."""
+    """The C floor, compiled if it is older than its source."""
     source, built = HERE.parent / "peers" / "floor.c", DATA / "floor"
     DATA.mkdir(exist_ok=True)
     if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
@@ -54,7 +57,7 @@ def _floor() -> str:
 
 
 def _nginx(port: int) -> list[str]:
-    """One worker, files from a folder of the bench, no log."""
+    """One worker, files from a folder of the benchmark, no log."""
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/sbin")
     if program is None:
         raise Absent("`nginx` is not installed")
@@ -93,7 +96,7 @@ def command(name: str, app: str, port: int) -> list[str]:
     """The command line of a server.
 
     Raises:
-        Absent: it cannot be had here.
+        Absent: the server is not available here.
     """
     python = [sys.executable, "-m"]
     at = f"127.0.0.1:{port}"
@@ -135,7 +138,7 @@ class Running:
     """A server that runs on its core.
 
     Raises:
-        Absent: it cannot be had here, or does not listen.
+        Absent: it is not available here, or does not listen.
     """
 
     def __init__(self, name: str, app: str = "", **environment: str) -> None:
@@ -169,14 +172,14 @@ class Running:
         raise Absent(f"it does not listen: {tail(self.log, 1)}")
 
     def revive(self) -> bool:
-        """Starts it again where it has ended; whether it had."""
+        """Restarts the server if it has ended; returns true if it had."""
         if self.is_alive():
             return False
         self._start()
         return True
 
     def is_alive(self) -> bool:
-        """Whether its first process runs."""
+        """True if its first process runs."""
         return self.process.poll() is None
 
     def pids(self) -> list[int]:
@@ -195,7 +198,7 @@ class Running:
         return found
 
     def cost(self) -> Cost:
-        """What all its processes have cost so far."""
+        """The costs of all its processes so far."""
         run_s: dict[int, float] = {}
         ticks_s: dict[int, float] = {}
         for pid in self.pids():
@@ -211,7 +214,7 @@ class Running:
         return Cost(run_s, ticks_s)
 
     def resident_mib(self) -> float:
-        """Resident memory of all its processes, each counted whole."""
+        """The resident memory of all its processes, each counted whole."""
         total = 0
         for pid in self.pids():
             try:
@@ -222,7 +225,7 @@ class Running:
         return total / 1024
 
     def stop(self) -> None:
-        """Ends it, and whichever of its children it leaves behind."""
+        """Stops it, and any child processes that remain."""
         left = [child for pid in self.pids() for child in children(pid)]
         if self.is_alive():
             self.process.terminate()

@@ -1,7 +1,8 @@
-"""A handler that gives the rows of SQLite's `t31000` as JSON, the way each side's documentation recommends.
+"""A handler that returns the rows of SQLite's `t31000` as JSON, as the documentation of each side
+recommends.
 
-The file of the database stands in `BENCH_DATABASE`. Nothing is kept between two requests: neither side may answer with
-what it made before.
+The environment variable `BENCH_DATABASE` has the database's file. Nothing is kept between two
+requests: neither side may cache its response.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def flask_orjson() -> Any:
 
 
 def flask_onecopy() -> Any:
-    """Flask and a stream of rows, which passes through untouched."""
+    """Flask and a row stream, which passes through unchanged."""
     return _flask(lambda flask: flask.Response(_with_onecopy(), mimetype="application/json", direct_passthrough=True))
 
 
@@ -67,7 +68,7 @@ def fastapi_orjson() -> Any:
 
 
 def fastapi_onecopy() -> Any:
-    """FastAPI and a stream of rows, an asynchronous iterable."""
+    """FastAPI and a row stream, an asynchronous iterable."""
     import fastapi
     from fastapi.responses import StreamingResponse
 
@@ -81,7 +82,7 @@ def fastapi_onecopy() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """The applications, made where a server asks for one: `tables:flask_orjson_app`."""
+    """The applications, created when a server requests one: `tables:flask_orjson_app`."""
     if name.endswith("_app") and name[:-4] in globals():
         return globals()[name[:-4]]()
     raise AttributeError(name)

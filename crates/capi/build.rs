@@ -1,8 +1,9 @@
-//! How `libonecopy.so` is linked: under a name that tells the interface's version, and with simdutf's C++ runtime inside, so that it
-//! asks for no `libstdc++.so` where it runs.
+//! Linking of `libonecopy.so`: with a soname that contains the interface's version, and with
+//! simdutf's C++ runtime inside, so that it needs no `libstdc++.so` at run time.
 //!
-//! The crate `simdutf` says `-lstdc++`, and linkers take the first library of that name on their way, shared or not: a folder
-//! with nothing but the compiler's `libstdc++.a` goes before the others.
+//! The crate `simdutf` passes `-lstdc++`, and linkers use the first library of that name on their
+//! path, shared or not: a folder that contains only the compiler's `libstdc++.a` is put before the
+//! others.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -32,11 +33,11 @@ fn main() {
 /// The compiler's `libstdc++.a`, where it has one.
 fn archive() -> Option<PathBuf> {
     let compiler = env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let told = Command::new(compiler)
+    let printed = Command::new(compiler)
         .arg("-print-file-name=libstdc++.a")
         .output()
         .ok()?;
-    let path = PathBuf::from(String::from_utf8(told.stdout).ok()?.trim());
+    let path = PathBuf::from(String::from_utf8(printed.stdout).ok()?.trim());
     // Where there is none, it repeats the name.
     (path.parent() != Some(Path::new("")) && path.is_file()).then_some(path)
 }

@@ -1,4 +1,4 @@
-"""A page with a video, whose seeking asks for ranges, and parts of the video by their timecodes.
+"""A page with a video that seeks by range requests, and parts of the video by timecode.
 
 onecopy run app:app
 """
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "page"
 VIDEO = FOLDER / "clip.mp4"
 CHUNK_BYTES = 20 << 20
 
-# Everything that is a file, the video with its ranges among them.
+# All files, including the video with its ranges.
 _files = onecopy.files(FOLDER)
 
 
@@ -35,17 +35,17 @@ def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable
     except VideoError as e:
         return _json(start_response, "404 Not Found", {"error": str(e)})
     if path == "/frame":
-        told = {"frame": frame, "seconds": index.seconds[frame], "byte_offset": index.offsets[frame]}
-        return _json(start_response, "200 OK", told)
+        found = {"frame": frame, "seconds": index.seconds[frame], "byte_offset": index.offsets[frame]}
+        return _json(start_response, "200 OK", found)
     with VIDEO.open("rb") as video:
         chunk = request_chunk(video, index.offsets[frame], CHUNK_BYTES)
         fields = [("Content-Type", "application/octet-stream"), ("Content-Length", str(len(chunk)))]
-        # A part of a file of its own, not one to be parted again.
+        # A part of a file, to which ranges do not apply.
         start_response("200 OK", [*fields, ("Accept-Ranges", "none")])
         return chunk.body(environ)
 
 
-def _json(start_response: Callable[..., Any], status: str, told: object) -> Iterable[bytes]:
-    body = json.dumps(told).encode()
+def _json(start_response: Callable[..., Any], status: str, document: object) -> Iterable[bytes]:
+    body = json.dumps(document).encode()
     start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]

@@ -1,4 +1,4 @@
-"""Parts of a video that nobody holds in memory: the kernel sends them from the file."""
+"""Parts of a video that are never in memory: the kernel sends them from the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import onecopy
 
 @dataclass(frozen=True)
 class Chunk:
-    """Bytes of a file, by their place: to ask for one costs nothing, whatever its size."""
+    """A byte range of a file: creating one costs nothing, whatever its size."""
 
     file: BinaryIO
     offset: int
@@ -23,11 +23,12 @@ class Chunk:
         return self.size
 
     def send(self, sock: socket.socket) -> int:
-        """Sends it by sendfile(2); how many bytes went. Copies: none in user space."""
+        """Send the bytes by sendfile(2); return the number of bytes. Copies: none in user space."""
         return onecopy.send_file(sock, self.file, self.offset, self.size)
 
     def body(self, environ: dict[str, Any]) -> Iterable[bytes]:
-        """It as the body of an answer, whose Content-Length is its size: the server sends it by sendfile(2)."""
+        """The bytes as a response body, whose Content-Length is their size: the server uses
+        sendfile(2)."""
         file = os.fdopen(os.dup(self.file.fileno()), "rb", buffering=0)
         file.seek(self.offset)
         wrapper: Callable[[Any], Iterable[bytes]] = environ["wsgi.file_wrapper"]
@@ -38,7 +39,7 @@ def request_chunk(video: BinaryIO, offset: int, size: int) -> Chunk:
     """`size` bytes of a video from `offset` on; fewer at its end.
 
     Raises:
-        ValueError: the offset is outside of the file, or the size below 0.
+        ValueError: the offset is outside of the file, or the size is negative.
     """
     length = os.fstat(video.fileno()).st_size
     if not 0 <= offset <= length or size < 0:

@@ -1,4 +1,5 @@
-"""Makes the clip: 75 seconds of a test picture at 30 frames a second, from timecode 01:09:00:00 on. Needs ffmpeg.
+"""Creates the clip: 75 seconds of a test picture at 30 frames per second, starting at timecode
+01:09:00:00. Needs ffmpeg.
 
 python clip.py
 """
@@ -14,10 +15,10 @@ CLIP = Path(__file__).parent / "page" / "clip.mp4"
 
 
 def make(clip: Path = CLIP, seconds: int = 75) -> None:
-    """Writes the clip, where it is not there yet.
+    """Create the clip unless it exists.
 
     Raises:
-        RuntimeError: there is no ffmpeg, or it failed.
+        RuntimeError: ffmpeg is not installed, or failed.
     """
     if clip.exists():
         return
@@ -26,7 +27,7 @@ def make(clip: Path = CLIP, seconds: int = 75) -> None:
     unfinished = clip.with_suffix(".part.mp4")
     picture = f"testsrc2=size=640x360:rate=30:duration={seconds}"
     command = ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", picture, "-timecode", "01:09:00:00"]
-    # A picture that stands by itself every second, frames that lean on later ones between them, and the index in front.
+    # One key frame per second, dependent frames in between, and the index at the start.
     command += ["-c:v", "libx264", "-preset", "veryfast", "-bf", "2", "-g", "30", "-pix_fmt", "yuv420p"]
     command += ["-b:v", "3M", "-minrate", "3M", "-maxrate", "3M", "-bufsize", "3M", "-x264-params", "nal-hrd=cbr"]
     done = subprocess.run(

@@ -1,6 +1,8 @@
-"""Where a frame stands in a video file, by the file's own index (ISO/IEC 14496-12, ISO base media file format).
+"""The position of a frame in a video file, by the file's own index (ISO/IEC 14496-12, ISO base
+media file format).
 
-Of the file the headers and the index are read, never the pictures: some kilobytes, whatever its length.
+Only the headers and the index of the file are read, never the frames: some kilobytes, whatever its
+length.
 """
 
 from __future__ import annotations
@@ -15,36 +17,37 @@ from itertools import accumulate, chain, repeat
 from typing import BinaryIO
 
 _CONTAINERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts"}
-#: An index of this size is of a video of some hundred hours.
+#: An index of this size belongs to some hundred hours of video.
 _MOST_INDEX_BYTES = 256 << 20
-#: As many as such a video has; more are a lie, and are not counted out.
+#: The number of frames of such a video; a larger one is invalid, and is not allocated.
 _MOST_FRAMES = 20_000_000
 
 
 class VideoError(ValueError):
-    """The file has no index that tells its frames, or the timecode is not one of it."""
+    """The file has no index of its frames, or the timecode is not in the file."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """The frames of a video, in the order in which they are shown."""
+    """The frames of a video, in presentation order."""
 
-    #: Byte offset of each frame, in bytes from the start of the file.
+    #: The offset of each frame, in bytes from the start of the file.
     offsets: tuple[int, ...]
-    #: When each frame is shown, in seconds.
+    #: The presentation time of each frame, in seconds.
     seconds: tuple[float, ...]
-    #: Number of the first frame, as SMPTE timecodes count them.
+    #: The number of the first frame, as counted by SMPTE timecodes.
     first: int
-    #: Frames a second, as timecodes count them: 30 for 29.97.
+    #: Frames per second, as counted by timecodes: 30 for 29.97.
     rate: int
-    #: Whether two numbers of each minute but every tenth are left out (SMPTE 12M, 29.97 frames a second).
+    #: True for drop-frame timecodes (SMPTE 12M, 29.97 frames per second).
     drops: bool
 
     def frame_of(self, timecode: str) -> int:
-        """The number of the frame (from 0) with this timecode, ``HH:MM:SS:FF``; ``;`` before the frame is the sign of dropped ones.
+        """The number of the frame (from 0) with this timecode, ``HH:MM:SS:FF``, or ``HH:MM:SS;FF``
+        for drop-frame.
 
         Raises:
-            VideoError: it is none, or the video has no such frame.
+            VideoError: the timecode is invalid, or the video has no such frame.
         """
         found = re.fullmatch(r"(\d\d):([0-5]\d):([0-5]\d)([:;])(\d\d)", timecode, re.ASCII)
         if found is None:
@@ -89,14 +92,14 @@ def timecode_to_index(video: str | os.PathLike[str], timecode: str) -> int:
 
 
 def index_of(video: str | os.PathLike[str]) -> Index:
-    """The index of a video; kept for the next call, as long as the file is the same.
+    """The index of a video, cached while the file does not change.
 
     Raises:
-        VideoError: the file has none.
+        VideoError: the file has no index.
         OSError: it cannot be read.
     """
-    told = os.stat(video)
-    return _read(os.fspath(video), (told.st_ino, told.st_size, told.st_mtime_ns))
+    found = os.stat(video)
+    return _read(os.fspath(video), (found.st_ino, found.st_size, found.st_mtime_ns))
 
 
 @lru_cache(maxsize=16)
@@ -120,9 +123,9 @@ def _index(file: BinaryIO) -> Index:
     order = sorted(range(len(times)), key=times.__getitem__)
     offsets = _offsets(video)
     if len(times) != len(offsets):
-        raise VideoError(f"the index tells when {len(times)} frames are shown, and where {len(offsets)} are")
+        raise VideoError(f"the index has {len(times)} times and {len(offsets)} positions of frames")
     if max(offsets) >= os.fstat(file.fileno()).st_size:
-        raise VideoError("the file is cut off: its index tells of frames behind its end")
+        raise VideoError("the file is truncated: its index has frames past its end")
     n_seconds = (times[order[-1]] - times[order[0]]) / scale / max(1, len(order) - 1)
     rate, drops = round(1 / n_seconds) if n_seconds else 1, False
     if counted is not None:
@@ -156,7 +159,7 @@ def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _moov(file: BinaryIO) -> bytes:
-    """The contents of the box that tells all others; the pictures are passed over."""
+    """The contents of the box that describes all others; the media data is skipped."""
     size_of_file = os.fstat(file.fileno()).st_size
     at = 0
     while at < size_of_file:
@@ -195,7 +198,7 @@ def _leaves(data: bytes, depth: int = 0) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _table(box: bytes, form: str) -> list[tuple[int, ...]]:
-    """The entries of a box that is a table."""
+    """The entries of a box with a table."""
     (n,) = struct.unpack_from(">I", box, 4)
     size = struct.calcsize(form)
     if 8 + n * size > len(box):
@@ -204,7 +207,7 @@ def _table(box: bytes, form: str) -> list[tuple[int, ...]]:
 
 
 def _times(track: dict[bytes, bytes]) -> tuple[list[int], int]:
-    """When each sample is shown, and how many of these units are a second."""
+    """The presentation time of each sample, and the number of time units per second."""
     header = track[b"mdhd"]
     (scale,) = struct.unpack_from(">I", header, 20 if header[0] else 12)
     steps = _spread(track[b"stts"], ">II")
@@ -216,7 +219,7 @@ def _times(track: dict[bytes, bytes]) -> tuple[list[int], int]:
 
 
 def _spread(box: bytes, form: str) -> list[int]:
-    """A value for each sample, from a table that says how many samples have it."""
+    """A value for each sample, from a run-length encoded table."""
     table = _table(box, form)
     _few(sum(n for n, _ in table))
     return list(chain.from_iterable(repeat(value, n) for n, value in table))
@@ -224,11 +227,11 @@ def _spread(box: bytes, form: str) -> list[int]:
 
 def _few(n_frames: int) -> None:
     if not 0 < n_frames <= _MOST_FRAMES:
-        raise VideoError(f"the index tells of {n_frames} frames")
+        raise VideoError(f"the index has {n_frames} frames")
 
 
 def _offsets(track: dict[bytes, bytes]) -> list[int]:
-    """Where each sample is, in the order of decoding."""
+    """The offset of each sample, in decoding order."""
     sizes_box = track[b"stsz"]
     (size, n_samples) = struct.unpack_from(">II", sizes_box, 4)
     _few(n_samples)
@@ -245,5 +248,5 @@ def _offsets(track: dict[bytes, bytes]) -> list[int]:
                 found.append(at)
                 at += next(sizes)
     if len(found) != n_samples:
-        raise VideoError(f"the index tells where {len(found)} of {n_samples} samples are")
+        raise VideoError(f"the index has the positions of {len(found)} of {n_samples} samples")
     return found

@@ -1,5 +1,5 @@
-//! The BSON reader: it reads what its slow twin reads and refuses the rest at a place in the data; single fields are those of
-//! the whole; what was read and is written again is the same bytes.
+//! The BSON reader: it accepts what the reference implementation accepts and refuses the rest with a position;
+//! single fields are those of the whole; what was read and is written again is the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ use onecopy_wire::bson::read::{
     ArrayKeys, BsonEvents, Element, Elements, ReadError, Reason, Rules, read_all, read_value,
 };
 
-/// Deep enough for the twin's recursion.
+/// Deep enough for the reference implementation's recursion.
 const DEPTH: usize = 100;
 
 fn rules(array_keys: ArrayKeys) -> Rules {
@@ -35,17 +35,17 @@ impl Work for Reading<'_> {
         match self {
             Reading::Whole(data, keys) => read_all(kernels, data, rules(keys), &mut tree)?,
             Reading::Field(data, element) => {
-                tree.begin_document().expect("told");
+                tree.begin_document().expect("begun");
                 let key = tree.key(element.key);
                 key.map_err(|e| ReadError {
                     reason: e.reason,
                     offset_bytes: element.at + 1 + e.at_bytes,
                 })?;
                 read_value(kernels, data, element, rules(ArrayKeys::Any), &mut tree)?;
-                tree.end_document().expect("told");
+                tree.end_document().expect("ended");
             }
         }
-        Ok(tree.finish().expect("a document was told"))
+        Ok(tree.finish().expect("a document was read"))
     }
 }
 
@@ -77,14 +77,14 @@ fuzz_target!(|data: &[u8]| {
     match &found {
         Err(ReadError { reason: Reason::Depth, .. }) => return,
         _ => {
-            let twin = naive::documents(&data).filter(|all| all.len() == 1);
-            assert_eq!(found.clone().ok().map(|document| vec![document]), twin);
+            let reference = naive::documents(&data).filter(|all| all.len() == 1);
+            assert_eq!(found.clone().ok().map(|document| vec![document]), reference);
         }
     }
     let strict = with_kernels(Reading::Whole(&data, ArrayKeys::Strict));
     if let Ok(document) = found {
         assert_eq!(strict.is_ok(), has_index_keys(&document));
-        // Binary of subtype 2 has one form alone, and nothing else has two.
+        // Binary of subtype 2 has only one form, and nothing else has two.
         assert_eq!(naive::write(&document), data);
     } else {
         assert!(strict.is_err());

@@ -1,5 +1,6 @@
-//! Tables of every kind of cell as BSON, long values in parts, in chunks of any size: a plain reader reads the same values;
-//! decimals of 128 bits are those of digits on paper, or refused by both; a document is never longer than allowed.
+//! Tables of every kind of cell as BSON, long values in parts, in chunks of any size: a plain
+//! reader reads the same values; decimals of 128 bits are those of digits on paper, or refused by
+//! both; a document is never longer than allowed.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -129,7 +130,7 @@ impl Item<'_> {
         format.cell(column, cell, out)
     }
 
-    /// What reads back; nothing where the value is to be refused.
+    /// The value that reads back; `None` if the value is to be refused.
     fn value(&self) -> Option<Value> {
         let whole = |n: i64| i32::try_from(n).map_or(Value::Int64(n), Value::Int32);
         let decimal = |text: &str| naive::decimal128(text).map(Value::Decimal128);
@@ -177,7 +178,7 @@ impl Item<'_> {
 
     fn moment(&self) -> Timestamp {
         let Item::Moment { year, month, day, second, nanosecond, offset } = *self else {
-            unreachable!("asked of moments alone")
+            unreachable!("called only for datetimes")
         };
         let second = second % 86_401;
         Timestamp {

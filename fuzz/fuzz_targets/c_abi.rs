@@ -1,17 +1,18 @@
-//! The C interface: foreign text into places of every size, from UTF-16, UTF-8 and Latin-1, with and without a replacement. Places are
-//! boxes of exactly the size that is said: the sanitizer sees a write past the end.
+//! The C interface: foreign text into places of every size, from UTF-16, UTF-8 and Latin-1, with
+//! and without a replacement. Places are boxes of exactly the size that is said: the sanitizer sees
+//! a write past the end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use onecopy::abi::*;
-use onecopy::answer::{ONECOPY_INVALID_ARGUMENT, ONECOPY_NO_ROOM};
+use onecopy::result_code::{ONECOPY_INVALID_ARGUMENT, ONECOPY_NO_ROOM};
 use onecopy_fuzz::{long, wide};
 use onecopy_text::{Units, naive};
 
-/// What a call must answer: the units written, or the number that says why there are none.
+/// The expected result of a call: the units written, or the error number.
 type Answer<T> = Result<Vec<T>, i64>;
 
-/// The text with its replacements; the place of what is malformed where there is none.
+/// The text with its replacements, or the position of the malformed sequence.
 fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
     if replacement != 0 && char::from_u32(replacement).is_none() {
         return Err(ONECOPY_INVALID_ARGUMENT);
@@ -24,17 +25,17 @@ fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
         .collect()
 }
 
-/// Calls with this much room, and compares.
+/// Calls with this capacity, and compares.
 fn call<T: Copy + Default + PartialEq + std::fmt::Debug>(
     expected: &Answer<T>,
-    room: usize,
+    capacity: usize,
     call: impl Fn(*mut T, usize) -> i64,
 ) {
-    let mut place = vec![T::default(); room].into_boxed_slice();
-    let result = call(place.as_mut_ptr(), room);
+    let mut place = vec![T::default(); capacity].into_boxed_slice();
+    let result = call(place.as_mut_ptr(), capacity);
     match expected {
         Err(code) => assert_eq!(result, *code),
-        Ok(units) if units.len() > room => assert_eq!(result, ONECOPY_NO_ROOM),
+        Ok(units) if units.len() > capacity => assert_eq!(result, ONECOPY_NO_ROOM),
         Ok(units) => {
             assert_eq!(result, units.len() as i64);
             assert_eq!(place[..units.len()], units[..]);
@@ -42,7 +43,8 @@ fn call<T: Copy + Default + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Calls with the room that is needed, one less, the room that always is enough, and one by the input.
+/// Calls with the required capacity, one less, a capacity that always suffices, and one from the
+/// input.
 fn calls<T: Copy + Default + PartialEq + std::fmt::Debug>(
     expected: Answer<T>,
     worst: usize,
@@ -50,8 +52,8 @@ fn calls<T: Copy + Default + PartialEq + std::fmt::Debug>(
     function: impl Fn(*mut T, usize) -> i64,
 ) {
     let needed = expected.as_ref().map_or(worst / 2, Vec::len);
-    for room in [needed, needed.saturating_sub(1), worst, some % (worst + 2)] {
-        call(&expected, room, &function);
+    for capacity in [needed, needed.saturating_sub(1), worst, some % (worst + 2)] {
+        call(&expected, capacity, &function);
     }
 }
 
@@ -67,15 +69,16 @@ fn behind_one<T: Copy + Default>(src: &[T]) -> Vec<T> {
 fn from_utf16(src: &[u16], replacement: u32, some: usize) {
     let (p, n) = (src.as_ptr(), src.len());
     let text = decoded(Units::Utf16(src), replacement).map(String::into_bytes);
-    // SAFETY: the source is a slice, the places are as long as they are said to be (so for all below).
+    // SAFETY: the source is a slice, the places are as long as they are said to be (so for all
+    // below).
     unsafe {
         assert_eq!(onecopy_utf8_len_from_utf16(p, n, replacement), length(&text));
         let bson = text.clone().map(|u| [&(u.len() as i32 + 1).to_le_bytes()[..], &u, &[0]].concat());
-        calls(text.clone(), 3 * n, some, |dst, room| onecopy_utf16_to_utf8(p, n, dst, room, replacement));
+        calls(text.clone(), 3 * n, some, |dst, capacity| onecopy_utf16_to_utf8(p, n, dst, capacity, replacement));
         let array = behind_one(src);
         let (q, at) = (array.as_ptr(), 1);
-        calls(text, 3 * n, some, |dst, room| onecopy_utf16_to_utf8_at(q, at, n, dst, 0, room, replacement));
-        calls(bson, 3 * n + 5, some, |dst, room| onecopy_bson_string(p, n, dst, room, replacement));
+        calls(text, 3 * n, some, |dst, capacity| onecopy_utf16_to_utf8_at(q, at, n, dst, 0, capacity, replacement));
+        calls(bson, 3 * n + 5, some, |dst, capacity| onecopy_bson_string(p, n, dst, capacity, replacement));
     }
 }
 
@@ -96,14 +99,14 @@ fn from_utf8(src: &[u8], replacement: u32, some: usize) {
     unsafe {
         assert_eq!(onecopy_utf16_len_from_utf8(p, n, replacement), length(&text));
         let encoded: Answer<u8> = Ok(encoded.into_bytes());
-        calls(text.clone(), n, some, |dst, room| onecopy_utf8_to_utf16(p, n, dst, room, replacement));
-        calls(latin1.clone(), n, some, |dst, room| onecopy_utf8_to_latin1(p, n, dst, room));
-        calls(encoded.clone(), 2 * n, some, |dst, room| onecopy_latin1_to_utf8(p, n, dst, room));
+        calls(text.clone(), n, some, |dst, capacity| onecopy_utf8_to_utf16(p, n, dst, capacity, replacement));
+        calls(latin1.clone(), n, some, |dst, capacity| onecopy_utf8_to_latin1(p, n, dst, capacity));
+        calls(encoded.clone(), 2 * n, some, |dst, capacity| onecopy_latin1_to_utf8(p, n, dst, capacity));
         let array = behind_one(src);
         let (q, at) = (array.as_ptr(), 1);
-        calls(text, n, some, |dst, room| onecopy_utf8_to_utf16_at(q, at, n, dst, 0, room, replacement));
-        calls(latin1, n, some, |dst, room| onecopy_utf8_to_latin1_at(q, at, n, dst, 0, room));
-        calls(encoded, 2 * n, some, |dst, room| onecopy_latin1_to_utf8_at(q, at, n, dst, 0, room));
+        calls(text, n, some, |dst, capacity| onecopy_utf8_to_utf16_at(q, at, n, dst, 0, capacity, replacement));
+        calls(latin1, n, some, |dst, capacity| onecopy_utf8_to_latin1_at(q, at, n, dst, 0, capacity));
+        calls(encoded, 2 * n, some, |dst, capacity| onecopy_latin1_to_utf8_at(q, at, n, dst, 0, capacity));
         assert_eq!(onecopy_utf8_find_malformed(p, n), malformed as i64);
         let ascii = src.iter().take_while(|b| b.is_ascii()).count();
         assert_eq!(onecopy_utf8_ascii_prefix(p, n), ascii as i64);
@@ -111,7 +114,7 @@ fn from_utf8(src: &[u8], replacement: u32, some: usize) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // Which replacement, how much room, and whether the text is repeated.
+    // The replacement, the capacity, and if the text is repeated.
     let [which, low, high, text @ ..] = bytes else { return };
     let replacement = [0, 0x3F, 0xE9, 0xFFFD, 0x1_F600, 0xD800, 0x11_0000, 0][usize::from(which & 7)];
     let some = usize::from(u16::from_le_bytes([*low, *high]));

@@ -1,10 +1,10 @@
-//! The chunked coding, in: no panic, any split reads the same, limits hold, and a body that was read, written again, reads
-//! the same.
+//! The chunked coding, in: no panic, any split reads the same, limits hold, and a body that was
+//! read, written again, reads the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use onecopy_wire::http::{
-    ChunkHead, ChunkedError, ChunkedLimits, ChunkedReader, Piece, write_last_chunk,
+    ChunkHead, ChunkedError, ChunkedLimits, ChunkedReader, BodyChunk, write_last_chunk,
 };
 
 const LIMITS: ChunkedLimits = ChunkedLimits {
@@ -43,12 +43,12 @@ fn read(bytes: &[u8], cuts: &[usize]) -> Read {
             let (n, piece) = reader.next(&bytes[used..cut])?;
             used += n;
             match piece {
-                Piece::Data(data) => body.extend_from_slice(data),
-                Piece::NeedMore => {
+                BodyChunk::Data(data) => body.extend_from_slice(data),
+                BodyChunk::NeedMore => {
                     assert_eq!(used, cut, "it wants more, but left some");
                     break;
                 }
-                Piece::End => return Ok((body, used, true)),
+                BodyChunk::End => return Ok((body, used, true)),
             }
         }
     }

@@ -1,5 +1,6 @@
-//! Whole connections: a server on loopback is sent any bytes, at once and one by one. It closes each connection, answers both the
-//! same, and as a plain reading of the bytes says: which requests come to the handler, with which bodies, and what is refused.
+//! Whole connections: a server on loopback is sent any bytes, at once and one by one. It closes
+//! each connection, answers both the same, and as a plain reading of the bytes says: which requests
+//! come to the handler, with which bodies, and what is refused.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};
@@ -8,10 +9,10 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use onecopy_fuzz::exchange::{
-    Answer, MOST_BODY_BYTES, MOST_FIELDS, MOST_HEAD_BYTES, PATIENCE, answers, serve, told,
+    Answer, MOST_BODY_BYTES, MOST_FIELDS, MOST_HEAD_BYTES, PATIENCE, answers, serve, echo,
 };
 use onecopy_wire::http::{
-    BodyFraming, ChunkedLimits, ChunkedReader, Connection, HeadLimits, HeadParser, Method, Piece,
+    BodyFraming, ChunkedLimits, ChunkedReader, Connection, HeadLimits, HeadParser, Method, BodyChunk,
 };
 
 fn server() -> SocketAddr {
@@ -32,7 +33,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What a plain reading expects: the answers, and whether more bytes are wanted behind the last (then the server may say so).
+/// The result of a reference implementation: the answers, and if more bytes are expected after the last
+/// (then the server may say so).
 #[derive(Debug)]
 struct Expected {
     answers: Vec<Answer>,
@@ -74,7 +76,7 @@ fn ask(bytes: &[u8], at_once: usize) -> Vec<Answer> {
     answers(&all, false)
 }
 
-/// What the bytes say, read from the first to the last with all of them there.
+/// The meaning of the bytes, parsed with all of them available.
 fn expected(mut rest: &[u8]) -> Expected {
     let mut answers = Vec::new();
     loop {
@@ -89,32 +91,32 @@ fn expected(mut rest: &[u8]) -> Expected {
             Err(error) => return ended(answers, error.status()),
         };
         let head = parser.head(rest).expect("complete");
-        let behind = &rest[n..];
+        let after_head = &rest[n..];
         let (body, used) = match head.framing() {
             BodyFraming::None | BodyFraming::Length(0) => (Vec::new(), 0),
             BodyFraming::Length(len) if len > MOST_BODY_BYTES as u64 => return ended(answers, 413),
-            BodyFraming::Length(len) => match behind.get(..len as usize) {
+            BodyFraming::Length(len) => match after_head.get(..len as usize) {
                 Some(body) => (body.to_vec(), body.len()),
                 None => return cut_off(answers),
             },
-            BodyFraming::Chunked => match chunked(behind) {
+            BodyFraming::Chunked => match chunked(after_head) {
                 Ok(Some(read)) => read,
                 Ok(None) => return cut_off(answers),
                 Err(status) => return ended(answers, status),
             },
         };
-        let told = match head.method() {
+        let body = match head.method() {
             Method::Head => Vec::new(),
-            _ => told(head.method_name(), head.target(), &body),
+            _ => echo(head.method_name(), head.target(), &body),
         };
-        answers.push((200, told));
+        answers.push((200, body));
         if head.connection() == Connection::Close {
             return Expected {
                 answers,
                 is_cut_off: false,
             };
         }
-        rest = &behind[used..];
+        rest = &after_head[used..];
     }
 }
 
@@ -145,9 +147,9 @@ fn chunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, u16> {
             .map_err(|error| error.status())?;
         used += n;
         match piece {
-            Piece::Data(data) => body.extend_from_slice(data),
-            Piece::NeedMore => return Ok(None),
-            Piece::End => return Ok(Some((body, used))),
+            BodyChunk::Data(data) => body.extend_from_slice(data),
+            BodyChunk::NeedMore => return Ok(None),
+            BodyChunk::End => return Ok(Some((body, used))),
         }
     }
 }

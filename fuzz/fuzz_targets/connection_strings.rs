@@ -1,5 +1,5 @@
-//! ODBC connection strings: what the driver is given reads back as the same pairs, and what people are shown holds no
-//! secret, wherever it was written.
+//! ODBC connection strings: what the driver is given reads back as the same pairs, and what people
+//! are shown holds no secret, wherever it was written.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,11 +12,11 @@ const SECRET: [&str; 5] = ["Pwd", "PASSWORD", "AccessToken", "client_secret", "A
 fuzz_target!(|text: &str| {
     let [before, secret, after] = parts(text);
     check(before);
-    // A value in braces is what stands in them, whatever it is.
+    // A value in braces is taken literally.
     let keyword = SECRET[after.len() % SECRET.len()];
     let quoted = format!("{{{}}}", secret.replace('}', "}}"));
-    let alone = ConnectionString::parse(&format!("{keyword}={quoted};{after}"));
-    assert_eq!(alone.get(keyword), Some(secret));
+    let parsed = ConnectionString::parse(&format!("{keyword}={quoted};{after}"));
+    assert_eq!(parsed.get(keyword), Some(secret));
     check(&format!("{before};{keyword}={quoted};{after}"));
 });
 

@@ -1,5 +1,5 @@
-//! Tables of every kind of cell as CSV, long values in parts: the `csv` crate reads the same values, and a plain reader of
-//! RFC 4180 the same NULLs.
+//! Tables of every kind of cell as CSV, long values in parts: the `csv` crate reads the same
+//! values, and a plain reader of RFC 4180 the same NULLs.
 #![no_main]
 
 use std::borrow::Cow;
@@ -180,9 +180,9 @@ fn plain(bytes: &[u8], delimiter: u8, line_end: &[u8]) -> Vec<Vec<Option<String>
                     let end = after.iter().position(|b| *b == b'"').expect("a closing quote");
                     field.extend_from_slice(&after[..end]);
                     after = &after[end + 1..];
-                    let Some(behind) = after.strip_prefix(b"\"") else { break };
+                    let Some(next) = after.strip_prefix(b"\"") else { break };
                     field.push(b'"');
-                    after = behind;
+                    after = next;
                 }
                 (Some(field.into()), after)
             }

@@ -1,5 +1,6 @@
-//! Database URLs: the parts of one that was put together come out as they went in; one that is any text is refused or
-//! becomes a connection string that reads back, and neither shows its password. And what follows `sqlite:`.
+//! Database URLs: the parts of one that was put together come out as they went in; one that is any
+//! text is refused or becomes a connection string that reads back, and neither shows its password.
+//! And what follows `sqlite:`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

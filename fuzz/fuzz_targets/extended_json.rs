@@ -1,5 +1,5 @@
-//! Any bytes as Extended JSON and as BSON: what is taken is what the slow twins take, and comes back the same; errors stand inside of the
-//! bytes.
+//! Any bytes as Extended JSON and as BSON: the reader accepts what the reference implementations
+//! accept, with the same result; errors have positions within the bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use onecopy_wire::bson::naive::{Document, Value, documents, tree};
 use onecopy_wire::bson::read::{ReadError, Rules};
 use onecopy_wire::json::read::{Surrogates, Ucs4, Utf8, naive as json};
 
-/// How deep: the twins are recursive.
+/// The depth limit, since the reference implementations are recursive.
 const DEPTH: usize = 100;
 
 fn options() -> FromJson {
@@ -30,7 +30,7 @@ fn bson_of(text: &[u8]) -> Option<Vec<u8>> {
     Some(bson)
 }
 
-/// The document of a text: the same from each form, the same as the twin's, and stable as text.
+/// The document of a text: the same from each form, the same as the reference's, and stable as text.
 fn as_text(data: &[u8]) {
     let mut bson = Vec::new();
     let done = from_json::<Utf8, _>(data, 0, &options(), &mut bson);
@@ -68,7 +68,8 @@ fn as_text(data: &[u8]) {
     }
 }
 
-/// Whether a NaN, the other form of decimals, options out of order or keys of arrays make another text or document of it.
+/// True if a NaN, the other form of decimals, options out of order or keys of arrays make another
+/// text or document of it.
 fn is_canonical(document: &Document) -> bool {
     document.iter().all(|(key, value)| {
         !key.starts_with('$')
@@ -93,7 +94,7 @@ fn as_bson(data: &[u8]) {
         return assert!(is_good.is_err_and(|ReadError { offset_bytes, .. }| offset_bytes <= data.len()));
     };
     assert_eq!(is_good, Ok(n));
-    let found = documents(&data[..n]).expect("the twin takes it too");
+    let found = documents(&data[..n]).expect("the reference accepts it too");
     if !is_canonical(&found[0]) || !tree::has_index_keys(&found[0]) {
         return;
     }

@@ -1,5 +1,6 @@
-//! The gateway's configuration: any text is refused with places inside it and without a word of a secret, or it is taken,
-//! and then it reads the same when it is written again from what was understood.
+//! The gateway's configuration: any text is refused with places inside it and without a word of a
+//! secret, or it is taken, and then it reads the same when it is written again from what was
+//! understood.
 #![no_main]
 
 use std::path::Path;
@@ -51,7 +52,7 @@ fn parse(text: &str) -> Result<Config, onecopy_gateway::ConfigError> {
     })
 }
 
-/// Whether reading it would open other files or ask for the address of a host.
+/// True if reading it would open other files or resolve a host.
 fn reaches_out(text: &str) -> bool {
     fn names_a_file(table: &Table) -> bool {
         table.iter().any(|(key, value)| {
@@ -66,7 +67,8 @@ fn reaches_out(text: &str) -> bool {
     names_a_file(&table) || resolves
 }
 
-/// The text of a `url = "…"` on a line of its own that stands nowhere else, however broken the rest is.
+/// The text of a `url = "…"` on a separate line that occurs nowhere else, however broken the rest
+/// is.
 fn url_literal(text: &str) -> Option<&str> {
     if text.contains("\"\"\"") || text.contains("'''") {
         return None;
@@ -106,7 +108,7 @@ fn write(config: &Config) -> String {
             _ => "strict",
         };
         out.push_str(&format!(
-            "[databases.{}]\nurl = {}\nmax_concurrent = {}\nconnect_timeout_s = {}\ntext_errors = \"{errors}\"\n",
+            "[databases.{}]\nurl = {}\nmax_concurrent = {}\nconnect_timeout_s = {}\nerrors = \"{errors}\"\n",
             string(&d.name),
             escaped(d.target.expose()),
             d.max_concurrent,

@@ -1,5 +1,6 @@
-//! The request head: no panic; any split reads the same; what is accepted, written again, reads the same, and httparse
-//! takes it for the same request. (httparse is an oracle for what we accept, not for what we refuse: it takes bare LF.)
+//! The request head: no panic; any split reads the same; what is accepted, written again, reads the
+//! same, and httparse takes it for the same request. (httparse is an oracle for what we accept, not
+//! for what we refuse: it takes bare LF.)
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -37,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
     compare_with_httparse(bytes, len, &head);
 });
 
-/// What a parser says when the bytes come in these cuts.
+/// The parser's result when the bytes arrive in these parts.
 fn read(bytes: &[u8], cuts: &[usize]) -> Result<Option<(usize, String)>, HeadError> {
     let mut parser = HeadParser::new(LIMITS);
     for &cut in cuts.iter().chain([&bytes.len()]) {

@@ -1,5 +1,6 @@
 //! `Range` fields and conditions, any: ranges as a plain reading finds them, inside the representation and apart from each other; what
-//! was understood, written again, is understood the same; conditions end in one verdict, whatever they say.
+//! was understood, written again, is understood the same; conditions end in one verdict, whatever
+//! they say.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -29,7 +30,7 @@ fuzz_target!(|text: &str| {
     conditions(fields);
 });
 
-/// Whether a plain reading finds no range set of bytes.
+/// True if a reference implementation finds no range set of bytes.
 fn is_whole(value: &str, len_bytes: u64) -> bool {
     let Some((unit, set)) = value.split_once('=') else {
         return true;

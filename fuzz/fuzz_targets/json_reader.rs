@@ -1,4 +1,5 @@
-//! The JSON reader: what it reads, its slow twin and serde_json read alike, in every form of text; what one refuses, all do.
+//! The JSON reader: its results match those of the reference implementation and serde_json, in every form of text;
+//! what one refuses, all do.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,16 +7,16 @@ use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{Units, find_malformed};
 use onecopy_wire::json::read::naive::{Tree, Value, parse};
 use onecopy_wire::json::read::{
-    Form, LEAST_PART_BYTES, Latin1, Limits, Place, ReadError, Reason, Surrogates, Ucs2, Ucs4, Utf8,
+    SourceForm, LEAST_PART_BYTES, Latin1, Limits, TextPosition, ReadError, Reason, Surrogates, Ucs2, Ucs4, Utf8,
     read_all,
 };
 
 /// Below the depth where serde_json gives up.
 const DEPTH: usize = 100;
 
-struct Reading<'a, F: Form>(&'a [F::Unit], Surrogates);
+struct Reading<'a, F: SourceForm>(&'a [F::Unit], Surrogates);
 
-impl<F: Form> Work for Reading<'_, F> {
+impl<F: SourceForm> Work for Reading<'_, F> {
     type Output = Result<Value, ReadError>;
 
     #[inline(always)]
@@ -23,11 +24,11 @@ impl<F: Form> Work for Reading<'_, F> {
         let mut tree = Tree::new(self.1);
         let limits = Limits { max_depth: DEPTH };
         read_all::<F, K, _>(kernels, self.0, limits, &mut tree)?;
-        Ok(tree.finish().expect("a value was told"))
+        Ok(tree.finish().expect("a value was read"))
     }
 }
 
-fn read<F: Form>(text: &[F::Unit], policy: Surrogates) -> Result<Value, ReadError> {
+fn read<F: SourceForm>(text: &[F::Unit], policy: Surrogates) -> Result<Value, ReadError> {
     with_kernels(Reading::<F>(text, policy))
 }
 
@@ -35,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     let found = read::<Utf8>(data, Surrogates::Error);
     if let Err(e) = &found {
         assert!(e.at_units <= data.len());
-        let place = Place::of(Units::Utf8(data), e.at_units);
+        let place = TextPosition::of(Units::Utf8(data), e.at_units);
         assert!(place.line >= 1 && place.column >= 1 && place.char_index <= place.byte_index);
         if let Reason::Malformed(kind) = e.reason {
             let malformed = find_malformed(Units::Utf8(data)).expect("it is malformed");
@@ -119,7 +120,8 @@ fn unescape_in_parts(data: &[u8], policy: Surrogates) {
     with_kernels(Parts(data, policy));
 }
 
-/// The same value, as far as serde_json tells: the last of two keys, numbers past 64 bits as floats.
+/// The same value, as far as serde_json distinguishes: the last of two keys, numbers past 64 bits as
+/// floats.
 fn is_same(found: &Value, other: &serde_json::Value) -> bool {
     let text =
         |text: &[u32]| -> String { text.iter().filter_map(|&c| char::from_u32(c)).collect() };
@@ -132,7 +134,7 @@ fn is_same(found: &Value, other: &serde_json::Value) -> bool {
                 || (number.is_f64() && digits.parse() == Ok(number.as_f64().unwrap_or(f64::NAN)))
         }
         (Value::Float(bits), serde_json::Value::Number(number)) => {
-            // It may be one bit beside the nearest float, where it does not ask for the exact one.
+            // It may differ from the nearest float by one bit, since it does not compute the exact one.
             number
                 .as_f64()
                 .is_some_and(|value| value.to_bits().abs_diff(*bits) <= 1)

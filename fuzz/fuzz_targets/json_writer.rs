@@ -97,7 +97,8 @@ fn is_same(cell: &Cell, read: &Value) -> bool {
         Cell::F64(value) if !value.is_finite() => read.is_null(),
         Cell::F32(value) => read.as_f64().is_some_and(|v| v as f32 == *value),
         Cell::F64(value) => read.as_f64() == Some(*value),
-        // Digits are compared by the tests of the crate; here only that it is a number, or was refused.
+        // Digits are compared by the tests of the crate; here only that it is a number, or was
+        // refused.
         Cell::Decimal(_) => read.is_number() || read.is_null(),
         Cell::Utf8(u) => read.as_str() == Some(&String::from_utf8_lossy(u)),
         Cell::Utf16(u) => read.as_str() == Some(&String::from_utf16_lossy(u)),

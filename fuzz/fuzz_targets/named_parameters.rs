@@ -1,6 +1,8 @@
-//! `:name` in SQL: what is translated differs from what was written by its parameters alone; two texts one after the
-//! other are translated as each alone; no name is found inside a literal; SQLite sees the same parameters and statements;
-//! and the other reader of statements in this project sees each second statement that this one sees.
+//! `:name` in SQL: the translated text differs from the original only in its parameters; two
+//! concatenated texts are translated as each by itself; no name is found inside a literal; SQLite
+//! finds the same
+//! parameters and statements; and the other reader of statements in this project sees each second
+//! statement that this one sees.
 #![no_main]
 
 use std::collections::HashSet;
@@ -39,11 +41,12 @@ fuzz_target!(|text: &str| {
         assert_eq!((&again.sql, again.names.len()), (&named.sql, 0));
         assert_eq!(again.n_statements, named.n_statements);
         if !named.names.is_empty() {
-            // No `?` stood beside the names.
+            // There was no `?` in addition to the names.
             assert_eq!(count_marks(&named.sql, dialect), Some(named.names.len()));
         }
         if named.n_statements > 1 && dialect != Dialect::Generic {
-            // It is given what was translated: behind a parameter `$q$` opens a string, behind a name it does not.
+            // It gets the translated text: after a parameter `$q$` opens a string, after a
+            // name it does not.
             assert!(has_second(&named.sql, dialect), "{dialect:?} {first:?}");
         }
         if let Ok(other) = positional(second, dialect) {
@@ -53,7 +56,7 @@ fuzz_target!(|text: &str| {
     sqlite(first);
 });
 
-/// Walks both texts: where they differ, a name stands in the one and a `?` in the other.
+/// Compares both texts: where they differ, one has a name and the other a `?`.
 fn only_parameters_differ(sql: &str, named: &Named) {
     let (mut rest, mut names) = (sql, named.names.iter());
     for c in named.sql.chars() {
@@ -66,7 +69,7 @@ fn only_parameters_differ(sql: &str, named: &Named) {
         rest = rest
             .strip_prefix(':')
             .and_then(|r| r.strip_prefix(name.as_str()))
-            .expect("its name stands there");
+            .expect("its name is there");
     }
     assert_eq!((rest, names.next()), ("", None));
 }
@@ -84,7 +87,8 @@ fn one_after_the_other(a: &str, first: &Named, b: &str, second: &Named, dialect:
     assert_eq!(both.n_statements, first.n_statements + second.n_statements);
 }
 
-/// Without a percent sign the second style changes nothing; with its name in it, that name is found behind any text that ends.
+/// Without a percent sign the second style changes nothing; with its name in it, that name is found
+/// after any complete text.
 fn both_styles(text: &str, dialect: Dialect) {
     let (one, both) = (positional(text, dialect), by_name(text, dialect));
     if !text.contains('%') {
@@ -93,7 +97,7 @@ fn both_styles(text: &str, dialect: Dialect) {
     }
     let Ok(both) = both else { return };
     let Ok(more) = by_name(&format!("{text}\n;%(onecopy)s"), dialect) else {
-        return; // A `?` stands in the text.
+        return; // The text contains a `?`.
     };
     assert_eq!(more.names.len(), both.names.len() + 1, "{dialect:?} {text:?}");
     assert_eq!(more.names.last().map(String::as_str), Some("onecopy"));
@@ -103,7 +107,7 @@ fn both_styles(text: &str, dialect: Dialect) {
 fn literals(text: &str, dialect: Dialect) {
     let mut all = vec![
         format!("-- {} \n", text.replace('\n', " ")),
-        // Right behind its beginning `!` makes it one that MySQL runs.
+        // Directly after its start, `!` makes it a comment that MySQL executes.
         format!("/* {}*/", text.replace(['*', '/'], " ")),
     ];
     if matches!(dialect, Dialect::Generic | Dialect::MySql | Dialect::Sqlite) {
@@ -127,7 +131,7 @@ fn literals(text: &str, dialect: Dialect) {
     }
     for literal in all {
         let named = positional(&format!("{literal}:x"), dialect).expect("it ends");
-        // A name right behind a quote is one more parameter, and the only one.
+        // A name directly after a quote is one more parameter, and the only one.
         assert_eq!(named.names, ["x"], "{dialect:?} {literal:?}");
         assert_eq!(named.sql, format!("{literal}?"));
         if !matches!(dialect, Dialect::Generic) {
@@ -137,12 +141,12 @@ fn literals(text: &str, dialect: Dialect) {
     }
 }
 
-/// What SQLite accepts, it sees as we do: the same number of names, one statement.
+/// If SQLite accepts the text, it finds the same as we do: the same number of names, one statement.
 fn sqlite(sql: &str) {
     let lower = sql.to_ascii_lowercase();
-    // It has more kinds of parameters, takes any byte above ASCII into a name, lets `;` stand in a trigger, takes a comment
-    // that does not end; some pragmas act when they are prepared. A colon right behind a word (`limit:a`) is one of ours to
-    // leave alone.
+    // It has more kinds of parameters, takes any byte above ASCII into a name, allows `;` in a
+    // trigger, takes a comment that does not end; some pragmas act when they are prepared. A colon
+    // directly after a word (`limit:a`) is not a parameter for us.
     let behind_word = sql
         .as_bytes()
         .windows(2)
@@ -163,7 +167,7 @@ fn sqlite(sql: &str) {
         };
         assert!(named.n_statements <= 1, "{sql:?}");
         let names: HashSet<&String> = named.names.iter().collect();
-        // `:1` is a name to SQLite, and a number behind a colon to us.
+        // `:1` is a name to SQLite, and a number after a colon to us.
         if !sql.as_bytes().windows(2).any(|w| w[0] == b':' && !w[1].is_ascii_alphabetic() && w[1] != b'_') {
             assert_eq!(prepared.n_parameters, Some(names.len()), "{sql:?}");
             let translated = sqlite.prepare_check(&named.sql).expect("as before");

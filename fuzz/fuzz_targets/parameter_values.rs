@@ -1,5 +1,6 @@
-//! Typed parameters of the gateway: what is taken as a value, written by the row formats, is taken as the same value; its
-//! order is that of a plain comparison, and is one order for any three values.
+//! Typed parameters of the gateway: what is taken as a value, written by the row formats, is taken
+//! as the same value; its order is that of a plain comparison, and is one order for any three
+//! values.
 #![no_main]
 
 use std::cmp::Ordering;
@@ -115,7 +116,7 @@ fn order(p: &Parameter, texts: [&str; 3]) {
     }
 }
 
-/// What the limits of a parameter say of two values.
+/// The results of a parameter's limits for two values.
 fn compare(p: &Parameter, a: &str, b: &str) -> Ordering {
     let mut p = p.clone();
     let bound = Bound {

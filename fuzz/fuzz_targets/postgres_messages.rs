@@ -1,21 +1,25 @@
-//! The bytes of a PostgreSQL server. Messages are the same however the bytes are cut, or an error. Rows of columns of any types
-//! are read to their end or to an error by each writer, in a bounded number of steps. And connection strings, which never show
-//! their values in an error.
+//! The bytes of a PostgreSQL server. Messages are the same however the bytes are cut, or an error.
+//! Rows of columns of any types are read to their end or to an error by each writer, in a bounded
+//! number of steps. A row is accepted in pieces if and only if it is accepted whole. And connection
+//! strings, which never show their values in an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use onecopy_rows::arrow::{ArrowOptions, ArrowRows};
-use onecopy_rows::postgres::fuzzing::{ReceivedRows, messages, target};
+use onecopy_rows::postgres::fuzzing::{ReceivedRows, accepts_row, messages, target};
 use onecopy_rows::row_stream::{StreamOptions, chunks_with};
 use onecopy_rows::sink::BsonOptions;
 use onecopy_rows::{BlockPosition, Budget, Format, Pumped, Source};
 use onecopy_text::{Chunk, Ledger, Policy};
 use onecopy_wire::Filled;
 
-/// Types of each kind: bool, bytea, "char", int8, int2, int4, text, oid, float4, float8, money, date, time, timestamp, timestamptz,
-/// interval, timetz, numeric, uuid, jsonb, and one that is unknown.
-const TYPES: [u32; 21] = [
-    16, 17, 18, 20, 21, 23, 25, 26, 700, 701, 790, 1082, 1083, 1114, 1184, 1186, 1266, 1700, 2950, 3802, 99_999,
+/// Types of each kind: bool, bytea, "char", int8, int2, int4, text, oid, float4, float8, money,
+/// date, time, timestamp, timestamptz, interval, timetz, numeric, uuid, jsonb, one that is unknown;
+/// arrays of text, int4, bytea, numeric, timetz, uuid, timestamptz, int4range and datemultirange;
+/// int4range, tstzrange, daterange and nummultirange.
+const TYPES: [u32; 34] = [
+    16, 17, 18, 20, 21, 23, 25, 26, 700, 701, 790, 1082, 1083, 1114, 1184, 1186, 1266, 1700, 2950,
+    3802, 99_999, 1009, 1007, 1001, 1231, 1270, 2951, 1185, 3905, 6155, 3904, 3910, 3912, 4532,
 ];
 const MODIFIERS: [i32; 5] = [-1, 0, 3, 0x0005_0006, i32::MAX];
 
@@ -33,7 +37,9 @@ fuzz_target!(|bytes: &[u8]| {
             (TYPES[at % TYPES.len()], MODIFIERS[usize::from(modifier) % MODIFIERS.len()])
         })
         .collect();
-    let Ok(rows) = ReceivedRows::new(&types, modifier % 2 == 0, bytes) else {
+    let (whole, in_pieces) = accepts_row(&types, bytes, 1 + usize::from(writer), usize::from(step));
+    assert_eq!(whole, in_pieces, "a row that is accepted whole and in pieces");
+    let Ok(rows) = ReceivedRows::new(&types, modifier % 2 == 0, modifier % 4 < 2, bytes) else {
         return;
     };
     write(rows, writer, bytes.len());
@@ -44,7 +50,7 @@ fn all_messages(bytes: &[u8], step: usize) {
     for at in (0..bytes.len()).step_by(step + 1) {
         let (some, cut) = messages(&bytes[..at]);
         assert!(all.starts_with(&some), "{at} bytes are other messages");
-        // What is malformed in a part is so in the whole, at the same place.
+        // A part that is malformed is malformed in the whole too, at the same position.
         assert!(cut.is_none() || (cut == error && some.len() == all.len()), "{at} bytes: {cut:?}");
     }
 }

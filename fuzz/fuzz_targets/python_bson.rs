@@ -1,4 +1,5 @@
-//! Any bytes decoded by `onecopy.bson`: the objects say what Extended JSON says of the bytes, and are written again as the same bytes.
+//! Any bytes decoded by `onecopy.bson`: the objects say what Extended JSON says of the bytes, and
+//! are written again as the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Objects of every kind written by `onecopy.json.dumps` and its kin: the bytes that the standard library of Python writes.
+//! Objects of every kind written by `onecopy.json.dumps` and its kin: the bytes that the standard
+//! library of Python writes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any text read by `onecopy.json.loads`, in every form: the objects that the standard library of Python makes of it.
+//! Any text read by `onecopy.json.loads`, in every form: the objects that the standard library of
+//! Python makes of it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Query strings of the gateway: bound exactly where a plain reading finds nothing wrong, to what the `form_urlencoded`
-//! crate reads; and any values, encoded by that crate, come back.
+//! Query strings of the gateway: bound exactly where a plain reading finds nothing wrong, to what
+//! the `form_urlencoded` crate reads; and any values, encoded by that crate, come back.
 #![no_main]
 
 use std::path::Path;
@@ -38,7 +38,7 @@ fn text(text: impl Into<String>) -> Value {
     Value::Text(text.into())
 }
 
-/// What the string gives, or nothing where anything is wrong with it.
+/// The parsed string, or `None` if it is invalid.
 fn plain(raw: &str) -> Option<Vec<Value>> {
     let mut given: [Option<String>; 4] = Default::default();
     for pair in raw.split('&').filter(|p| !p.is_empty()) {
@@ -51,7 +51,8 @@ fn plain(raw: &str) -> Option<Vec<Value>> {
         }
         let mut pairs = form_urlencoded::parse(pair.as_bytes());
         let (name, value) = pairs.next()?;
-        // The crate puts U+FFFD where bytes are not UTF-8: then there is more of it than was encoded on purpose.
+        // The crate puts U+FFFD where bytes are not UTF-8: then there is more of it than was
+        // encoded on purpose.
         let marks = name.matches('\u{FFFD}').count() + value.matches('\u{FFFD}').count();
         let wanted = pair.matches('\u{FFFD}').count() + pair.to_ascii_uppercase().matches("%EF%BF%BD").count();
         if marks != wanted || value.contains('\0') {

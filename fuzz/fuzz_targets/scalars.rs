@@ -1,5 +1,5 @@
-//! Numbers, decimals, dates, times, UUIDs and binary as JSON and CSV write them, each against a slow twin that only formats
-//! and splits strings.
+//! Numbers, decimals, dates, times, UUIDs and binary as JSON and CSV write them, each against a
+//! reference implementation that only formats and splits strings.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -64,7 +64,7 @@ fn same(
     assert_eq!(written(csv), expected);
 }
 
-/// What stands for a number that is none: JSON, CSV.
+/// The forms of values that are not numbers: JSON, CSV.
 fn no_number(name: &str, policy: NonFinite) -> Result<(String, String), WriteError> {
     match policy {
         NonFinite::Null => Ok(("null".to_owned(), String::new())),
@@ -187,7 +187,7 @@ fn dates(input: &Input<'_>) {
         };
         let offset_minutes = input.offset_minutes.map(|o| if near { o % 1500 } else { o });
         let stamp = Timestamp { date, time, offset_minutes };
-        let short = |r: Result<onecopy_wire::short::Short, WriteError>| r.map(|s| text(s.as_bytes().to_vec()));
+        let short = |r: Result<onecopy_wire::inline_text::InlineText, WriteError>| r.map(|s| text(s.as_bytes().to_vec()));
         assert_eq!(short(date.to_short()), plain_date(date), "{date:?}");
         assert_eq!(short(time.to_short()), plain_time(time), "{time:?}");
         let expected = plain_date(date).and_then(|d| {

@@ -1,5 +1,5 @@
-//! Spans of time as databases write them: one written anew from its microseconds is read as the same, zeros behind its point
-//! change nothing, and a sign before a plain one turns it round.
+//! Spans of time as databases write them: one written anew from its microseconds is read as the
+//! same, zeros after its point change nothing, and a sign before a plain one negates it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

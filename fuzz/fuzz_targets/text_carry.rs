@@ -23,7 +23,7 @@ fn check(units: Units<'_>, cuts: &[u8]) {
         let got = convert(units, &cuts, policy, &mut sink);
         let expected = naive::to_json_body(units, policy);
         if expected.is_err() {
-            // What came before the error is written already, part by part.
+            // The text before the error was written already, part by part.
             sink.clear();
         }
         same(got, &sink, expected);

@@ -1,5 +1,5 @@
-//! The streaming transcoder against its slow twin: encodings, policies and cuts come from the first bytes, the text from
-//! the others.
+//! The streaming transcoder against its reference implementation: encodings, policies and cuts come from the first
+//! bytes, the text from the others.
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
@@ -31,9 +31,10 @@ struct Case<'a> {
     from: u8,
     to: u8,
     policies: [u8; 4],
-    /// Whether the text is UTF-8 that is first written in `from`, so that most of it is well-formed there.
+    /// True if the text is UTF-8 that is first written in `from`, so that most of it is well-formed
+    /// there.
     is_written: bool,
-    /// How often the text stands behind itself: pieces of 16 KiB are to end inside it.
+    /// The number of repetitions of the text, so that parts of 16 KiB end inside of it.
     times: u8,
     cuts: [u16; 5],
     text: &'a [u8],

@@ -1,5 +1,6 @@
-//! Whole connections by TLS: a client's own bytes cut anywhere, or harmed at one place, or bytes that are no TLS at all. Each ends;
-//! what was only cut is answered as without TLS, and what was harmed is answered as far as it came.
+//! Whole connections by TLS: a client's own bytes cut anywhere, or harmed at one place, or bytes
+//! that are no TLS at all. Each ends; what was only cut is answered as without TLS, and what was
+//! harmed is answered as far as it came.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};
@@ -15,7 +16,8 @@ use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-/// The servers, and clients that trust the second: of each version, with sessions resumed and without.
+/// The servers, and clients that trust the second: of each version, with sessions resumed and
+/// without.
 struct Place {
     plain: SocketAddr,
     secure: SocketAddr,
@@ -28,8 +30,8 @@ fn place() -> &'static Place {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a name");
         let folder = tempfile::tempdir().expect("a folder");
         let (certificate, key) = (folder.path().join("cert"), folder.path().join("key"));
-        std::fs::write(&certificate, made.cert.pem()).expect("room");
-        std::fs::write(&key, made.signing_key.serialize_pem()).expect("room");
+        std::fs::write(&certificate, made.cert.pem()).expect("the disk has space");
+        std::fs::write(&key, made.signing_key.serialize_pem()).expect("the disk has space");
         let mut roots = RootCertStore::empty();
         roots.add(made.cert.der().clone()).expect("a certificate");
         let clients = [&TLS13, &TLS12].into_iter().flat_map(|version| {
@@ -53,7 +55,8 @@ fn place() -> &'static Place {
     })
 }
 
-/// How the client's bytes are harmed at one place; the rest of what it says at that time follows, and then its end.
+/// How the client's bytes are harmed at one place; the rest of what it says at that time follows,
+/// and then its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Harm {
     None,
@@ -63,7 +66,7 @@ enum Harm {
     Ended,
 }
 
-/// What an input says, before the bytes that are sent.
+/// The options at the start of an input, before the bytes that are sent.
 struct Script<'a> {
     client: u8,
     /// Bytes that go to the socket at once, and into a record; 0: all.
@@ -129,8 +132,8 @@ fn send(stream: &mut TcpStream, bytes: &[u8], at_once: usize) -> bool {
 }
 
 /// Reads once; nothing at the end, be it a reset.
-fn read(stream: &mut TcpStream, room: &mut [u8]) -> usize {
-    match stream.read(room) {
+fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
+    match stream.read(buffer) {
         Ok(n) => n,
         Err(e) if e.kind() == ErrorKind::ConnectionReset => 0,
         Err(e) => panic!("the server does not close: {e}"),
@@ -138,11 +141,11 @@ fn read(stream: &mut TcpStream, room: &mut [u8]) -> usize {
 }
 
 fn rest(stream: &mut TcpStream) -> Vec<u8> {
-    let (mut all, mut room) = (Vec::new(), [0; 4096]);
+    let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
-        match read(stream, &mut room) {
+        match read(stream, &mut buffer) {
             0 => return all,
-            n => all.extend_from_slice(&room[..n]),
+            n => all.extend_from_slice(&buffer[..n]),
         }
     }
 }
@@ -155,7 +158,8 @@ fn plainly(bytes: &[u8]) -> Vec<u8> {
     rest(&mut stream)
 }
 
-/// Bytes that are no TLS, or the beginning of some: an alert, a page in plain HTTP, what a handshake says, or nothing; and the end.
+/// Bytes that are no TLS, or the beginning of some: an alert, a page in plain HTTP, what a
+/// handshake says, or nothing; and the end.
 fn send_raw(script: &Script<'_>) {
     let mut stream = connect(place().secure);
     send(&mut stream, script.bytes, script.at_once);
@@ -165,14 +169,14 @@ fn send_raw(script: &Script<'_>) {
     assert!(come.is_empty() || is_known, "{come:?}");
 }
 
-/// What came out of the server's records, and whether the client's were harmed.
+/// The plaintext of the server's records, and if the client's were corrupted.
 fn by_tls(script: &Script<'_>) -> (Vec<u8>, bool) {
     let config = &place().clients[usize::from(script.client) % place().clients.len()];
     let name = ServerName::try_from("localhost").expect("a name");
     let mut session = ClientConnection::new(Arc::clone(config), name).expect("a client");
     let mut stream = connect(place().secure);
     let (mut n_said, mut has_asked, mut is_harmed) = (0, false, false);
-    let (mut come, mut room) = (Vec::new(), [0; 4096]);
+    let (mut come, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         if !has_asked && !session.is_handshaking() {
             has_asked = true;
@@ -192,15 +196,16 @@ fn by_tls(script: &Script<'_>) -> (Vec<u8>, bool) {
             // Nothing more is said: who waits for more sees the end.
             let _ = stream.shutdown(Shutdown::Write);
         }
-        let n = read(&mut stream, &mut room);
+        let n = read(&mut stream, &mut buffer);
         if n == 0 {
             break;
         }
-        let mut bytes = &room[..n];
+        let mut bytes = &buffer[..n];
         // Behind the server's close_notify nothing is read.
         while matches!(session.read_tls(&mut bytes), Ok(1..)) {
             if session.process_new_packets().is_err() {
-                // It was the harm that made the server say what nobody understands: the rest is waited for alone.
+                // It was the harm that made the server say what nobody understands: the rest is
+                // awaited separately.
                 assert!(is_harmed, "the server's records are wrong");
                 rest(&mut stream);
                 return (come, true);
@@ -216,7 +221,7 @@ fn by_tls(script: &Script<'_>) -> (Vec<u8>, bool) {
     (come, is_harmed)
 }
 
-/// The requests, in records of the size asked for, and the end.
+/// The requests, in records of the requested size, and the end.
 fn ask(session: &mut ClientConnection, script: &Script<'_>) {
     let size = match script.in_record {
         0 => script.bytes.len(),

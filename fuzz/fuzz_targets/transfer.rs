@@ -1,12 +1,12 @@
-//! The protocol of `onecopy send`, as a receiver hears it: no panic; what is read as a message is written the same; whatever a
-//! sender says, no more bytes and files come than were listed and are allowed, each name is one component, and folders are left as
-//! often as they were entered at most.
+//! The protocol of `onecopy send`, as a receiver hears it: no panic; what is read as a message is
+//! written the same; whatever a sender says, no more bytes and files come than were listed and are
+//! allowed, each name is one component, and folders are left as often as they were entered at most.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use onecopy_transfer::message::{HEADER_BYTES, Header, Message};
 use onecopy_transfer::name;
-use onecopy_transfer::order::{Limits, Order};
+use onecopy_transfer::sender_rules::{Limits, SenderState};
 
 const LIMITS: Limits = Limits {
     max_bytes: 100_000,
@@ -14,7 +14,7 @@ const LIMITS: Limits = Limits {
 };
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut order = Order::new(LIMITS);
+    let mut order = SenderState::new(LIMITS);
     let (mut rest, mut is_listed, mut is_done) = (bytes, false, false);
     let (mut n_bytes, mut n_entries, mut depth) = (0_u64, 0_u64, 0_usize);
     let mut left = 0_u64;

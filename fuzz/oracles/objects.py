@@ -1,6 +1,7 @@
-"""Python objects of every kind that the JSON writer meets, made of the fuzzer's bytes.
+"""Python objects of every kind that the JSON encoder handles, generated from the fuzzer's bytes.
 
-A byte says what is made, those behind it say of what. Behind the end of the bytes there are zeros, and a zero makes `None`.
+A byte selects the kind of object, and the following bytes its contents. After the end of the input
+there are zeros, and a zero generates `None`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Source:
 
 
 class Strange:
-    """What has no form in JSON. `default` is told what stands for it."""
+    """An object without a JSON form. `default` gets its replacement from it."""
 
     def __init__(self, act: Callable[[], Any], changes: bool = False) -> None:
         self.act = act
@@ -80,7 +81,7 @@ class Pair(NamedTuple):
 
 
 class Turned(dict):  # type: ignore[type-arg]
-    """Its members are those that it tells."""
+    """A mapping with members of its own choice."""
 
     def items(self) -> Any:
         return list(super().items())[::-1]
@@ -157,9 +158,10 @@ class Maker:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        #: All objects that were made, containers that are not filled yet too: what is given again from here holds itself.
+        #: All objects that were made, containers that are not filled yet too: what is given again
+        #: from here holds itself.
         self.made: list[Any] = []
-        #: Whether a `default` changes what is written.
+        #: True if a `default` changes the object that is being written.
         self.changes = False
 
     def value(self, depth: int = 0) -> Any:
@@ -228,7 +230,7 @@ class Maker:
         return self.text()
 
     def _again(self, depth: int) -> Any:
-        # Any that was made, one that this stands in too.
+        # Any earlier object, even one that contains this one.
         return self.source.pick(self.made) if self.made else None
 
     def _items(self, depth: int) -> Iterator[Any]:
@@ -386,7 +388,7 @@ class Maker:
         return self.source.pick(_OTHERS)
 
     def _strange(self, depth: int) -> Any:
-        """Something stands for it, or nothing, or what it stands in changes meanwhile."""
+        """An object that `default` replaces, or not, or whose container changes meanwhile."""
         how = self.source.below(8)
         if how == 0:
             return Strange(_raise)
@@ -424,7 +426,9 @@ def _wide(raw: bytes) -> Any:
 
 
 def change(container: Any, how: int, more: int) -> Any:
-    """Changes a list or dict while it is written, a few times at most: it would grow for ever. Gives something new."""
+    """Changes a list or dict while it is written, a limited number of times, since it would grow
+    endlessly. Returns a new
+    object."""
     new = "new " * 9
     if isinstance(container, list):
         if how == 0:

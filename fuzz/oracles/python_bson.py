@@ -1,8 +1,9 @@
-"""Whether the objects that `onecopy.bson.decode` makes say what the bytes say, and are written again as the same bytes.
+"""Checks that the objects of `onecopy.bson.decode` have the meaning of the bytes, and are encoded as
+the same bytes.
 
-What the bytes say comes from the other side of the house: `to_json` writes Extended JSON from them with no object in between, the
-standard library's `json` reads that, and what is here turns objects into the same form one by one. What pymongo decodes besides is held
-against what we decode for it.
+The meaning comes from a separate implementation: `to_json` writes Extended JSON from the bytes
+without objects, the standard library's `json` parses it, and this module converts objects to the
+same form one by one. In addition, pymongo's result is compared with ours for its types.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ _OWN: dict[type, Any] = {
 
 
 def _read(text: bytes) -> Any:
-    """Extended JSON with its doubles read, as far as a wrapper of one is told from a document of the same key by its text."""
+    """Extended JSON with its doubles converted, as far as a wrapper can be distinguished from a
+    document with the same
+    key."""
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(pairs) == 1 and pairs[0][0] == "$numberDouble" and isinstance(pairs[0][1], str):
@@ -136,17 +139,17 @@ def _options(source: Source) -> dict[str, Any]:
         ("tz_aware", (False, True)),
         ("datetime_range", ("error", "clamp", "raw", "auto")),
         ("uuid_representation", ("python_legacy", "java_legacy", "csharp_legacy", "unspecified", "standard")),
-        ("on_invalid_utf8", ("replace", "surrogateescape", "ignore", "backslashreplace", "strict")),
+        ("errors", ("replace", "surrogateescape", "ignore", "backslashreplace", "strict")),
         ("decimals", ("decimal", "decimal128")),
         ("array_keys", ("strict", "any")),
         ("max_depth", (0, 1, 2, 8, 64, 65, 3000)),
-        ("max_size", (5, 16, 64, 2147483647)),
+        ("max_bytes", (5, 16, 64, 2147483647)),
     ]
     bits = source.byte()
     return {name: source.pick(values) for i, (name, values) in enumerate(choices) if bits >> i & 1}
 
 
-#: How pymongo is asked, so that it takes each datetime and each UUID, as we are for it.
+#: pymongo's options, with which it accepts each datetime and each UUID, and ours for the comparison.
 _AS_OURS = CodecOptions(
     tz_aware=True,
     uuid_representation=UuidRepresentation.STANDARD,
@@ -159,7 +162,7 @@ _LEVELS = 60
 def _as_pymongo(data: bytes) -> None:
     """What we give to programs that hold pymongo's types is what pymongo gives them."""
     try:
-        ours = bson.decode(data, types="pymongo", datetime_range="auto", max_depth=_LEVELS)
+        ours = bson.decode(data, compat="pymongo", datetime_range="auto", max_depth=_LEVELS)
     except bson.BSONDecodeError:
         return
     theirs = pymongo.decode(data, _AS_OURS)
@@ -228,7 +231,8 @@ def check(data: bytes) -> None:
     _same(form(document), _read(text))
     _read_otherwise(data, document, head)
     again = bson.encode(document)
-    # What is canonical comes back from its text as well; keys that look like a wrapper's may not, and a key twice is one in a `dict`.
+    # Canonical text round-trips as well; keys that look like a wrapper's may not,
+    # and a key twice is one in a `dict`.
     try:
         is_canonical = bson.from_json(text) == data
     except ValueError:

@@ -1,6 +1,8 @@
-"""Whether what is read from a buffer that another thread writes to is canonical text, sound objects or an error.
+"""Whether what is read from a buffer that another thread writes to is canonical text, sound objects
+or an error.
 
-The readers are those of the tests. The input selects one, the texts that the buffer changes between, and one of its own.
+The readers are those of the tests. The input selects one, the texts that the buffer changes
+between, and one of its own.
 """
 
 from __future__ import annotations

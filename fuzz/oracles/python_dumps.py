@@ -1,6 +1,7 @@
-"""What the standard library's `json` writes of an object, and whether `onecopy.json.dumps` and its kin say the same.
+"""Compares `onecopy.json.dumps` and related functions with the standard library's `json`.
 
-What the standard library cannot say is said here, with the reason: options, types and forms of numbers that it does not have.
+Options, types and forms of numbers that the standard library does not support are implemented here,
+with the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import onecopy
 from objects import MOST_CHARS, Maker, Plain, Raised, Slotted, Source, Strange, change, check_text
 from onecopy import json
 
-#: Objects and characters that are written at most: one container in another many times is soon too many.
+#: Objects and characters that are written at most: one container in another many times is soon too
+#: many.
 _MOST_VISITED = 20_000
 _MOST_TEXT = 20 * MOST_CHARS
 #: Digits of an int that CPython writes itself; ours asks for no such limit.
@@ -49,7 +51,7 @@ def _not_json() -> NoReturn:
 
 
 class Pairs(dict):  # type: ignore[type-arg]
-    """Members for the standard library as they stand here: a key may be there twice."""
+    """Members for the standard library, in order: a key may be duplicate."""
 
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         super().__init__(members)
@@ -60,13 +62,13 @@ class Pairs(dict):  # type: ignore[type-arg]
 
 
 class Model:
-    """Plain objects that the standard library writes, in place of any."""
+    """Plain objects that the standard library writes, as replacements."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._max_depth = options.get("max_depth", 1000)
         self._nan = options.get("nan", "error")
-        self._surrogates = options.get("surrogates", "error")
+        self._errors = options.get("errors", "strict")
         self._big_ints = options.get("big_ints", "exact")
         self._passed = options.get("passthrough", ())
         self._default = options.get("default")
@@ -84,7 +86,7 @@ class Model:
             plain,
             ensure_ascii=escaped,
             indent=indent,
-            # With line breaks the standard library leaves no blank behind a comma.
+            # With line breaks the standard library writes no space after a comma.
             separators=(",", ":") if indent is None else (",", ": "),
         )
         if escaped:
@@ -104,9 +106,9 @@ class Model:
         self._n_text += len(text)
         if self._n_text > _MOST_TEXT:
             raise TooMuch
-        if _SURROGATE.search(text) is None or self._surrogates == "escape":
+        if _SURROGATE.search(text) is None or self._errors == "backslashreplace":
             return text
-        if self._surrogates == "error":
+        if self._errors == "strict":
             _not_json()
         return _SURROGATE.sub("\ufffd", text)
 
@@ -123,7 +125,8 @@ class Model:
             return self._not_finite("NaN")
         if value in (float("inf"), -float("inf")):
             return self._not_finite("Infinity" if value > 0 else "-Infinity")
-        # The fewest digits, as the standard library has them; but `0.00001` for `1e-05`, and `1e-6` for `1e-06`.
+        # The fewest digits, as the standard library has them; but `0.00001` for `1e-05`, and `1e-6`
+        # for `1e-06`.
         digits, e, exponent = repr(value).partition("e-0")
         if not e:
             return value
@@ -133,14 +136,15 @@ class Model:
         return self._token(f"{sign}0.0000{digits.lstrip('-').replace('.', '')}")
 
     def _int(self, value: int) -> Any:
-        if self._big_ints in ("text", "strict") and abs(value) >= 1 << 53:
-            return str(value) if self._big_ints == "text" else _not_json()
+        if self._big_ints in ("text53", "error53") and abs(value) >= 1 << 53:
+            return str(value) if self._big_ints == "text53" else _not_json()
         if self._big_ints == "error" and not -(1 << 63) <= value < 1 << 64:
             _not_json()
         return value
 
     def _temporal(self, value: Any) -> str | None:
-        """RFC 3339, which has no time with an offset, and offsets of whole minutes below a day: the closest one is written."""
+        """RFC 3339 has no times with an offset, and offsets of whole minutes below a day: the
+        closest one is written."""
         if isinstance(value, datetime.datetime):
             offset = value.utcoffset()
             if value.tzinfo is None and self._options.get("naive_utc"):
@@ -167,7 +171,7 @@ class Model:
         return str(value.isoformat())
 
     def _key(self, key: Any, times: int = 0) -> str:
-        """Ours makes text of keys where it is asked to, and of more types than the standard library."""
+        """Ours converts keys to text by option, and for more types than the standard library."""
         if isinstance(key, str):
             return str.__str__(key)
         if not self._options.get("non_str_keys"):
@@ -203,7 +207,7 @@ class Model:
             _not_json()
 
     def _instead(self, value: Any, depth: int) -> Any:
-        """What stands in place of an object; as often in place of each other as containers inside of each other, and once."""
+        """The replacement of an object, applied repeatedly up to the nesting limit, and once."""
         if self._n_held > self._max_depth:
             _not_json()
         self._n_held += 1
@@ -260,7 +264,7 @@ class Model:
                 self._enter(depth)
                 return [self._of(item, depth + 1) for item in value]
             elif isinstance(value, dict):
-                # All keys come first, for it is asked for its items.
+                # All keys come first, since `items` is called.
                 members = [(self._key(key), item) for key, item in value.items()]
                 self._enter(depth)
                 return self._pairs(members, depth)
@@ -275,7 +279,7 @@ class Model:
 
 
 def default(value: Any) -> Any:
-    """What stands for what has no form in JSON."""
+    """The replacement of an object without a JSON form."""
     if isinstance(value, Strange):
         return value.act()
     # Of the same input it gives the same.
@@ -300,8 +304,8 @@ def options_of(source: Source) -> dict[str, Any]:
         ("indent", (None, 0, 1, 2, 4, "\t", " \n", 9)),
         ("ensure_ascii", (True, False)),
         ("nan", ("null", "text", "error", "literal")),
-        ("surrogates", ("escape", "replace", "error")),
-        ("big_ints", ("text", "error", "strict", "exact")),
+        ("errors", ("backslashreplace", "replace", "strict")),
+        ("big_ints", ("text53", "error", "error53", "exact")),
         ("non_str_keys", (True, False)),
         ("max_depth", (0, 1, 2, 3, 8, 9, 1000, 1500)),
         ("naive_utc", (True, False)),
@@ -430,8 +434,8 @@ def _expected(value: Any, options: dict[str, Any]) -> Any:
 
 
 def _is_of_this_input(one: Any) -> bool:
-    """Whether nobody else has references to an object, as what an input before has left may have to usual keys, and CPython
-    to small ints."""
+    """Whether nobody else has references to an object, as what an input before has left may have to
+    usual keys, and CPython to small ints."""
     if isinstance(one, str):
         return len(one) > 40
     if isinstance(one, (int, tuple)):
@@ -447,7 +451,7 @@ def check(data: bytes) -> None:
     value = maker.value()
     made = maker.made
     try:
-        # Where it is to change, this looks at its size alone.
+        # If it is to change, only its size is compared.
         expected = _expected(value, options | {"default": _unchanged} if maker.changes else options)
     except TooMuch:
         return

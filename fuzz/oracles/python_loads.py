@@ -1,6 +1,8 @@
-"""What the standard library's `json` reads in a text, and whether `onecopy.json.loads` makes the same objects of it.
+"""What the standard library's `json` reads in a text, and whether `onecopy.json.loads` makes the
+same objects of it.
 
-Where the standard library is more lenient than RFC 8259, or has no such option, it is made as strict here, with the reason.
+Where the standard library is more lenient than RFC 8259, or has no such option, it is made as
+strict here, with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import onecopy
 from objects import Raised, Source, check_text
 from onecopy import json
 
-#: Bytes of a text at most, once parts of it are repeated: past the reader's place for strings, of 32 KiB.
+#: Bytes of a text at most, once parts of it are repeated: past the reader's place for strings, of
+#: 32 KiB.
 _MOST_BYTES = 100_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.S)
@@ -27,7 +30,7 @@ sys.set_int_max_str_digits(0)
 
 
 class Refused(Exception):
-    """The text is no JSON, or not for who reads it so."""
+    """The text is not valid JSON, or not with these options."""
 
 
 class Hooked:
@@ -41,12 +44,12 @@ class Oracle:
     """The standard library with the options of ours."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self._surrogates = options.get("surrogates", "error")
+        self._errors = options.get("errors", "strict")
         self._big_ints = options.get("big_ints", "exact")
-        self._accepts_nan = options.get("nan") == "accept"
+        self._accepts_nan = options.get("nan") == "literal"
         self._refuses_twice = options.get("duplicate_keys") == "error"
         self._object_hook = options.get("object_hook")
-        self._float_hook = options.get("float_hook")
+        self._parse_float = options.get("parse_float")
         self._max_depth = options.get("max_depth", 1000)
 
     def value(self, text: str) -> Any:
@@ -75,11 +78,12 @@ class Oracle:
         return most
 
     def _with_surrogates(self, value: Any) -> Any:
-        """A value with what becomes of lone surrogates, which the standard library takes; halves of a pair it has joined."""
+        """A value with its lone surrogates handled by the option, which the standard library
+        accepts; pairs are joined."""
         if isinstance(value, str):
-            if self._surrogates == "pass" or _SURROGATE.search(value) is None:
+            if self._errors == "surrogatepass" or _SURROGATE.search(value) is None:
                 return value
-            if self._surrogates == "error":
+            if self._errors == "strict":
                 raise Refused
             return _SURROGATE.sub("\ufffd", value)
         if isinstance(value, list):
@@ -103,7 +107,7 @@ class Oracle:
         return self._finite(digits)
 
     def _float(self, digits: str) -> Any:
-        return self._finite(digits) if self._float_hook is None else self._float_hook(digits)
+        return self._finite(digits) if self._parse_float is None else self._parse_float(digits)
 
     def _finite(self, digits: str) -> float:
         """A number that is too large is none, and no infinity."""
@@ -169,7 +173,7 @@ def _check_error(error: json.JSONDecodeError, data: Any, text: str | None) -> No
     """Its place lies inside of the text, and its numbers say the same place."""
     assert error.msg and error.pos >= 0 and error.lineno >= 1 and error.colno >= 1, error
     if text is None:
-        # Malformed: what stands before the place is well-formed, or the place is in front of it.
+        # Malformed: the text before the position is well-formed, or the position is before it.
         assert error.offset_bytes <= len(data) and error.pos <= error.offset_bytes, error
         return
     assert error.pos <= len(text), error
@@ -181,7 +185,8 @@ def _check_error(error: json.JSONDecodeError, data: Any, text: str | None) -> No
 
 
 def _text_of(source: Source, n_more: int) -> bytes:
-    """The rest of the input. A byte 1 stands for repetitions: of how many bytes before it, and how often."""
+    """The rest of the input. A byte 1 is a repetition: the number of bytes before it, and
+    the count."""
     out = bytearray()
     rest = source.data[source.at :]
     at = 0
@@ -219,11 +224,11 @@ def options_of(source: Source) -> dict[str, Any]:
     choices: list[tuple[str, Any]] = [
         ("big_ints", ("float", "error", "exact")),
         ("duplicate_keys", ("error", "last")),
-        ("surrogates", ("replace", "pass", "error")),
-        ("nan", ("accept", "error")),
+        ("errors", ("replace", "surrogatepass", "strict")),
+        ("nan", ("literal", "error")),
         ("max_depth", (0, 1, 2, 8, 64, 65, 3000)),
         ("object_hook", (_hook_of(1), _hook_of(2), None)),
-        ("float_hook", (_hook_of(1), _hook_of(2), None)),
+        ("parse_float", (_hook_of(1), _hook_of(2), None)),
     ]
     bits = source.byte()
     for i, (name, values) in enumerate(choices):
@@ -260,12 +265,13 @@ def _compare(data: Any, text: str | None, options: dict[str, Any]) -> None:
     assert sys.getsizeof(data) == size, "a cache of UTF-8 was left"
     theirs = _expected(text, options)
     if text is None and ours is Raised:
-        # A hook was called for what stands in front of what is malformed.
+        # A hook was called for a value before the malformed sequence.
         return
     if theirs is Raised and ours is Refused:
-        # Ours refuses depth and surrogates where they stand, the oracle behind the end: no hook may raise before it.
+        # Ours refuses depth and surrogates at their position, the oracle after the end: no hook may
+        # raise before it.
         theirs = _expected(
-            text, options | {name: _hook_of(1) for name in ("object_hook", "float_hook") if name in options}
+            text, options | {name: _hook_of(1) for name in ("object_hook", "parse_float") if name in options}
         )
     if isinstance(ours, type) or isinstance(theirs, type):
         assert ours is theirs, f"{options}\nours {ours!r}\ntheirs {theirs!r}\n{data!r}"

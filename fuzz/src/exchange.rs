@@ -1,4 +1,5 @@
-//! What the targets of whole connections share: a server's limits, a handler that tells what it was asked, and answers taken apart.
+//! Shared by the targets of whole connections: a server's limits, a handler that echoes the
+//! request, and parsed responses.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ pub const MOST_FIELDS: usize = 16;
 /// A server that says nothing for so long hangs.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Tells what it was asked.
+/// Echoes the request.
 struct Echo;
 
 impl Handler for Echo {
@@ -22,7 +23,8 @@ impl Handler for Echo {
         let body = match body {
             RequestBody::None => Vec::new(),
             RequestBody::Memory(chunk) => chunk.to_vec(),
-            // Where the bytes come one by one the client waits to be asked, all at once it does not: the answer is the same.
+            // Where the bytes come one by one the client waits for 100 Continue, all at once it does
+            // not: the answer is the same.
             RequestBody::Awaited(body) => {
                 return match body.receive() {
                     Ok(body) => self.handle_body(request, body),
@@ -31,7 +33,7 @@ impl Handler for Echo {
             }
             RequestBody::File(..) => panic!("bodies stay in memory here"),
         };
-        Response::new(200).body(told(request.method(), request.target(), &body))
+        Response::new(200).body(echo(request.method(), request.target(), &body))
     }
 
     fn body_policy(&self, _: Request<'_>) -> BodyPolicy {
@@ -39,8 +41,8 @@ impl Handler for Echo {
     }
 }
 
-/// What the handler answers.
-pub fn told(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
+/// The handler's response.
+pub fn echo(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
     let sum = body
         .iter()
         .fold(0_u32, |sum, b| sum.wrapping_mul(31).wrapping_add(u32::from(*b)));
@@ -67,7 +69,8 @@ pub fn serve(tls: Option<Tls>) -> std::net::SocketAddr {
 /// An answer: its status, and its body.
 pub type Answer = (u16, Vec<u8>);
 
-/// Takes the answers apart; panics where they are none. With `may_be_cut` the last one may lack its end, and is left out then.
+/// Takes the answers apart; panics where they are none. With `may_be_cut` the last one may lack its
+/// end, and is left out then.
 pub fn answers(mut all: &[u8], may_be_cut: bool) -> Vec<Answer> {
     let mut answers = Vec::new();
     while !all.is_empty() {
@@ -88,7 +91,7 @@ pub fn answers(mut all: &[u8], may_be_cut: bool) -> Vec<Answer> {
             continue;
         }
         let len: usize = value("content-length").map_or(0, |v| v.parse().expect("a length"));
-        // Of HEAD the length alone is told: the next answer, or the end, stands there.
+        // HEAD has only a length: the next response, or the end, follows.
         let is_head = all.len() < len || len > 0 && all.starts_with(b"HTTP/1.1 ");
         let body = if is_head { &[][..] } else { &all[..len] };
         answers.push((status, body.to_vec()));

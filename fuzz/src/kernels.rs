@@ -1,5 +1,6 @@
-//! The entries that a caller reaches beside `measure` and the sinks: long texts in one pass, places of exactly the text's
-//! size, cells. Boxes of the exact length: the sanitizer sees a write past the end.
+//! The entries that a caller reaches in addition to `measure` and the sinks: long texts in one pass, places
+//! of exactly the text's size, cells. Boxes of the exact length: the sanitizer sees a write past
+//! the end.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +10,8 @@ use onecopy_text::convert::{
 };
 use onecopy_text::{Kind, Policy, Shape, Units, naive};
 
-/// The input again and again, past the length from which texts are long, and past a few blocks of vectors.
+/// The input again and again, past the length from which texts are long, and past a few blocks of
+/// vectors.
 pub fn long<U: Copy>(units: &[U]) -> Vec<U> {
     units.iter().copied().cycle().take(if units.is_empty() { 0 } else { 1500 }).collect()
 }
@@ -167,7 +169,7 @@ impl Work for Cell<'_> {
     }
 }
 
-/// What was made holds the text; what is malformed was not made.
+/// A created object holds the text; malformed text creates none.
 fn made(units: Units<'_>, made: Option<Result<Made<Box<Fresh>>, ()>>) {
     if let Some(made) = made {
         made.expect("there is memory").made.check(units);

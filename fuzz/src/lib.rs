@@ -1,4 +1,5 @@
-//! What the targets share: foreign bytes as text in each form, and the comparison with the slow twins.
+//! Shared by the targets: foreign bytes as text in each form, and the comparison with the reference
+//! implementations.
 
 pub mod exchange;
 mod kernels;
@@ -15,8 +16,8 @@ use onecopy_text::{ConvertError, Kind, Malformed, Policy, Units, find_malformed,
 
 pub const POLICIES: [Policy; 2] = [Policy::Strict, Policy::Replace];
 
-/// The parts of a text between U+0001, of which `N` are wanted; those that are missing are empty. So the seeds of a target
-/// that takes several texts are texts that people can read.
+/// The parts of a text between U+0001, of which `N` are wanted; those that are missing are empty.
+/// So the seeds of a target that takes several texts are texts that people can read.
 pub fn parts<const N: usize>(text: &str) -> [&str; N] {
     let mut parts = text.splitn(N, '\u{1}');
     [(); N].map(|()| parts.next().unwrap_or_default())
@@ -32,7 +33,7 @@ pub fn wider(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(3).map(|b| u32::from_le_bytes([b[0], b[1], b[2] & 0x1F, 0])).collect()
 }
 
-/// Compares a result into a fresh sink with that of the twin.
+/// Compares a result into a fresh sink with that of the reference implementation.
 pub fn same(
     got: Result<usize, ConvertError>,
     sink: &[u8],

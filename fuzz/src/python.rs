@@ -1,5 +1,5 @@
-//! An interpreter in the target's own process, with our module inside: what is right is said in Python (`oracles/`), and the
-//! fuzzer sees where our code goes.
+//! An interpreter in the target's own process, with our module inside: what is right is said in
+//! Python (`oracles/`), and the fuzzer sees where our code goes.
 
 use std::ffi::{CString, c_int};
 use std::mem::MaybeUninit;
@@ -44,13 +44,14 @@ fn oracle(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
 /// `PYMEM_ALLOCATOR_MALLOC`, which `pyo3::ffi` does not name.
 const MALLOC: c_int = 3;
 
-/// Starts the interpreter that the target was built for. Each of its objects is an allocation of its own, so that the sanitizer
-/// knows their ends; hashes are the same each time.
+/// Starts the interpreter that the target was built for. Each of its objects is an allocation of
+/// its own, so that the sanitizer knows their ends; hashes are the same each time.
 fn start() {
     static START: Once = Once::new();
     START.call_once(|| {
         let program = CString::new(env!("PYTHON_EXECUTABLE")).expect("a path has no NUL");
-        // SAFETY: no interpreter was in this process before, and no other thread is. The configurations are filled by their
+        // SAFETY: no interpreter was in this process before, and no other thread is. The
+        // configurations are filled by their
         // `Init`, `program` outlives its copy, and the lock that the start takes is given up for `attach` to take.
         unsafe {
             let mut early = MaybeUninit::uninit();

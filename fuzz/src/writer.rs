@@ -11,7 +11,7 @@ use pyo3::types::{PyByteArray, PyByteArrayMethods, PyCFunction, PyModule, PyTupl
 struct Writer {
     has_stopped: Arc<AtomicBool>,
     thread: JoinHandle<()>,
-    /// What it writes to.
+    /// The destinations that it writes to.
     _buffer: Py<PyByteArray>,
 }
 
@@ -44,7 +44,7 @@ fn start(args: &Bound<'_, PyTuple>) -> PyResult<()> {
                 return;
             }
             // SAFETY: `buffer` has `len` bytes there: it is alive as long as this thread, and the
-            // oracles do not resize it. Who reads meanwhile expects changes.
+            // oracles do not resize it. A concurrent reader expects changes.
             unsafe {
                 let to = (at as *mut u8).add(from);
                 std::ptr::copy_nonoverlapping(text.as_ptr().add(from), to, len - from);

@@ -1,22 +1,23 @@
-"""Rows of any ODBC database and of SQLite, converted once and copied at most once.
+"""Rows of PostgreSQL, SQLite and any ODBC database; text is converted once and copied at most once.
 
-| module | what it holds |
+| module | contents |
 |---|---|
-| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ArrowStream`, `Column`, `Blob`, `Pool`, `ledger`, `send_file`, `recv_file`, `copy_file`, all of ``dbapi`` and ``errors`` |
-| ``onecopy.dbapi`` | what PEP 249 asks of a module: globals, type objects, constructors |
+| ``onecopy`` | `connect`, `Connection`, `Cursor`, `RowStream`, `ArrowStream`, `Column`, `Blob` |
+| | `Pool`, `ledger`, `send_file`, `recv_file`, `copy_file`, all of ``dbapi`` and ``errors`` |
+| ``onecopy.dbapi`` | the globals, type objects and constructors that PEP 249 requires |
 | ``onecopy.errors`` | the exception classes |
-| ``onecopy.text`` | text between buffers and `str` |
-| ``onecopy.json`` | JSON to objects and back |
-| ``onecopy.bson`` | objects to BSON and back |
-| ``onecopy.rows`` | rows as dicts, named tuples, dataclasses; row streams in asyncio |
-| ``onecopy.observe`` | `AccessLog`, `Metrics`: what is seen of a server from outside |
-| ``onecopy.static`` | `files`: a folder as a WSGI application |
+| ``onecopy.text`` | conversions between buffers and `str` |
+| ``onecopy.json`` | JSON parsing and serialization |
+| ``onecopy.bson`` | BSON encoding and decoding |
+| ``onecopy.rows`` | row factories: dicts, named tuples, dataclasses; row streams in asyncio |
+| ``onecopy.observe`` | `AccessLog`, `Metrics`: the access log and the metrics of a server |
+| ``onecopy.static`` | `files`: a WSGI application that serves a folder |
 | ``onecopy.server`` | `Server`, `serve`, `Limits`, `Tls`: WSGI applications over HTTP/1.1 |
-| ``onecopy.gunicorn`` | a worker class of gunicorn's over that server |
-| ``onecopy.aio`` | connections, cursors and pools for asyncio, backed by threads |
-| ``onecopy.web`` | row streams as answers of Flask, Django, Falcon, Starlette and FastAPI |
-| ``onecopy.compat`` | other libraries' names: pyodbc, mssql_python, orjson, ujson, bson |
-| ``onecopy.sqlalchemy`` | dialects of SQLAlchemy, which finds them by itself |
+| ``onecopy.gunicorn`` | a gunicorn worker class that uses this server |
+| ``onecopy.aio`` | connections, cursors and pools for asyncio |
+| ``onecopy.web`` | row streams as responses of Flask, Django, Falcon, Starlette and FastAPI |
+| ``onecopy.compat`` | the APIs of other libraries: pyodbc, mssql_python, orjson, ujson, bson |
+| ``onecopy.sqlalchemy`` | SQLAlchemy dialects, registered as entry points |
 
 >>> import onecopy
 >>> con = onecopy.connect("sqlite::memory:")
@@ -35,8 +36,12 @@ from onecopy._core import (
     Blob,
     Column,
     Connection,
+    CopyOut,
     Cursor,
+    Json,
     Ledger,
+    Notification,
+    Range,
     RowStream,
     __version__,
     connect,
@@ -96,6 +101,7 @@ __all__ = [
     "Blob",
     "Column",
     "Connection",
+    "CopyOut",
     "Cursor",
     "DBAPIType",
     "DataError",
@@ -107,15 +113,18 @@ __all__ = [
     "IntegrityError",
     "InterfaceError",
     "InternalError",
+    "Json",
     "Ledger",
     "Limits",
     "Metrics",
     "NotSupportedError",
+    "Notification",
     "OperationalError",
     "Pool",
     "PoolStats",
     "PoolTimeout",
     "ProgrammingError",
+    "Range",
     "RowStream",
     "Server",
     "Time",
@@ -145,7 +154,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when they are asked for: a program without asyncio, BSON, a pool or a framework does not pay for them.
+    # Imported at the first access: a program without asyncio, BSON, a pool or a framework does not
+    # pay for them.
     import importlib
 
     if name in ("aio", "bson", "web"):

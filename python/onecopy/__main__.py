@@ -1,6 +1,6 @@
 """The command: ``onecopy …`` and ``python -m onecopy …`` (see ``onecopy --help``).
 
-It is the same program as the one that needs no Python, run inside this process.
+This module runs the same program as the standalone binary, inside the Python process.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from onecopy._core import run_command
 
 
 def main() -> int:
-    """Run the command with ``sys.argv``; return its exit code (0 ok, 1 failed, 2 usage, 3 cannot connect, 130 stopped)."""
+    """Run the command with ``sys.argv``; return its exit code (0 ok, 1 failed, 2 usage, 3 cannot
+    connect, 130 interrupted)."""
     if sys.argv[1:2] == ["run"]:
-        # The one command that is Python's: it runs an application of Python's.
-        from onecopy.run import main as run
+        # `run` serves a Python application and is the only command written in Python.
+        from onecopy._run import main as run
 
         return run(sys.argv[2:])
-    # The command's own handler stops a query at the first Ctrl-C; Python's would only set a flag that nobody looks at.
-    # Where the signal is ignored, Python has set none.
+    # The command's own handler cancels a query at the first Ctrl-C; Python's handler would only set
+    # a flag that nothing checks. If SIGINT is ignored, Python has installed no handler.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     arguments = sys.argv[1:]
-    # Interpreter, its options, and the script or `-m onecopy`: what `serve` starts its second process by.
+    # The interpreter, its options, and the script or `-m onecopy`: `serve` starts its child with
+    # these.
     again = sys.orig_argv if sys.orig_argv[len(sys.orig_argv) - len(arguments) :] == arguments else None
     return run_command(["onecopy", *arguments], again)
 

@@ -1,4 +1,5 @@
-# What the extension gives, for type checkers; `stubtest` holds it against the module. The docstrings are in the module.
+# The types of the extension module, for type checkers; `stubtest` compares them with the module. The
+# docstrings are in the module.
 import os
 import sys
 from collections.abc import (
@@ -41,6 +42,7 @@ __all__ = [
     "Blob",
     "Column",
     "Connection",
+    "CopyOut",
     "Cursor",
     "Decoder",
     "Encoder",
@@ -51,10 +53,14 @@ __all__ = [
     "Input",
     "JSONChunks",
     "JSONLines",
+    "Json",
     "Ledger",
     "LongValue",
     "Metrics",
+    "Notification",
     "ObjectId",
+    "PendingCall",
+    "Range",
     "RawDocument",
     "RowStream",
     "Server",
@@ -62,6 +68,7 @@ __all__ = [
     "__version__",
     "ascii_decode",
     "ascii_encode",
+    "begin_connect",
     "bson_decode",
     "bson_decode_all",
     "bson_decode_iter",
@@ -125,38 +132,45 @@ __version__: Final[str]
 
 @type_check_only
 class _Writes(Protocol):
-    """A binary file, a socket's file, or any object that takes bytes."""
+    """A binary file, a socket's file, or any object whose `write` accepts bytes."""
 
     def write(self, data: bytes, /) -> object: ...
 
 @type_check_only
 class _GivesArrow(Protocol):
-    """A table or data frame of another library, or a cursor."""
+    """An object that exports an Arrow stream: a table or data frame of another library, or a
+    cursor."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @type_check_only
 class _Reads(Protocol):
-    """A binary file."""
+    """A binary file, or any object whose `read` returns bytes."""
 
     def read(self, size: int, /) -> Buffer: ...
 
 @type_check_only
 class _Holds(Protocol):
-    """A file of bytes or of text."""
+    """A file, binary or text, that is read as a whole by one call of `read`."""
 
     def read(self) -> Buffer | str: ...
 
 @type_check_only
+class _Reader(Protocol):
+    """A file, binary or text, that is read in parts of up to `size` bytes or characters."""
+
+    def read(self, size: int, /) -> Buffer | str: ...
+
+@type_check_only
 class _Sends(Protocol):
-    """A socket."""
+    """A socket that bytes are sent to, with its time limit."""
 
     def sendall(self, data: bytes, /) -> object: ...
     def gettimeout(self) -> float | None: ...
 
 @type_check_only
 class _Receives(Protocol):
-    """A socket."""
+    """A socket that bytes are sent to and received from."""
 
     def sendall(self, data: bytes, /) -> object: ...
     def recv(self, size: int, /) -> bytes: ...
@@ -169,7 +183,7 @@ class _Counts(TypedDict):
     conversions: int
 
 _Parameters: TypeAlias = Iterable[Any] | Mapping[str, Any]
-# An array, an array and its null mask, or values.
+# A column of parameters: an array, an array and its null mask, or an iterable of values.
 _Column: TypeAlias = Column | Buffer | tuple[Buffer, Buffer] | Iterable[Any]
 _RowFactory: TypeAlias = Callable[[Cursor], Callable[[tuple[Any, ...]], Any]]
 
@@ -178,14 +192,33 @@ def connect(
     *,
     read_only: bool = False,
     autocommit: bool = False,
-    timeout: float = 15.0,
+    connect_timeout: float = 15.0,
     errors: Literal["strict", "replace"] = "strict",
     row_factory: _RowFactory | None = None,
     zero_dates: Literal["null", "error", "text"] = "null",
     query_timeout: float | None = None,
     stream: bool | None = None,
     local_infile: bool = False,
+    datetime_range: Literal["error", "text"] = "error",
+    json: Literal["text", "objects"] = "text",
+    prepare: Literal["auto", "always", "never"] = "auto",
 ) -> Connection: ...
+def begin_connect(
+    target: str,
+    *,
+    read_only: bool = False,
+    autocommit: bool = False,
+    connect_timeout: float = 15.0,
+    errors: Literal["strict", "replace"] = "strict",
+    row_factory: _RowFactory | None = None,
+    zero_dates: Literal["null", "error", "text"] = "null",
+    query_timeout: float | None = None,
+    stream: bool | None = None,
+    local_infile: bool = False,
+    datetime_range: Literal["error", "text"] = "error",
+    json: Literal["text", "objects"] = "text",
+    prepare: Literal["auto", "always", "never"] = "auto",
+) -> PendingCall | None: ...
 def run_call(
     cursor: Cursor, sql: str, parameters: _Parameters, result: list[Any], places: list[int], names: list[str]
 ) -> None: ...
@@ -233,10 +266,10 @@ def loads(
     *,
     big_ints: Literal["exact", "float", "error"] = "exact",
     duplicate_keys: Literal["last", "error"] = "last",
-    surrogates: Literal["error", "replace", "pass"] = "error",
-    nan: Literal["error", "accept"] = "error",
+    errors: Literal["strict", "replace", "surrogatepass"] = "strict",
+    nan: Literal["error", "literal"] = "error",
     object_hook: Callable[[dict[str, Any]], Any] | None = None,
-    float_hook: Callable[[str], Any] | None = None,
+    parse_float: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> Any: ...
 def load(
@@ -245,10 +278,10 @@ def load(
     *,
     big_ints: Literal["exact", "float", "error"] = "exact",
     duplicate_keys: Literal["last", "error"] = "last",
-    surrogates: Literal["error", "replace", "pass"] = "error",
-    nan: Literal["error", "accept"] = "error",
+    errors: Literal["strict", "replace", "surrogatepass"] = "strict",
+    nan: Literal["error", "literal"] = "error",
     object_hook: Callable[[dict[str, Any]], Any] | None = None,
-    float_hook: Callable[[str], Any] | None = None,
+    parse_float: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> Any: ...
 def loads_lines(
@@ -257,10 +290,10 @@ def loads_lines(
     *,
     big_ints: Literal["exact", "float", "error"] = "exact",
     duplicate_keys: Literal["last", "error"] = "last",
-    surrogates: Literal["error", "replace", "pass"] = "error",
-    nan: Literal["error", "accept"] = "error",
+    errors: Literal["strict", "replace", "surrogatepass"] = "strict",
+    nan: Literal["error", "literal"] = "error",
     object_hook: Callable[[dict[str, Any]], Any] | None = None,
-    float_hook: Callable[[str], Any] | None = None,
+    parse_float: Callable[[str], Any] | None = None,
     max_depth: int = 1000,
 ) -> JSONLines: ...
 def bson_validate(
@@ -269,7 +302,7 @@ def bson_validate(
     *,
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> None: ...
 def bson_validate_all(
     buffer: Buffer,
@@ -277,45 +310,45 @@ def bson_validate_all(
     *,
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> int: ...
 def bson_to_json(
     buffer: Buffer,
     /,
     *,
     canonical: bool = False,
-    on_invalid_utf8: Literal["strict", "replace"] = "strict",
+    errors: Literal["strict", "replace"] = "strict",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> bytes: ...
 def bson_to_json_lines(
     buffer: Buffer,
     /,
     *,
     canonical: bool = False,
-    on_invalid_utf8: Literal["strict", "replace"] = "strict",
+    errors: Literal["strict", "replace"] = "strict",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> bytes: ...
 def bson_from_json(
     data: Buffer | str,
     /,
     *,
-    surrogates: Literal["error", "replace"] = "error",
-    big_ints: Literal["double", "error"] = "double",
+    errors: Literal["strict", "replace"] = "strict",
+    big_ints: Literal["float", "error"] = "float",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> bytes: ...
 def bson_from_json_lines(
     data: Buffer | str,
     /,
     *,
-    surrogates: Literal["error", "replace"] = "error",
-    big_ints: Literal["double", "error"] = "double",
+    errors: Literal["strict", "replace"] = "strict",
+    big_ints: Literal["float", "error"] = "float",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> bytes: ...
 
 _D = TypeVar("_D")
@@ -330,30 +363,30 @@ def bson_decode(
     buffer: Buffer,
     /,
     *,
-    types: Literal["onecopy", "pymongo"] = "onecopy",
+    compat: Literal["pymongo"] | None = None,
     tz_aware: bool = True,
     datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
     uuid_representation: _Uuids = "standard",
-    on_invalid_utf8: str = "strict",
+    errors: str = "strict",
     decimals: Literal["decimal128", "decimal"] = "decimal128",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> dict[str, Any]: ...
 @overload
 def bson_decode(
     buffer: Buffer,
     /,
     *,
-    types: Literal["onecopy", "pymongo"] = "onecopy",
+    compat: Literal["pymongo"] | None = None,
     tz_aware: bool = True,
     datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
     uuid_representation: _Uuids = "standard",
-    on_invalid_utf8: str = "strict",
+    errors: str = "strict",
     decimals: Literal["decimal128", "decimal"] = "decimal128",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
     document_class: Callable[[], _D] | type[_D],
 ) -> _D: ...
 @overload
@@ -361,30 +394,30 @@ def bson_decode_all(
     buffer: Buffer,
     /,
     *,
-    types: Literal["onecopy", "pymongo"] = "onecopy",
+    compat: Literal["pymongo"] | None = None,
     tz_aware: bool = True,
     datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
     uuid_representation: _Uuids = "standard",
-    on_invalid_utf8: str = "strict",
+    errors: str = "strict",
     decimals: Literal["decimal128", "decimal"] = "decimal128",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> list[dict[str, Any]]: ...
 @overload
 def bson_decode_all(
     buffer: Buffer,
     /,
     *,
-    types: Literal["onecopy", "pymongo"] = "onecopy",
+    compat: Literal["pymongo"] | None = None,
     tz_aware: bool = True,
     datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
     uuid_representation: _Uuids = "standard",
-    on_invalid_utf8: str = "strict",
+    errors: str = "strict",
     decimals: Literal["decimal128", "decimal"] = "decimal128",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
     document_class: Callable[[], _D] | type[_D],
 ) -> list[_D]: ...
 @overload
@@ -392,30 +425,30 @@ def bson_decode_iter(
     source: Buffer | _ReadsBson | Iterable[Buffer],
     /,
     *,
-    types: Literal["onecopy", "pymongo"] = "onecopy",
+    compat: Literal["pymongo"] | None = None,
     tz_aware: bool = True,
     datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
     uuid_representation: _Uuids = "standard",
-    on_invalid_utf8: str = "strict",
+    errors: str = "strict",
     decimals: Literal["decimal128", "decimal"] = "decimal128",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
 ) -> BSONDocuments[dict[str, Any]]: ...
 @overload
 def bson_decode_iter(
     source: Buffer | _ReadsBson | Iterable[Buffer],
     /,
     *,
-    types: Literal["onecopy", "pymongo"] = "onecopy",
+    compat: Literal["pymongo"] | None = None,
     tz_aware: bool = True,
     datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
     uuid_representation: _Uuids = "standard",
-    on_invalid_utf8: str = "strict",
+    errors: str = "strict",
     decimals: Literal["decimal128", "decimal"] = "decimal128",
     array_keys: Literal["any", "strict"] = "any",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
     document_class: Callable[[], _D] | type[_D],
 ) -> BSONDocuments[_D]: ...
 
@@ -431,15 +464,15 @@ class RawDocument(Mapping[str, Any]):
         buffer: Buffer,
         /,
         *,
-        types: Literal["onecopy", "pymongo"] = "onecopy",
+        compat: Literal["pymongo"] | None = None,
         tz_aware: bool = True,
         datetime_range: Literal["error", "clamp", "raw", "auto"] = "error",
         uuid_representation: _Uuids = "standard",
-        on_invalid_utf8: str = "strict",
+        errors: str = "strict",
         decimals: Literal["decimal128", "decimal"] = "decimal128",
         array_keys: Literal["any", "strict"] = "any",
         max_depth: int = 1000,
-        max_size: int = 2147483647,
+        max_bytes: int = 2147483647,
     ) -> RawDocument: ...
     @property
     def raw(self) -> memoryview: ...
@@ -468,8 +501,8 @@ def dumps(
     indent: int | str | None = None,
     ensure_ascii: bool = False,
     nan: Literal["error", "null", "text", "literal"] = "error",
-    surrogates: Literal["error", "replace", "escape"] = "error",
-    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    errors: Literal["strict", "replace", "backslashreplace"] = "strict",
+    big_ints: Literal["exact", "error", "error53", "text53"] = "exact",
     non_str_keys: bool = False,
     max_depth: int = 1000,
     naive_utc: bool = False,
@@ -488,8 +521,8 @@ def dumps_str(
     indent: int | str | None = None,
     ensure_ascii: bool = False,
     nan: Literal["error", "null", "text", "literal"] = "error",
-    surrogates: Literal["error", "replace", "escape"] = "error",
-    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    errors: Literal["strict", "replace", "backslashreplace"] = "strict",
+    big_ints: Literal["exact", "error", "error53", "text53"] = "exact",
     non_str_keys: bool = False,
     max_depth: int = 1000,
     naive_utc: bool = False,
@@ -510,8 +543,8 @@ def dumps_into(
     indent: int | str | None = None,
     ensure_ascii: bool = False,
     nan: Literal["error", "null", "text", "literal"] = "error",
-    surrogates: Literal["error", "replace", "escape"] = "error",
-    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    errors: Literal["strict", "replace", "backslashreplace"] = "strict",
+    big_ints: Literal["exact", "error", "error53", "text53"] = "exact",
     non_str_keys: bool = False,
     max_depth: int = 1000,
     naive_utc: bool = False,
@@ -531,8 +564,8 @@ def dump(
     indent: int | str | None = None,
     ensure_ascii: bool = False,
     nan: Literal["error", "null", "text", "literal"] = "error",
-    surrogates: Literal["error", "replace", "escape"] = "error",
-    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    errors: Literal["strict", "replace", "backslashreplace"] = "strict",
+    big_ints: Literal["exact", "error", "error53", "text53"] = "exact",
     non_str_keys: bool = False,
     max_depth: int = 1000,
     naive_utc: bool = False,
@@ -551,8 +584,8 @@ def dumps_lines(
     indent: int | str | None = None,
     ensure_ascii: bool = False,
     nan: Literal["error", "null", "text", "literal"] = "error",
-    surrogates: Literal["error", "replace", "escape"] = "error",
-    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    errors: Literal["strict", "replace", "backslashreplace"] = "strict",
+    big_ints: Literal["exact", "error", "error53", "text53"] = "exact",
     non_str_keys: bool = False,
     max_depth: int = 1000,
     naive_utc: bool = False,
@@ -572,8 +605,8 @@ def dumps_rows(
     indent: int | str | None = None,
     ensure_ascii: bool = False,
     nan: Literal["error", "null", "text", "literal"] = "error",
-    surrogates: Literal["error", "replace", "escape"] = "error",
-    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    errors: Literal["strict", "replace", "backslashreplace"] = "strict",
+    big_ints: Literal["exact", "error", "error53", "text53"] = "exact",
     non_str_keys: bool = False,
     max_depth: int = 1000,
     naive_utc: bool = False,
@@ -593,8 +626,8 @@ def iter_chunks(
     indent: int | str | None = None,
     ensure_ascii: bool = False,
     nan: Literal["error", "null", "text", "literal"] = "error",
-    surrogates: Literal["error", "replace", "escape"] = "error",
-    big_ints: Literal["exact", "text", "error", "strict"] = "exact",
+    errors: Literal["strict", "replace", "backslashreplace"] = "strict",
+    big_ints: Literal["exact", "error", "error53", "text53"] = "exact",
     non_str_keys: bool = False,
     max_depth: int = 1000,
     naive_utc: bool = False,
@@ -607,7 +640,6 @@ def iter_chunks(
     chunk_bytes: int = 65536,
 ) -> JSONChunks: ...
 
-_UuidForm: TypeAlias = Literal["standard", "python_legacy", "java_legacy", "csharp_legacy", "unspecified"]
 _BSONPassed: TypeAlias = Literal["buffer", "dataclass", "date", "decimal", "enum", "numpy"]
 
 def bson_encode(
@@ -616,11 +648,11 @@ def bson_encode(
     *,
     default: Callable[[Any], Any] | None = None,
     check_keys: bool = False,
-    uuid_representation: _UuidForm = "standard",
-    surrogates: Literal["error", "replace"] = "error",
+    uuid_representation: _Uuids = "standard",
+    errors: Literal["strict", "replace"] = "strict",
     datetime_range: Literal["error", "clamp", "raw"] = "error",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
     passthrough: Iterable[_BSONPassed] = (),
 ) -> bytes: ...
 def bson_encode_into(
@@ -631,11 +663,11 @@ def bson_encode_into(
     *,
     default: Callable[[Any], Any] | None = None,
     check_keys: bool = False,
-    uuid_representation: _UuidForm = "standard",
-    surrogates: Literal["error", "replace"] = "error",
+    uuid_representation: _Uuids = "standard",
+    errors: Literal["strict", "replace"] = "strict",
     datetime_range: Literal["error", "clamp", "raw"] = "error",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
     passthrough: Iterable[_BSONPassed] = (),
 ) -> int: ...
 def bson_encode_many(
@@ -644,11 +676,11 @@ def bson_encode_many(
     *,
     default: Callable[[Any], Any] | None = None,
     check_keys: bool = False,
-    uuid_representation: _UuidForm = "standard",
-    surrogates: Literal["error", "replace"] = "error",
+    uuid_representation: _Uuids = "standard",
+    errors: Literal["strict", "replace"] = "strict",
     datetime_range: Literal["error", "clamp", "raw"] = "error",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
     passthrough: Iterable[_BSONPassed] = (),
     chunk_bytes: int = 65536,
 ) -> BSONChunks: ...
@@ -659,11 +691,11 @@ def bson_dump_many(
     *,
     default: Callable[[Any], Any] | None = None,
     check_keys: bool = False,
-    uuid_representation: _UuidForm = "standard",
-    surrogates: Literal["error", "replace"] = "error",
+    uuid_representation: _Uuids = "standard",
+    errors: Literal["strict", "replace"] = "strict",
     datetime_range: Literal["error", "clamp", "raw"] = "error",
     max_depth: int = 1000,
-    max_size: int = 2147483647,
+    max_bytes: int = 2147483647,
     passthrough: Iterable[_BSONPassed] = (),
 ) -> int: ...
 def detect(buffer: Buffer) -> tuple[str | None, str, Literal["certain", "likely", "guess"]]: ...
@@ -717,7 +749,7 @@ class Decoder:
     def encoding(self) -> str: ...
     @property
     def errors(self) -> str: ...
-    def decode(self, data: Buffer, final: bool = False) -> str: ...
+    def decode(self, buffer: Buffer, final: bool = False) -> str: ...
     def reset(self) -> None: ...
     def getstate(self) -> tuple[bytes, int]: ...
     def setstate(self, state: tuple[bytes, int], /) -> None: ...
@@ -764,9 +796,9 @@ class Connection:
     @property
     def usable(self) -> bool: ...
     @property
-    def timeout(self) -> float | None: ...
-    @timeout.setter
-    def timeout(self, seconds: float | None, /) -> None: ...
+    def query_timeout(self) -> float | None: ...
+    @query_timeout.setter
+    def query_timeout(self, seconds: float | None, /) -> None: ...
     @property
     def dbms_name(self) -> str: ...
     @property
@@ -785,9 +817,16 @@ class Connection:
     def executemany(self, sql: str, rows: Iterable[_Parameters], /, *, columns: None = None) -> Cursor: ...
     @overload
     def executemany(self, sql: str, rows: None = None, /, *, columns: Iterable[_Column]) -> Cursor: ...
+    def notifications(self, timeout: float = 0.0) -> list[Notification]: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def cancel(self) -> None: ...
+    @property
+    def _suspends(self) -> bool: ...
+    def _begin_commit(self) -> PendingCall: ...
+    def _begin_rollback(self) -> PendingCall: ...
+    def _begin_set_autocommit(self, on: bool) -> PendingCall: ...
+    def _begin_notifications(self, timeout: float) -> PendingCall: ...
     def _renewed(self) -> Connection: ...
     def close(self) -> None: ...
     @property
@@ -796,7 +835,7 @@ class Connection:
     def create_function(
         self, name: str, narg: int, func: Callable[..., Any] | None, *, deterministic: bool = False
     ) -> None: ...
-    def create_aggregate(self, name: str, n_arg: int, aggregate_class: Callable[[], Any] | None) -> None: ...
+    def create_aggregate(self, name: str, narg: int, aggregate_class: Callable[[], Any] | None) -> None: ...
     def create_collation(self, name: str, callable: Callable[[str, str], float] | None, /) -> None: ...
     def backup(
         self,
@@ -808,7 +847,7 @@ class Connection:
         sleep: float = 0.25,
     ) -> None: ...
     def blob_open(
-        self, table: str, column: str, row: int, /, *, readonly: bool = False, name: str = "main"
+        self, table: str, column: str, row: int, /, *, read_only: bool = False, name: str = "main"
     ) -> Blob: ...
     def __enter__(self) -> Connection: ...
     def __exit__(
@@ -818,6 +857,55 @@ class Connection:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+@final
+class Json:
+    def __new__(cls, value: Any, /) -> Json: ...
+    @property
+    def value(self) -> Any: ...
+
+@final
+class Range:
+    def __new__(
+        cls,
+        lower: Any = None,
+        upper: Any = None,
+        bounds: Literal["[)", "[]", "(]", "()", ""] = "[)",
+        empty: bool = False,
+    ) -> Range: ...
+    @property
+    def lower(self) -> Any: ...
+    @property
+    def upper(self) -> Any: ...
+    @property
+    def bounds(self) -> Literal["[)", "[]", "(]", "()", ""]: ...
+    @property
+    def isempty(self) -> bool: ...
+    def __contains__(self, value: Any, /) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Notification:
+    @property
+    def channel(self) -> str: ...
+    @property
+    def payload(self) -> str: ...
+    @property
+    def process_id(self) -> int: ...
+
+@final
+class CopyOut:
+    @property
+    def rowcount(self) -> int: ...
+    def read(self) -> bytes: ...
+    def close(self) -> None: ...
+    def __iter__(self) -> CopyOut: ...
+    def __next__(self) -> bytes: ...
+    def _begin_next(self) -> PendingCall: ...
+    def __enter__(self) -> CopyOut: ...
+    def __exit__(self, *_exception: object) -> None: ...
 
 @final
 class Blob:
@@ -859,30 +947,39 @@ class Cursor:
     @arraysize.setter
     def arraysize(self, size: int, /) -> None: ...
     @property
-    def timeout(self) -> float | None: ...
-    @timeout.setter
-    def timeout(self, seconds: float | None, /) -> None: ...
+    def query_timeout(self) -> float | None: ...
+    @query_timeout.setter
+    def query_timeout(self, seconds: float | None, /) -> None: ...
     def execute(
         self, sql: str, parameters: _Parameters | None = None, /, *, defer: Sequence[str | int] = ...
     ) -> Cursor: ...
+    def _begin_execute(self, sql: str, parameters: _Parameters | None = None, /) -> PendingCall: ...
+    @property
+    def _is_ready(self) -> bool: ...
+    def _begin_receive(self) -> PendingCall | None: ...
+    def _cancel(self) -> None: ...
+    def _fetch_ready(self, size: int) -> list[Any]: ...
     @overload
     def executemany(self, sql: str, rows: Iterable[_Parameters], /, *, columns: None = None) -> Cursor: ...
     @overload
     def executemany(self, sql: str, rows: None = None, /, *, columns: Iterable[_Column]) -> Cursor: ...
     def insert_arrow(self, into: str, stream: _GivesArrow, /) -> Cursor: ...
-    # A `Column`, or a list of what `fetchall` gives, for each column.
+    # For each column of the result a `Column`, or a list of the values that `fetchall` returns.
     def fetch_columns(self, size: int | None = None) -> list[Any]: ...
     def arrow(self, *, batch_bytes: int | None = None, types: dict[str, Any] | None = None) -> ArrowStream: ...
     # A PyCapsule, which has no type of its own for type checkers.
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
-    # Tuples, or what the row factory makes of them.
+    # The row is a tuple, or the object that the row factory makes of the tuple.
     def fetchone(self) -> Any: ...
     def fetchmany(self, size: int | None = None) -> list[Any]: ...
     def fetchall(self) -> list[Any]: ...
     def __iter__(self) -> Cursor: ...
     def __next__(self) -> Any: ...
     def callproc(self, name: str, parameters: Iterable[Any] | None = None, /) -> list[Any]: ...
+    def copy_in(self, sql: str, chunks: Buffer | str | Iterable[Buffer | str] | _Reader) -> Cursor: ...
+    def copy_out(self, sql: str) -> CopyOut: ...
+    def _begin_copy_out(self, sql: str) -> PendingCall: ...
     def nextset(self) -> bool | None: ...
     def scroll(self, value: int, mode: Literal["relative", "absolute"] = "relative", /) -> None: ...
     def defer(self, *columns: str | int) -> Cursor: ...
@@ -896,7 +993,7 @@ class Cursor:
         *,
         decimals: Literal["decimal128", "text"] = "decimal128",
         datetimes: Literal["datetime", "text"] = "datetime",
-        max_size: int = 2147483647,
+        max_bytes: int = 2147483647,
     ) -> RowStream: ...
     def setinputsizes(self, sizes: Iterable[Any], /) -> None: ...
     def setoutputsize(self, size: int, column: int | None = None, /) -> None: ...
@@ -939,9 +1036,19 @@ class Column:
     @property
     def null_mask(self) -> Column | None: ...
     def __len__(self) -> int: ...
-    # Older versions have the buffer and no name for it.
+    # Older versions of Python support the buffer protocol, but have no method for it.
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class PendingCall:
+    @property
+    def limit(self) -> float | None: ...
+    def resume(self) -> tuple[int, bool, float | None] | None: ...
+    def result(self) -> Any: ...
+    def cancel(self) -> None: ...
+    def run_out(self) -> None: ...
+    def abandon(self) -> None: ...
 
 @final
 class RowStream:
@@ -950,6 +1057,8 @@ class RowStream:
     @property
     def format(self) -> Literal["json", "ndjson", "csv", "bson"]: ...
     def begin(self) -> int | None: ...
+    def _begin_fill(self) -> PendingCall | None: ...
+    def _begin_read(self) -> PendingCall | None: ...
     def on_close(self, function: Callable[[], object], /) -> None: ...
     def __iter__(self) -> RowStream: ...
     def __next__(self) -> bytes: ...

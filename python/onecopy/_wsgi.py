@@ -1,4 +1,4 @@
-"""Checks of what a server is given: the application, and the limits on its clients."""
+"""Validates arguments of the server: the application, and the limits for clients."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 __all__ = ["check_application", "check_limit"]
 
-#: Limits in seconds that are above 0: with 0 no client would be fast enough.
+#: Limits in seconds that must be greater than 0, since no client could meet a limit of 0.
 _ABOVE_ZERO = frozenset({"header_timeout", "body_timeout", "write_timeout"})
 _FROM_ZERO = frozenset({"idle_timeout", "stop_timeout", "timeout"})
-#: The longest time, ten years: a longer one is a mistake.
+#: The largest limit in seconds, ten years; a larger value is assumed to be a mistake.
 _LONGEST_S = 315_360_000.0
-#: Limits that are whole numbers, and the smallest value of each.
+#: The smallest value of each limit that is an integer.
 _SMALLEST = {
     "max_header_bytes": 64,
     "max_headers": 1,
@@ -26,11 +26,12 @@ _SMALLEST = {
 
 
 def check_limit(name: str, value: Any) -> float:
-    """The value of a limit, by its name in `onecopy.Limits`, or ``timeout`` of ``onecopy run``.
+    """Check the value of a limit of `onecopy.Limits`, or of ``timeout`` of ``onecopy run``; return
+    the value.
 
     Raises:
-        ValueError: the value is out of range; the message has the range.
-        TypeError: it is not a number, or not a whole one where it has to be.
+        ValueError: the value is out of range; the message states the range.
+        TypeError: the value is not a number, or not an integer where one is required.
     """
     if name in _SMALLEST:
         number = operator.index(value)
@@ -47,10 +48,11 @@ def check_limit(name: str, value: Any) -> float:
 
 
 def check_application(app: Any, name: str = "app") -> None:
-    """Checks that an object can be called as a WSGI application.
+    """Check that an object is callable as a WSGI application.
 
     Raises:
-        TypeError: it is not callable, or an ASGI application; the message says how to serve that.
+        TypeError: the object is not callable, or is an ASGI application; the message names servers
+            for ASGI.
     """
     if not callable(app):
         wanted = "a WSGI application is a function of environ and start_response"
@@ -66,11 +68,12 @@ def check_application(app: Any, name: str = "app") -> None:
 
 
 def _has_three_parameters(app: Any) -> bool:
-    """Whether it can be called with scope, receive and send, and not with two values."""
+    """True if the object can be called with three arguments (ASGI's scope, receive and send), but
+    not with two."""
     try:
         signature = inspect.signature(app)
     except (TypeError, ValueError):
-        return False  # One of C, which has none.
+        return False  # A callable written in C without a signature.
     return not _takes(signature, 2) and _takes(signature, 3)
 
 

@@ -1,4 +1,4 @@
-"""What PEP 249 asks of a module: its globals, type objects, and constructors."""
+"""The names that PEP 249 requires of a module: its globals, type objects, and constructors."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ __all__ = [
 ]
 
 apilevel: Final = "2.0"
-"""The level of PEP 249."""
+"""The version of PEP 249."""
 
 threadsafety: Final = 1
-"""Threads may share the module; a connection shared by threads is safe but its calls wait for each other."""
+"""Threads may share the module. They may also share a connection, whose calls are serialized."""
 
 paramstyle: Final = "qmark"
-"""Parameters are written ``?``."""
+"""Parameters are written as ``?``."""
 
 
 class DBAPIType:
-    """A type object: equal to the type codes in ``Cursor.description`` that belong to it.
+    """A type object of PEP 249: it compares equal to each type code of its kind in
+    ``Cursor.description``.
 
     >>> NUMBER == "decimal", NUMBER == "text"
     (True, False)
@@ -58,19 +59,19 @@ class DBAPIType:
 
 
 STRING: Final = DBAPIType("STRING", "text", "uuid")
-"""Columns of text, and UUIDs."""
+"""Text columns, and UUIDs."""
 
 BINARY: Final = DBAPIType("BINARY", "binary")
-"""Columns of bytes."""
+"""Binary columns."""
 
 NUMBER: Final = DBAPIType("NUMBER", "bool", "integer", "real", "double", "decimal")
-"""Columns of numbers and booleans."""
+"""Numeric and boolean columns."""
 
-DATETIME: Final = DBAPIType("DATETIME", "date", "time", "timestamp", "timestamptz", "interval")
-"""Columns of dates, times and spans of time."""
+DATETIME: Final = DBAPIType("DATETIME", "date", "time", "timetz", "timestamp", "timestamptz", "interval")
+"""Date, time and interval columns."""
 
 ROWID: Final = DBAPIType("ROWID")
-"""Columns of row ids: none of the databases has a type for them."""
+"""Row id columns: none of the databases has a type for them."""
 
 Date = datetime.date
 Time = datetime.time
@@ -79,15 +80,15 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> datetime.date:
-    """The local date of a time in seconds since the epoch."""
+    """Return the local date of a time in seconds since the epoch."""
     return datetime.date.fromtimestamp(ticks)
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """The local time of day of a time in seconds since the epoch."""
+    """Return the local time of day of a time in seconds since the epoch."""
     return datetime.datetime.fromtimestamp(ticks).time()
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:
-    """The local date and time of a time in seconds since the epoch."""
+    """Return the local date and time of a time in seconds since the epoch."""
     return datetime.datetime.fromtimestamp(ticks)

@@ -1,20 +1,20 @@
-"""The exception classes of PEP 249, with what the driver said as attributes.
+"""The exception classes of PEP 249, with details from the driver as attributes.
 
     Warning
     Error
-        InterfaceError          the library was used wrongly: closed cursor, another process
+        InterfaceError          incorrect use of the library: closed cursor, another process
         DatabaseError
-            DataError           a value does not fit, or text is malformed
-            OperationalError    no connection, connection lost, cancelled, time limit
-            IntegrityError      a constraint was broken
-            InternalError       the driver's state broke
-            ProgrammingError    the statement is wrong
-            NotSupportedError   the driver or the database cannot do this
+            DataError           a value is out of range, or text is malformed
+            OperationalError    connection failed or lost, cancelled, time limit expired
+            IntegrityError      a constraint was violated
+            InternalError       the driver has an internal error
+            ProgrammingError    the statement is incorrect
+            NotSupportedError   not supported by the driver or the database
 
-    DriverWarning               what one should know about the driver found, told at connect
+    DriverWarning               known defects of the driver, reported at connect
 
-Which class an error of the database becomes is decided in one table (``crates/py/src/errors.rs``) by its kind, never by
-reading its message.
+One table (``crates/py/src/errors.rs``) maps an error of the database to its class, by the kind of
+the error, never by its message.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ __all__ = [
 
 
 class Warning(Exception):
-    """What a database said beside a result: a warning, a notice, what a procedure printed. It stands in ``Cursor.messages``;
-    nothing here raises it, and what one should know about a driver is a `DriverWarning`.
+    """A message of the database other than an error: a warning, a notice, the output of a
+    procedure. It is in ``Cursor.messages`` and is never raised. For known defects of a driver there
+    is `DriverWarning`.
 
     Attributes:
         sqlstate: SQLSTATE, five characters.
-        native_code: the database's own code; 0 where there is none.
+        native_code: the database's own code; 0 if there is none.
     """
 
     sqlstate: str
@@ -53,26 +54,33 @@ class Warning(Exception):
 
 
 class DriverWarning(UserWarning):
-    """What one should know about the driver found: it holds the whole result in memory, it cuts doubles.
+    """A known defect of the driver in use, for example that the driver holds the whole result in
+    memory, or truncates doubles.
 
-    A warning of Python's `warnings`, given once at `onecopy.connect`.
+    Issued through Python's `warnings`, once, by `onecopy.connect`.
     """
 
 
 class Error(Exception):
-    """The base of all errors. ``str()`` gives the driver's whole message.
+    """The base class of all errors. ``str()`` is the whole message of the driver.
 
     Attributes:
-        sqlstate: SQLSTATE, five characters; empty where the database gives none (SQLite).
-        native_code: the database's own code (SQLite: the extended result code); 0 where there is none.
-        column: index (from 0) and name of the column at fault, where a value is.
-        row: row of the result at fault (from 0), or row of parameters of ``executemany``.
+        sqlstate: SQLSTATE, five characters; empty if the database reports none (SQLite).
+        native_code: the database's own code (SQLite: the extended result code); 0 if there is none.
+        column: index (from 0) and name of the column of the value at fault, if any.
+        row: index (from 0) of the row of the result, or of the parameters of ``executemany``, at
+            fault.
+        details: the fields of PostgreSQL's error report (native protocol): ``severity``,
+            ``detail``, ``hint``, ``position`` (a character of the statement, from 1), ``context``,
+            ``schema``, ``table``, ``column``, ``data_type``, ``constraint``; only those that are
+            present.
     """
 
     sqlstate: str
     native_code: int
     column: tuple[int, str] | None
     row: int | None
+    details: dict[str, str]
 
     def __init__(
         self,
@@ -82,41 +90,46 @@ class Error(Exception):
         native_code: int = 0,
         column: tuple[int, str] | None = None,
         row: int | None = None,
+        details: dict[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.sqlstate = sqlstate
         self.native_code = native_code
         self.column = column
         self.row = row
+        self.details = details or {}
 
 
 class InterfaceError(Error):
-    """The library was used wrongly: a closed cursor or connection, a connection of another process."""
+    """The library was used incorrectly: a closed cursor or connection, a connection of another
+    process."""
 
 
 class DatabaseError(Error):
-    """The base of errors that concern the database."""
+    """The base class of errors that concern the database."""
 
 
 class DataError(DatabaseError):
-    """A value does not fit: overflow, a date Python does not have, malformed text."""
+    """A value is out of range or malformed: overflow, a date outside of Python's range, malformed
+    text."""
 
 
 class OperationalError(DatabaseError):
-    """The database does not work for us: no connection, connection lost, cancelled, a time limit."""
+    """The connection failed or was lost, the statement was cancelled, or a time limit expired."""
 
 
 class IntegrityError(DatabaseError):
-    """A constraint was broken."""
+    """A constraint was violated."""
 
 
 class InternalError(DatabaseError):
-    """The driver's state broke, or the driver broke ODBC's rules."""
+    """The driver has an internal error, or violated the rules of ODBC."""
 
 
 class ProgrammingError(DatabaseError):
-    """The statement is wrong: syntax, an unknown table, a wrong number of parameters, no rows to fetch."""
+    """The statement is incorrect: syntax, an unknown table, a wrong number of parameters, no rows
+    to fetch."""
 
 
 class NotSupportedError(DatabaseError):
-    """The driver or the database cannot do this."""
+    """The driver or the database does not support the operation."""

@@ -1,6 +1,7 @@
-"""A worker of gunicorn's: its processes and settings, onecopy's server (``gunicorn -k onecopy.gunicorn.Worker``).
+"""A gunicorn worker class: gunicorn's processes and settings with onecopy's server
+(``gunicorn -k onecopy.gunicorn.Worker``).
 
-Where this module is imported by gunicorn's configuration file, ``-k onecopy`` names it too.
+If gunicorn's configuration file imports this module, ``-k onecopy`` selects the class too.
 """
 
 from __future__ import annotations
@@ -21,32 +22,36 @@ from onecopy.server import Limits, Server
 
 __all__ = ["Worker"]
 
-#: Seconds in which idle connections may still ask a worker that was told to go: gunicorn starts the next one before.
+#: Seconds in which a worker that stops still answers requests on idle connections; gunicorn has
+#: already started its successor.
 IDLE_GRACE_S = 1.0
 
-# gunicorn looks for short names in this dict, and behind it among its own entry points alone.
+# gunicorn looks up short names in this dict, and otherwise only among its own entry points.
 workers.SUPPORTED_WORKERS.setdefault("onecopy", "onecopy.gunicorn.Worker")
 
 
 class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
-    """Serves each of gunicorn's sockets by an `onecopy.Server`.
+    """Serves each of gunicorn's sockets with an `onecopy.Server`.
 
-    Taken from gunicorn's settings: ``threads`` (for each socket), ``keepalive``, ``graceful_timeout``, ``worker_connections``,
-    ``limit_request_fields``, ``max_requests``, ``secure_scheme_headers`` with ``forwarded_allow_ips``, and all that concerns
-    processes. ``timeout`` is for a worker that hangs as a whole, not for a request, as with ``gthread``. Not taken: the access
-    log, TLS, ``proxy_protocol``, ``limit_request_line``, ``limit_request_field_size``, ``pre_request`` and ``post_request``.
+    Supported settings of gunicorn: ``threads`` (per socket), ``keepalive``, ``graceful_timeout``,
+    ``worker_connections``, ``limit_request_fields``, ``max_requests``, ``secure_scheme_headers``
+    with ``forwarded_allow_ips``, and all settings of processes. ``timeout`` applies to a worker
+    that hangs as a whole, not to a request, as with ``gthread``. Not supported: the access log,
+    TLS, ``proxy_protocol``, ``limit_request_line``, ``limit_request_field_size``, ``pre_request``
+    and ``post_request``.
     """
 
     def load_wsgi(self) -> None:
-        """Load the application, and make the servers: what fails here ends gunicorn with its message."""
+        """Load the application, and create the servers; an error here ends gunicorn with its
+        message."""
         cfg = self.cfg
         if cfg.is_ssl:
             raise RuntimeError(
-                "onecopy's worker has no TLS\nleave `certfile` and `keyfile` out, and let the proxy do it"
+                "onecopy's worker does not support TLS\nremove `certfile` and `keyfile`, and let the proxy do it"
             )
         super().load_wsgi()
         if cfg.accesslog:
-            self.log.warning("onecopy's worker writes no access log of gunicorn's")
+            self.log.warning("onecopy's worker does not write gunicorn's access log")
         limits = Limits(
             idle_timeout=cfg.keepalive,
             stop_timeout=cfg.graceful_timeout,
@@ -62,9 +67,9 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
         self._counter = itertools.count(1)
 
     def run(self) -> None:
-        """Serve until gunicorn says otherwise, or is gone."""
-        # gunicorn never kills a worker that has not called it, and the first request may hold the
-        # interpreter's lock.
+        """Serve until gunicorn stops the worker, or the gunicorn process has ended."""
+        # gunicorn never kills a worker that has not notified it yet, and the first request may hold
+        # the interpreter's lock.
         self.notify()
         for server in self._servers:
             server.start()
@@ -79,13 +84,14 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
             while any(stop.is_alive() for stop in stops):
                 self._beat()
         except SystemExit:
-            # SIGQUIT, SIGINT and SIGABRT: at once.
+            # SIGQUIT, SIGINT and SIGABRT stop the worker at once.
             for server in self._servers:
                 server.stop(now=True)
             raise
 
     def _beat(self) -> None:
-        """Tell gunicorn that this process lives, and wait for a moment or a signal."""
+        """Notify gunicorn that this process is alive; then wait briefly, or until a signal
+        arrives."""
         self.notify()
         if select.select([self.PIPE[0]], [], [], min(self.timeout or 1.0, 0.5))[0]:
             os.read(self.PIPE[0], 64)
@@ -101,7 +107,8 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
 def _application(
     app: Callable[..., Iterable[bytes]], cfg: Any, count: Callable[[], None]
 ) -> Callable[..., Iterable[bytes]]:
-    """What gunicorn does around an application: requests are counted, and a proxy that is trusted says whether it had TLS."""
+    """Wrap the application as gunicorn does: count requests, and set the URL scheme that a trusted
+    proxy reports."""
     counts = cfg.max_requests > 0
     schemes = [("HTTP_" + name.upper().replace("-", "_"), secure) for name, secure in cfg.secure_scheme_headers.items()]
     allowed = [*cfg.forwarded_allow_ips]
@@ -109,7 +116,7 @@ def _application(
 
     @functools.lru_cache(maxsize=1024)
     def is_trusted(peer: str) -> bool:
-        # Of a unix socket there is no address.
+        # A unix socket has no peer address.
         return "*" in allowed or not peer or any(ipaddress.ip_address(peer) in network for network in networks)
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -117,7 +124,7 @@ def _application(
             count()
         said = [environ[name] == secure for name, secure in schemes if name in environ]
         if said and is_trusted(environ.get("REMOTE_ADDR", "")):
-            # Two that disagree: the one that is less trusting.
+            # Two headers contradict each other: the insecure scheme is assumed.
             environ["wsgi.url_scheme"] = "https" if all(said) else "http"
         return app(environ, start_response)
 

@@ -1,18 +1,20 @@
-"""JSON (RFC 8259): Python objects to text and back, converted once.
+"""JSON (RFC 8259): parsing and serialization of Python objects, with one conversion.
 
 | function | what it does |
 |---|---|
-| `loads` | any buffer or `str` to objects |
-| `load` | what a file holds |
-| `loads_lines` | a value for each line |
-| `dumps`, `dumps_str` | an object as `bytes` or `str` |
-| `dumps_into` | an object into a buffer that is there |
-| `dump` | an object to a file or socket, in chunks |
-| `dumps_rows` | rows as tuples, or columns, with one header |
-| `dumps_lines` | the items of an iterable, a line each |
-| `iter_chunks` | the items of an iterable, in chunks of bounded size |
+| `loads` | parse any buffer or `str` |
+| `load` | parse a file |
+| `loads_lines` | parse one value per line |
+| `dumps`, `dumps_str` | serialize to `bytes` or `str` |
+| `dumps_into` | serialize into a given buffer |
+| `dump` | serialize to a file or socket, in chunks |
+| `dumps_rows` | serialize rows as tuples, or columns, with one header |
+| `dumps_lines` | serialize the items of an iterable, one per line |
+| `iter_chunks` | serialize the items of an iterable as chunks of bounded size |
 
-What has no form in JSON raises `JSONEncodeError` or, for its type, `TypeError`, both with the path to it. What is not JSON raises `JSONDecodeError`, which is one of the standard library's.
+A value that JSON cannot represent raises `JSONEncodeError`, or `TypeError` if JSON cannot represent
+the type of the value; both errors contain the path to the value. Invalid JSON raises
+`JSONDecodeError`, which inherits from the class of the same name in the standard library.
 
 >>> import onecopy
 >>> onecopy.json.loads(b'{"name": "Z\\\\u00fcrich"}')
@@ -65,17 +67,18 @@ __all__ = [
 
 
 class JSONEncodeError(ValueError):
-    """A value has no form in JSON: NaN, a lone surrogate, containers too deep inside of each other."""
+    """A value cannot be represented in JSON: NaN, a lone surrogate, too deep nesting."""
 
 
 class JSONDecodeError(json.JSONDecodeError):
-    """A text is no JSON, or not for who reads it.
+    """A text is not valid JSON, or exceeds the limits of the call.
 
-    `msg` says what is wrong; `pos` is the character where, from 0, `lineno` and `colno` are its line and column, from 1, as in
-    the standard library's class, of which this is one. `offset_bytes` is where it stands in UTF-8.
+    `msg` describes the error; `pos` is the index of the character, from 0, `lineno` and `colno` are
+    its line and column, from 1, as in the standard library's class, from which this one inherits.
+    `offset_bytes` is the offset in UTF-8.
     """
 
-    #: Byte of the text in UTF-8 where it went wrong, from 0.
+    #: Offset of the error in bytes of UTF-8, from 0.
     offset_bytes: int
 
     def __init__(
@@ -91,7 +94,7 @@ class JSONDecodeError(json.JSONDecodeError):
 
     @property
     def doc(self) -> str:  # type: ignore[override]
-        """The text, decoded when it is asked for; what is malformed in it is replaced by U+FFFD."""
+        """The text, decoded at the first access; malformed parts are replaced by U+FFFD."""
         if isinstance(self._data, str):
             return self._data
         return bytes(self._data).decode("utf-8", "replace")

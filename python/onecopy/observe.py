@@ -1,4 +1,4 @@
-"""What is seen of a server from outside: what it says, its access log, and its metrics for Prometheus."""
+"""Observability of a server: log lines, the access log, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -10,37 +10,41 @@ from typing import Any, Literal, NamedTuple
 
 from onecopy import _core
 
-__all__ = ["AccessLog", "Metrics", "tell"]
+__all__ = ["AccessLog", "Metrics"]
 
 
-def tell(line: str, who: str = "onecopy run: ") -> None:
-    """A line on stderr, if there is somebody to read it."""
+def log(line: str, prefix: str = "onecopy run: ") -> None:
+    """Write a line to stderr, if stderr is open."""
     with contextlib.suppress(OSError, ValueError):
-        # In one piece: other processes write there too.
-        sys.stderr.write(f"{who}{line}\n")
+        # One write for the whole line, since other processes write to stderr too.
+        sys.stderr.write(f"{prefix}{line}\n")
         sys.stderr.flush()
 
 
 class AccessLog(NamedTuple):
-    """Where a server writes a line for each request, and how. A path instead of it stands for the common format."""
+    """The destination and format of a server's access log. A path instead of an `AccessLog` selects
+    the common format."""
 
     file: str | os.PathLike[str] = "-"
-    """Made if it is not there, and appended to; ``-`` is standard output. SIGUSR1 has it opened anew, where SIGTERM stops the server."""
+    """Created if missing, and appended to; ``-`` is standard output. SIGUSR1 reopens the file, in
+    programs whose SIGTERM stops the server."""
     format: Literal["common", "combined", "json"] = "common"
-    """``common``: Apache's ``host - - [time] "request line" status bytes``; ``combined``: that with ``"Referer" "User-Agent"``;
-    ``json``: an object a line. Times are those at which requests came, in UTC."""
+    """``common``: Apache's ``host - - [time] "request line" status bytes``; ``combined``: the same
+    with ``"Referer" "User-Agent"``; ``json``: one object per line. Times are the arrival of the
+    request, in UTC."""
     query: bool = False
-    """Whether query strings are written: they may hold secrets."""
+    """If true, query strings are logged; they may contain secrets."""
 
 
 class Metrics:
-    """Counters of one server or several, as text for Prometheus.
+    """Counters of one or more servers, as text for Prometheus.
 
-    They lie in memory of a descriptor, which other processes can be given: each counts in a place of its own, and the text is the sum.
-    What servers counted that have ended stays in it; their connections and requests under way do not.
+    The counters are in shared memory with a descriptor, which can be passed to other processes.
+    Each server counts in its own slot, and the text is the sum. When a server ends, its counters
+    are kept, but its connections and active requests are removed.
 
     Args:
-        servers: how many servers may live at once that count here.
+        servers: the largest number of servers that may use it at the same time.
 
     >>> metrics = onecopy.Metrics()
     >>> def app(environ, start_response):
@@ -51,7 +55,7 @@ class Metrics:
     True
 
     Raises:
-        OSError: no memory of this kind can be had.
+        OSError: the shared memory cannot be created.
     """
 
     def __init__(self, servers: int = 64) -> None:
@@ -59,11 +63,13 @@ class Metrics:
 
     @classmethod
     def of_descriptor(cls, number: int) -> Metrics:
-        """The metrics of another process, by the number of their descriptor here, which stays the caller's.
+        """Open the metrics of another process by the number of their descriptor, which the caller
+        keeps.
 
         Raises:
-            OSError: it is not open.
-            ValueError: it is none of metrics, or of another version of onecopy.
+            OSError: the descriptor is not open.
+            ValueError: the descriptor is not that of a `Metrics`, or belongs to another version of
+                onecopy.
         """
         metrics = cls.__new__(cls)
         metrics._core = _core.Metrics.of_descriptor(number)
@@ -71,15 +77,17 @@ class Metrics:
 
     @property
     def descriptor(self) -> int:
-        """The number of their descriptor, for ``pass_fds`` of `subprocess`; open for as long as this object lives."""
+        """The number of the descriptor of the shared memory, for ``pass_fds`` of `subprocess`; the
+        descriptor is open while this object exists."""
         return self._core.descriptor
 
     def text(self) -> str:
-        """The sum of all servers, in the text format 0.0.4."""
+        """Return the sum of the counters of all servers, in Prometheus's text format 0.0.4."""
         return self._core.text()
 
     def app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """A WSGI application that answers with the text at ``/metrics``: for a server of its own, which the public does not reach."""
+        """A WSGI application that serves the counters as text at ``/metrics``: for a separate
+        server that only the monitoring can access."""
         status, kind, body = "200 OK", "text/plain; version=0.0.4; charset=utf-8", ""
         if environ["PATH_INFO"] != "/metrics":
             status, kind, body = "404 Not Found", "text/plain", "metrics are at /metrics\n"

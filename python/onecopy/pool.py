@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from onecopy import keeper as _keeper
+from onecopy import _pool_core
+from onecopy._pool_core import PoolCore, PoolStats, PoolTimeout, Waiter
 from onecopy.errors import InterfaceError
-from onecopy.keeper import Keeper, PoolStats, PoolTimeout, Waiter
 
 if TYPE_CHECKING:
     from onecopy._core import Connection, RowStream
@@ -29,28 +29,34 @@ _OWN: Final = object()
 
 
 class Pool:
-    """Connections to one database, lent to threads.
+    """A pool of connections to one database, for threads.
 
     Args:
-        target: as for `onecopy.connect`.
-        min_size: connections that are opened at once and kept.
-        max_size: connections at most; who asks for more waits, first come first served.
-        timeout: seconds to wait for a free connection, or None for ever.
-        max_age: seconds after which a connection is closed instead of lent again; None: never.
-        max_idle: seconds of idleness after which one is closed, where there are more than `min_size`; None: never.
-        reset: ``"rollback"`` when one comes back (and ``autocommit``, ``row_factory``, ``timeout``, adapters and converters as they were),
-            a function that takes the connection instead of the rollback, or None to leave it as it is.
-        probe: a query, or a function that takes the connection, that must succeed before it is lent again; None: no look.
-        configure: a function that each new connection is given to once.
-        connect_timeout: seconds to connect, `connect`'s ``timeout``.
-        options: the other options of `connect`: ``read_only``, ``autocommit``, ``errors``, ``row_factory``.
+        target: as in `onecopy.connect`.
+        min_size: the number of connections that are opened at once and kept.
+        max_size: the largest number of connections; further callers wait, first come, first served.
+        timeout: seconds to wait for a free connection; None: without limit.
+        max_age: seconds after which a connection is closed instead of being lent again; None: no
+            limit.
+        max_idle: seconds after which an idle connection is closed, if there are more than
+            `min_size`; None: no limit.
+        reset: ``"rollback"``: roll back when a connection is returned; a function that takes the
+            connection, to be called instead; or None: neither. Unless it is None, ``autocommit``,
+            ``row_factory``, ``query_timeout``, adapters and converters are restored.
+        probe: a query, or a function that takes the connection, that must succeed before the
+            connection is lent again; None: no check.
+        configure: a function that is called once with each new connection.
+        connect_timeout: seconds to connect, as in `connect`.
+        options: the other options of `connect`: ``read_only``, ``autocommit``, ``errors``,
+            ``row_factory``.
 
     Raises:
         OperationalError: a connection of the first `min_size` cannot be opened.
-        ValueError: sizes or times that make no sense.
+        ValueError: a size or a time is out of range.
 
-    All methods may be called by any thread. No thread works behind the scenes: what is too old or idle for too long is
-    closed when a connection is lent or given back. After a fork the child starts with an empty pool.
+    All methods may be called from any thread. There is no background thread: a connection that is
+    too old or idle for too long is closed when a connection is lent or returned. After a fork, the
+    child starts with an empty pool.
 
     >>> pool = Pool("sqlite::memory:", max_size=1, autocommit=True)
     >>> con = pool.acquire()
@@ -77,7 +83,7 @@ class Pool:
         connect_timeout: float = 15.0,
         **options: Any,
     ) -> None:
-        self._keeper = Keeper(
+        self._pool = PoolCore(
             target,
             min_size=min_size,
             max_size=max_size,
@@ -90,61 +96,62 @@ class Pool:
             connect_timeout=connect_timeout,
             options=options,
         )
-        self._keeper.fill()
+        self._pool.fill()
 
     def acquire(self, timeout: float | None = _OWN) -> Connection:  # type: ignore[assignment]
-        """A connection, to be given back by `release`. Ctrl-C ends the wait.
+        """Take a connection out of the pool; return it with `release`. Ctrl-C ends the wait.
 
         Args:
-            timeout: seconds to wait in place of the pool's; None for ever.
+            timeout: seconds to wait, instead of the pool's ``timeout``; None: without limit.
 
         Raises:
-            PoolTimeout: none became free in time.
+            PoolTimeout: no connection became free in time.
             OperationalError: the database cannot be reached.
             InterfaceError: the pool is closed.
         """
-        keeper = self._keeper
-        limit = keeper.timeout if timeout is _OWN else timeout
+        pool = self._pool
+        limit = pool.timeout if timeout is _OWN else timeout
         woken = threading.Lock()
         woken.acquire()
         waiter = Waiter(woken.release)
-        begun = _keeper.now()
+        begun = _pool_core.now()
         try:
-            keeper.ask(waiter)
+            pool.request(waiter)
             if not waiter.granted:
                 in_time = woken.acquire(timeout=-1 if limit is None else min(max(limit, 0), threading.TIMEOUT_MAX))
-                if not in_time and (failure := keeper.timed_out(waiter, _keeper.now() - begun)):
+                if not in_time and (failure := pool.timed_out(waiter, _pool_core.now() - begun)):
                     raise failure
                 if not waiter.granted:
                     raise InterfaceError("the pool was closed")
         except BaseException:
-            keeper.abandon(waiter)
+            pool.abandon(waiter)
             raise
-        return keeper.prepare(waiter).con
+        return pool.prepare(waiter).con
 
     def release(self, con: Connection) -> None:
-        """Give a connection back.
+        """Return a connection to the pool.
 
         Raises:
-            InterfaceError: it is not out of this pool.
+            InterfaceError: the connection is not lent out by this pool.
         """
-        self._keeper.give_back(self._keeper.find(con))
+        self._pool.give_back(self._pool.find(con))
 
     @contextlib.contextmanager
     def connection(self, timeout: float | None = _OWN) -> Iterator[Connection]:  # type: ignore[assignment]
-        """Lend a connection for a block: committed at its end, rolled back after an exception, and given back.
+        """Lend a connection for a block: commit at its end, roll back after an exception, and
+        return the connection to the pool.
 
         Args, Raises: as `acquire`.
         """
         con = self.acquire(timeout)
-        entry = self._keeper.find(con)
+        entry = self._pool.find(con)
         suspect = True
         try:
             with con:
                 yield con
             suspect = False
         finally:
-            self._keeper.give_back(entry, suspect)
+            self._pool.give_back(entry, suspect)
 
     def stream(
         self,
@@ -153,11 +160,12 @@ class Pool:
         *,
         format: Literal["json", "ndjson", "csv", "bson"] = "json",
     ) -> RowStream:
-        """The rows of one statement as a `RowStream`, on a connection that it gives back by itself: behind the last row, when it
-        fails, is closed or goes away. What the statement changed is rolled back, unless the pool's connections commit by themselves.
+        """The rows of one statement as a `RowStream` that returns its connection to the pool after
+        the last row, after an error, and when it is closed or collected. Changes by the statement
+        are rolled back, unless the pool's connections use autocommit.
 
         Raises:
-            Error: as `acquire` and `Cursor.execute`; the connection is back in the pool then.
+            Error: as in `acquire` and `Cursor.execute`; the connection has then been returned.
 
         >>> pool = Pool("sqlite::memory:")
         >>> pool.stream("select 1 as id", format="csv").read()
@@ -166,22 +174,23 @@ class Pool:
         0
         """
         con = self.acquire()
-        entry = self._keeper.find(con)
+        entry = self._pool.find(con)
         try:
             rows: RowStream = getattr(con.execute(sql, parameters), format)()
         except BaseException:
-            self._keeper.give_back(entry, True)
+            self._pool.give_back(entry, True)
             raise
-        rows.on_close(functools.partial(self._keeper.give_back, entry))
+        rows.on_close(functools.partial(self._pool.give_back, entry))
         return rows
 
     def stats(self) -> PoolStats:
-        """What the pool holds, and what it has done."""
-        return self._keeper.stats()
+        """Statistics: the current state of the pool, and its counters."""
+        return self._pool.stats()
 
     def close(self) -> None:
-        """Close the idle connections, and the others when they come back; who waits gets an `InterfaceError`."""
-        self._keeper.close()
+        """Close the idle connections at once, and the others when they are returned; waiting
+        callers get an `InterfaceError`."""
+        self._pool.close()
 
     def __enter__(self) -> Pool:
         return self
@@ -196,5 +205,5 @@ class Pool:
 
     def __repr__(self) -> str:
         now = self.stats()
-        state = "closed" if self._keeper.closed else f"{now.idle} idle, {now.out} out, at most {self._keeper.max_size}"
+        state = "closed" if self._pool.closed else f"{now.idle} idle, {now.out} out, at most {self._pool.max_size}"
         return f"<onecopy.Pool: {state}>"

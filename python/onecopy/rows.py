@@ -1,6 +1,7 @@
-"""Row factories: what rows are instead of tuples; and what row streams need of Python, iteration in asyncio.
+"""Row factories, which make rows other than tuples; and iteration over row streams in asyncio.
 
-A row factory is called once for each result, with the cursor, and gives the function that takes each tuple:
+A row factory is called once per result, with the cursor, and returns the function that converts
+each tuple:
 
 >>> import onecopy
 >>> con = onecopy.connect("sqlite::memory:", row_factory=dict_row)
@@ -19,28 +20,29 @@ from onecopy.errors import ProgrammingError
 if TYPE_CHECKING:
     from onecopy._core import Cursor, RowStream
 
-__all__ = ["chunks_ahead", "class_row", "dataclass_row", "dict_row", "namedtuple_row", "names", "scalar_row"]
+__all__ = ["class_row", "dataclass_row", "dict_row", "namedtuple_row", "names", "prefetch", "scalar_row"]
 
 T = TypeVar("T")
 
 
 def names(cursor: Cursor) -> list[str]:
-    """The names of the columns of a cursor's result; none for a statement without rows."""
+    """The column names of a cursor's result; empty for a statement without rows."""
     return [column[0] for column in cursor.description or ()]
 
 
 def dict_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
-    """Rows as dicts by the names of their columns. As a row factory it is made in the extension.
+    """Rows as dicts, keyed by column name. As a row factory it is implemented in the extension.
 
     Raises:
-        ProgrammingError: when the statement is executed, where two columns have the same name or one has none.
+        ProgrammingError: on execution, if two columns have the same name or a column has none.
     """
     keys = _fit_names(cursor)
     return lambda row: dict(zip(keys, row, strict=True))
 
 
 def namedtuple_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """Rows as named tuples. A name that is no identifier, or stands twice, becomes ``_0``, ``_1``, … by its place.
+    """Rows as named tuples. A name that is not an identifier, or a duplicate, becomes ``_0``,
+    ``_1``, … by its index.
 
     >>> import onecopy
     >>> con = onecopy.connect("sqlite::memory:", row_factory=namedtuple_row)
@@ -53,11 +55,12 @@ def namedtuple_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], tuple[Any, ...
 
 
 def dataclass_row(of: type[T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]], T]]:
-    """Rows as instances of a dataclass: each column goes to the field of its name.
+    """Rows as instances of a dataclass: each column is assigned to the field with its name.
 
     Raises:
-        TypeError: ``of`` is no dataclass.
-        ProgrammingError: when the statement is executed, where a column has no field, or a field without a default no column.
+        TypeError: ``of`` is not a dataclass.
+        ProgrammingError: on execution, if a column has no field, or a field without a default has
+            no column.
 
     >>> import dataclasses, onecopy
     >>> @dataclasses.dataclass
@@ -68,10 +71,10 @@ def dataclass_row(of: type[T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]],
     >>> con.execute("select 'Zoë' as name, 1 as id").fetchone()
     City(id=1, name='Zoë')
     """
-    import dataclasses  # Here, as asyncio below: each takes longer to load than all the rest.
+    import dataclasses  # Imported on use, as asyncio below: each takes longer to load than onecopy.
 
     if not (isinstance(of, type) and dataclasses.is_dataclass(of)):
-        raise TypeError(f"`{of!r}` is no dataclass")
+        raise TypeError(f"`{of!r}` is not a dataclass")
     fields = {field.name: field for field in dataclasses.fields(of) if field.init}
     missing = dataclasses.MISSING
     needed = [name for name, f in fields.items() if f.default is missing and f.default_factory is missing]
@@ -88,7 +91,8 @@ def dataclass_row(of: type[T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]],
 
 
 def class_row(of: Callable[..., T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]], T]]:
-    """Rows as what ``of`` gives when it is called with the columns by name: a class, or any function."""
+    """Make each row the result of ``of``, a class or function that is called with the columns as
+    keyword arguments."""
 
     def of_result(cursor: Cursor) -> Callable[[tuple[Any, ...]], T]:
         keys = _fit_names(cursor)
@@ -98,7 +102,7 @@ def class_row(of: Callable[..., T]) -> Callable[[Cursor], Callable[[tuple[Any, .
 
 
 def scalar_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], Any]:
-    """The value of the first column alone.
+    """Make each row the value of its first column, without a tuple.
 
     >>> import onecopy
     >>> con = onecopy.connect("sqlite::memory:", row_factory=scalar_row)
@@ -109,25 +113,24 @@ def scalar_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], Any]:
 
 
 def _fit_names(cursor: Cursor) -> list[str]:
-    """The names, each of which is there, once."""
+    """Return the column names; raise if a column has no name or two columns have the same name."""
     found = names(cursor)
     for i, name in enumerate(found):
         if not name or name in found[:i]:
-            what = "stands twice" if name else "has no name"
-            raise ProgrammingError(
-                f"column {i} `{name}` {what}\ngive it another one in the query: `… as name`", column=(i, name)
-            )
+            what = "appears twice" if name else "has no name"
+            raise ProgrammingError(f"column {i} `{name}` {what}\nrename it in the query: `… as name`", column=(i, name))
     return found
 
 
-def chunks_ahead(stream: RowStream) -> AsyncIterator[bytes]:
-    """The chunks of ``stream``, filled ahead by a thread while the event loop runs on: what ``async for chunk in stream`` does.
+def prefetch(stream: RowStream) -> AsyncIterator[bytes]:
+    """The chunks of ``stream``, prefetched by a thread while the event loop runs: ``async for``
+    over a stream.
 
-    It is backed by threads, not by a driver that knows asyncio. When the task is cancelled, the statement is too; a stream that
-    is left before its end cannot be read on.
+    The stream is filled by threads, not by an asynchronous driver. Cancelling the task cancels the
+    statement. After an iteration that was left early the stream cannot be read further.
 
-    Copies: none; the chunk is the ``bytes`` that cells were converted into.
+    Copies: none; a chunk is the ``bytes`` object that cells were converted into.
     """
-    from onecopy.ahead import Ahead  # Here: asyncio takes longer to load than all the rest.
+    from onecopy._prefetch import Prefetcher  # Imported on use: asyncio takes longer to load than onecopy.
 
-    return Ahead(stream)
+    return Prefetcher(stream)

@@ -1,4 +1,4 @@
-"""`Server` and `serve`: any WSGI application behind onecopy's HTTP/1.1 server (PEP 3333)."""
+"""`Server` and `serve`: any WSGI application on onecopy's HTTP/1.1 server (PEP 3333)."""
 
 from __future__ import annotations
 
@@ -24,57 +24,62 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Limits(NamedTuple):
-    """What a client may take. Times are in seconds, sizes in bytes."""
+    """Limits for clients. Times are in seconds, sizes in bytes."""
 
     header_timeout: float = 10.0
-    """From the first byte of a request's head (or from connecting, a TLS handshake included) to its end; then 408."""
+    """For the head of a request, from its first byte (or from connecting, including a TLS
+    handshake); then 408."""
     body_timeout: float = 30.0
-    """Without a byte of the request's body; then 408."""
+    """Without a byte of the body of a request; then 408."""
     idle_timeout: float = 60.0
-    """Between the requests of a connection; then it is closed."""
+    """Between requests on a connection; then the connection is closed."""
     write_timeout: float = 30.0
-    """In which the client takes no byte of the answer; then it is cut."""
+    """In which the client accepts no byte of the response; then the response is aborted."""
     stop_timeout: float = 30.0
-    """For requests under way when the server is stopped; then they are cut."""
+    """For active requests when the server is stopped; then they are aborted."""
     max_header_bytes: int = 64 << 10
-    """Of a request's head; then 431, or 414 for its target."""
+    """The size of the head of a request; above it 431, or 414 for the target."""
     max_headers: int = 100
-    """Header fields of a request; then 431."""
+    """The number of header fields of a request; above it 431."""
     max_body_bytes: int = 1 << 30
-    """Of a request's body; then 413."""
+    """The size of the body of a request; above it 413."""
     max_body_memory_bytes: int = 1 << 20
-    """Of a request's body that waits in memory; longer ones wait in a temporary file."""
+    """The size of a request body that is buffered in memory; larger ones use a temporary file."""
     max_connections: int = 50_000
-    """At once; then 503. Where the limit of open files permits fewer, further ones wait."""
+    """The number of concurrent connections; above it 503. If the limit of open files is lower,
+    further ones wait."""
 
 
 class Tls(NamedTuple):
-    """The files by which a server speaks TLS (1.2 and 1.3), in PEM (RFC 7468). They are read once, when the server is made."""
+    """The files of the certificate and the key for TLS 1.2 and 1.3, in PEM (RFC 7468). The files
+    are read once, when the server is created."""
 
     certfile: str | os.PathLike[str]
-    """The server's certificate, and behind it those that signed it."""
+    """The server's certificate, followed by its chain."""
     keyfile: str | os.PathLike[str]
-    """Its private key (PKCS#8, PKCS#1 or SEC1), without a password. It may be the same file."""
+    """The private key (PKCS#8, PKCS#1 or SEC1), not encrypted. It may be the same file."""
 
 
 class Server:
-    """A WSGI application behind an HTTP/1.1 server, listening from the moment it is made.
+    """A WSGI application on an HTTP/1.1 server, which listens from its creation on.
 
     Args:
-        app: a WSGI application (PEP 3333), called from ``threads`` threads at once.
-        bind: ``HOST:PORT``; port 0 takes a free one, see `address`. ``unix:PATH``: a unix socket; one that nobody listens at any
-            more is replaced, no other file is. ``fd://N``: the descriptor of a socket that listens (TCP or unix), which is
-            duplicated.
-        threads: requests that the application is asked at once.
-        streams: row streams that are filled at once, each by a thread of its own while it is.
+        app: a WSGI application (PEP 3333), called from up to ``threads`` threads at once.
+        bind: ``HOST:PORT``; port 0 picks a free one, see `address`. ``unix:PATH``: a unix socket; a
+            stale socket at that path is replaced, any other file is an error. ``fd://N``: the
+            descriptor of a listening socket (TCP or unix), which is duplicated.
+        threads: the number of requests that the application handles at once.
+        streams: the number of row streams that are filled at once, each in a thread of its own.
         limits: see `Limits`.
-        multiprocess: what ``wsgi.multiprocess`` says.
-        tls: certificate and key, to be asked by ``https``; without it the server speaks plain HTTP.
-        socket_mode: permissions of the file of a unix socket, as of `os.chmod` (``0o660``); by default what the umask leaves.
-        access_log: where to write a line for each request: a path (in the common format), or an `AccessLog`.
-        metrics: where it counts, for several servers that are told of together; see `Metrics`. By itself it counts for `metrics` alone.
+        multiprocess: the value of ``wsgi.multiprocess``.
+        tls: certificate and key, to serve ``https``; by default plain HTTP.
+        socket_mode: permissions of a unix socket's file, as for `os.chmod` (``0o660``); by default
+            the umask applies.
+        access_log: the access log: a path (in the common format), or an `AccessLog`.
+        metrics: counters that are shared with other servers, see `Metrics`; by default the server
+            has its own, see `metrics`.
 
-    As a context manager it serves in threads of its own until the block is left:
+    As a context manager it serves in background threads until the block ends:
 
     >>> def app(environ, start_response):
     ...     start_response("200 OK", [("Content-Type", "text/plain")])
@@ -85,9 +90,10 @@ class Server:
     b'hello'
 
     Raises:
-        OSError: the address is in use, or is none; a file of `Tls` cannot be read.
+        OSError: the address is in use or invalid; a file of `Tls` cannot be read.
         TypeError: ``app`` is not a WSGI application.
-        ValueError: an option is out of its range; a file of `Tls` does not hold what it is to hold.
+        ValueError: an option is out of range; a file of `Tls` does not contain a certificate or a
+            key.
     """
 
     def __init__(
@@ -106,14 +112,14 @@ class Server:
     ) -> None:
         check_application(app)
         if threads < 1 or streams < 1:
-            raise ValueError("`threads` and `streams` are at least 1")
+            raise ValueError("`threads` and `streams` must be at least 1")
         options: dict[str, float] = {"threads": threads, "streams": streams, "multiprocess": multiprocess}
         for name, value in (limits or Limits())._asdict().items():
             options[name] = check_limit(name, value)
         files = None if tls is None else (os.fspath(tls.certfile), os.fspath(tls.keyfile))
         counted = None if metrics is None else metrics._core
         self._scheme = "http" if tls is None else "https"
-        # A folder is served without Python.
+        # Files of a folder are served without Python.
         served = app._core if type(app) is Files else app
         self._core = _core.Server(served, _address(bind), options, files, socket_mode, _log(access_log), counted)
         self._thread: threading.Thread | None = None
@@ -121,12 +127,13 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int] | str:
-        """Host and port that are listened at; the path of a unix socket, as a `str`."""
+        """The host and port of the listening socket; for a unix socket, its path as a `str`."""
         return self._core.address
 
     @property
     def url(self) -> str:
-        """The address as a URL; ``http+unix://`` and the quoted path for a unix socket, as some clients take it."""
+        """The address as a URL; for a unix socket ``http+unix://`` and the quoted path, as some
+        clients accept it."""
         if isinstance(self.address, str):
             import urllib.parse
 
@@ -135,41 +142,46 @@ class Server:
         return f"{self._scheme}://[{host}]:{port}/" if ":" in host else f"{self._scheme}://{host}:{port}/"
 
     def fileno(self) -> int:
-        """The descriptor that listens, to be lent to other processes before the server runs (``fd://N`` there).
+        """The descriptor of the listening socket, to be shared with other processes before the
+        server runs (``fd://N`` there).
 
         Raises:
-            RuntimeError: the server runs already, or has ended.
+            RuntimeError: the server runs already, or has stopped.
         """
         return self._core.fileno()
 
     def metrics(self) -> str:
-        """What was counted, as text for Prometheus (format 0.0.4); of all servers of its `Metrics`, where it was given some."""
+        """The counters as text for Prometheus (format 0.0.4); with shared `Metrics`, the sum of all
+        servers."""
         return self._core.metrics()
 
     def reopen_access_log(self) -> None:
-        """Have the file of the access log opened anew before its next line, after it was moved away. SIGUSR1 does so where SIGTERM stops the
-        server. Without an access log nothing happens.
+        """Reopen the file of the access log before its next line, for log rotation. SIGUSR1 does
+        the same in programs whose SIGTERM stops the server. Without an access log this does
+        nothing.
         """
         self._core.reopen_access_log()
 
     def run(self, *, signals: bool = True) -> None:
-        """Serve until `stop` is called; in the main thread SIGINT and SIGTERM stop it too (a second one cuts requests), unless
-        ``signals`` is false."""
+        """Serve until `stop` is called. In the main thread SIGINT and SIGTERM stop it too (a second
+        one aborts requests), unless ``signals`` is false."""
         self._core.run(signals and threading.current_thread() is threading.main_thread())
 
     def start(self) -> None:
-        """Serve in threads of its own."""
+        """Serve in background threads."""
         if self._thread is not None:
-            raise RuntimeError("the server was started before")
+            raise RuntimeError("the server was already started")
         self._thread = threading.Thread(target=self._core.run, args=(False,), name="onecopy-server", daemon=True)
         self._thread.start()
 
     def stop(self, *, now: bool = False, idle_grace: float = 0.0) -> None:
-        """Stop: idle connections at once, requests under way get `Limits.stop_timeout`; with ``now`` they are cut.
+        """Stop: close idle connections at once, and give active requests `Limits.stop_timeout`;
+        with ``now``, abort them.
 
-        ``idle_grace`` is for a server whose place at the socket another process has taken: so many seconds idle connections may
-        still ask, and the answer says that it is the last. A client that was about to ask sees no reset.
-        Where the server runs in threads of its own, their end is waited for.
+        ``idle_grace`` is for a server whose listening socket another process has taken over: for so
+        many seconds it still answers requests on idle connections, and closes each after the
+        response. A client that is about to send a request then sees no reset. If the server runs in
+        background threads, `stop` waits until they have ended.
         """
         self._core.stop(now, idle_grace)
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -186,7 +198,7 @@ class Server:
 
 
 def serve(app: App, bind: str = "127.0.0.1:8000", **options: Any) -> None:
-    """Serve a WSGI application until SIGINT or SIGTERM; see `Server` for the options."""
+    """Serve a WSGI application until SIGINT or SIGTERM; for the options see `Server`."""
     Server(app, bind, **options).run()
 
 
@@ -213,7 +225,7 @@ def _log(
     file, form, query = access_log
     if not isinstance(file, (str, os.PathLike)):
         raise TypeError(
-            "`access_log` is not a path or `AccessLog`\ngive the name of a file, or `-` for standard output"
+            "`access_log` is not a path or an `AccessLog`\npass the name of a file, or `-` for standard output"
         )
     return 1 if file == "-" else file, form, query
 

@@ -1,4 +1,4 @@
-"""`files`: a folder as a WSGI application (PEP 3333), for any server."""
+"""`files`: a WSGI application (PEP 3333) that serves a folder, for any server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK_BYTES = 64 << 10
 
 
 class Files:
-    """The files of a folder as a WSGI application: what `files` makes."""
+    """A WSGI application that serves the files of a folder; created by `files`."""
 
     def __init__(self, folder: str | os.PathLike[str], core: _core.Files) -> None:
         self.folder = os.fspath(folder)
@@ -23,7 +23,7 @@ class Files:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if type(start_response) is _core.StartResponse:
-            # Our own server: it takes the answer as it is.
+            # onecopy's server receives this response, and sends it without executing Python code.
             return self._core(environ, start_response)
         status, fields, pieces = self._core.pieces(environ)
         body = _Pieces(pieces)
@@ -46,22 +46,26 @@ def files(
     precompressed: bool = False,
     cache_control: str | None = None,
 ) -> Files:
-    """The files below a folder as a WSGI application: ranges, conditional requests, media types, index pages.
+    """Create a WSGI application that serves a folder, with ranges, conditional requests, media
+    types and index pages.
 
-    Under onecopy's server no byte of a file comes to Python, nor does the request; the kernel sends it (sendfile(2)). Under other
-    servers ``wsgi.file_wrapper`` does, or the bytes are read and handed on. Nothing outside the folder is found, neither by ``..`` nor
-    by a symbolic link. GET and HEAD alone are answered (RFC 9110); ``wsgi.errors`` is told nothing.
+    Under onecopy's server neither the request nor any byte of a file passes through Python; the
+    kernel sends the file (sendfile(2)). Other servers use ``wsgi.file_wrapper``, or the bytes are
+    read and passed on. Files outside of the folder are not found, neither through ``..`` nor
+    through a symbolic link. Only GET and HEAD are answered (RFC 9110); nothing is written to
+    ``wsgi.errors``.
 
     Args:
-        folder: is opened now, and held: to move it away changes nothing.
-        listing: folders without an ``index.html`` are answered with their names.
-        hidden: names that begin with a dot are found too.
-        precompressed: ``name.br``, ``name.zst`` or ``name.gz`` is sent in place of ``name`` to clients that take it, unless it is older.
-        cache_control: the value of ``Cache-Control`` of all files.
+        folder: the folder, which is opened once and kept open, so that moving it has no effect.
+        listing: answer a request for a folder without an ``index.html`` with a list of its files.
+        hidden: serve files whose names begin with a dot.
+        precompressed: send ``name.br``, ``name.zst`` or ``name.gz`` instead of ``name`` to clients
+            that accept this compression, unless the compressed file is older.
+        cache_control: the value of ``Cache-Control`` for all files.
 
     Raises:
-        OSError: the folder cannot be opened, or is none.
-        ValueError: ``cache_control`` is no value of a header.
+        OSError: the folder cannot be opened, or is not a folder.
+        ValueError: ``cache_control`` is not a valid header value.
 
     >>> app = onecopy.files("public", listing=True)
     >>> with onecopy.Server(app, "127.0.0.1:0") as server:
@@ -72,22 +76,26 @@ def files(
 
 
 class _Pieces:
-    """A body for other servers: bytes, and parts of a file by its descriptors, which are closed with it."""
+    """A response body for servers other than onecopy's: bytes and parts of files. It closes the
+    descriptors of the files."""
 
     def __init__(self, pieces: list[bytes | tuple[int, int, int]]) -> None:
         self._pieces = pieces
 
     def wrapped(self, wrapper: Callable[..., Iterable[bytes]] | None) -> Iterable[bytes]:
-        """The body as the server sends it best: a file by its wrapper."""
+        """Return the body in the form that the server sends fastest: a part of a file in the
+        server's ``wsgi.file_wrapper``, if the server has one; otherwise the body itself."""
         match self._pieces:
             case [(int(number), int(offset), int(n_bytes))] if wrapper is not None:
                 if wrapper is _core.FileWrapper:
-                    # Under a start_response of somebody between: our wrapper goes by the position and the length.
+                    # A middleware replaced start_response: our wrapper uses the descriptor's
+                    # position.
                     self._pieces = []
                     os.lseek(number, offset, os.SEEK_SET)
                     return wrapper(open(number, "rb", buffering=0))
-                # Some send from the beginning, some up to the end, whatever the position and the length say: these get a
-                # descriptor where both are the file's.
+                # Some servers' wrappers send the file from its start, or up to its end, whatever
+                # its position and the length: they get a descriptor only if the response is the
+                # whole file.
                 is_whole = offset == 0 and n_bytes == os.fstat(number).st_size
                 self._pieces = []
                 return wrapper((_Whole if is_whole else _Part)(number, offset, n_bytes), _BLOCK_BYTES)
@@ -103,7 +111,7 @@ class _Pieces:
                     yield block
 
     def close(self) -> None:
-        """Closes the descriptors."""
+        """Close the descriptors of the files."""
         pieces, self._pieces = self._pieces, []
         for piece in pieces:
             if not isinstance(piece, bytes):
@@ -111,30 +119,30 @@ class _Pieces:
 
 
 class _Part:
-    """A part of a file, to be read from its first byte to its last."""
+    """A part of a file, read sequentially."""
 
     def __init__(self, number: int, offset: int, n_bytes: int, *, owns: bool = True) -> None:
         self._number, self._offset, self._left = number, offset, n_bytes
         self._owns = owns
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next bytes, ``b""`` behind the last.
+        """Return the next bytes, ``b""`` at the end.
 
         Raises:
-            OSError: the file has become shorter.
+            OSError: the file was truncated.
         """
         wanted = self._left if size is None or size < 0 else min(size, self._left)
         if wanted == 0:
             return b""
         block = os.pread(self._number, wanted, self._offset)
         if not block:
-            raise OSError("the file has become shorter while it was sent")
+            raise OSError("the file was truncated while it was sent")
         self._offset += len(block)
         self._left -= len(block)
         return block
 
     def close(self) -> None:
-        """Closes the file, once."""
+        """Close the file; closing twice is not an error."""
         if self._owns:
             self._owns = False
             os.close(self._number)
@@ -144,8 +152,8 @@ class _Part:
 
 
 class _Whole(_Part):
-    """A whole file, from its first byte on."""
+    """A whole file, whose descriptor a server may send from."""
 
     def fileno(self) -> int:
-        """Its descriptor, which stands at the beginning."""
+        """Return the descriptor of the file, whose position is the start."""
         return self._number

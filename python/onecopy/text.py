@@ -1,22 +1,22 @@
-"""Text between buffers and `str`, converted once.
+"""Conversions between buffers and `str`, with at most one copy.
 
 | function | what it does |
 |---|---|
-| `decode`, `utf_8_decode`, … | any buffer to `str` |
-| `encode`, `utf_8_encode`, … | `str` to `bytes` |
-| `encode_into`, `encoded_length` | `str` into a buffer that is there |
-| `decode_column` | a column of fixed stride to a list |
-| `is_valid`, `find_invalid` | whether text is well-formed, and where it is not |
-| `utf8_view`, `slices` | views, without a copy |
-| `Decoder`, `Encoder` | a stream in parts cut anywhere |
-| `find_codec` | all encodings for `codecs.register`, and so for `open`, as `onecopy-` and their names |
-| `codec_info` | one of them, under a name of one's own |
-| `transcode` | one encoding to another, between buffers and files |
-| `detect` | which encoding bytes are in, and why |
+| `decode`, `utf_8_decode`, … | decode any buffer to a `str` |
+| `encode`, `utf_8_encode`, … | encode a `str` as `bytes` |
+| `encode_into`, `encoded_length` | encode a `str` into a given buffer |
+| `decode_column` | decode a column of fixed stride to a list |
+| `is_valid`, `find_invalid` | check that text is well-formed, or find the first error |
+| `utf8_view`, `slices` | views without a copy |
+| `Decoder`, `Encoder` | incremental conversion of a stream in arbitrary parts |
+| `find_codec` | a search function for `codecs.register`: all encodings as `onecopy-` and their names |
+| `codec_info` | one encoding, under a custom name |
+| `transcode` | convert from one encoding to another, between buffers and files |
+| `detect` | detect the encoding of bytes, with a reason |
 
-Well-formed text is converted by vector kernels, straight into the new object; what is malformed is handed to the codecs of
-CPython, so that exceptions, positions and replacements are the same. The encodings of the WHATWG Encoding Standard are read
-by its tables (`docs/reference/encodings.md` in the repository).
+Vector kernels convert well-formed text directly into the new object. CPython's codecs handle
+malformed sequences, so exceptions, positions and replacements are the same. The encodings of the
+WHATWG Encoding Standard use its tables (`docs/reference/encodings.md` in the repository).
 
 >>> import onecopy
 >>> onecopy.text.decode(b"Z\\x00\\xfc\\x00", "utf-16-le")
@@ -105,45 +105,46 @@ __all__ = [
 
 
 class Invalid(NamedTuple):
-    """Where a text is malformed, as `UnicodeDecodeError` tells it."""
+    """A malformed sequence, with the attributes of `UnicodeDecodeError`."""
 
-    #: First byte of what is malformed, from 0.
+    #: The index, from 0, of the first malformed byte.
     start: int
-    #: First byte behind it.
+    #: Index of the first byte after the sequence.
     end: int
-    #: Why, in the words of CPython's codec.
+    #: The reason, in the words of CPython's codec.
     reason: str
 
 
 class Detection(NamedTuple):
-    """Which encoding bytes are in."""
+    """The encoding that `detect` has found for bytes, with the reason and the certainty."""
 
-    #: The name of the encoding, as `decode` takes it; None of what is no text.
+    #: The name of the encoding, as `decode` accepts it; None if the bytes are not text.
     encoding: str | None
-    #: Why.
+    #: The evidence for the encoding, as a sentence.
     reason: str
-    #: `certain`: a byte order mark, or bytes that could not be so by chance; `likely`: a pattern that other text hardly has;
-    #: `guess`: by what letters stand side by side.
+    #: `certain`: a byte order mark, or bytes that could not match by chance; `likely`: a pattern
+    #: that other text rarely has; `guess`: by the frequency of adjacent letters.
     certainty: Literal["certain", "likely", "guess"]
 
 
 def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
-    """An encoding as `codecs.register` expects it of a search function.
+    """The `CodecInfo` of an encoding, as a search function of `codecs.register` returns it.
 
-    `find_codec` is that function; this one is for a name of one's own. CPython up to 3.14 calls a search function with
-    a name in which each `-` has become `_`, 3.15 with the name as it was written, in lower case.
+    `find_codec` is such a search function; this function is for custom names. CPython up to 3.14
+    calls search functions with each `-` of the name replaced by `_`; 3.15 passes the name as
+    written, in lower case.
 
     Files are read and written with `tell` and `seek` as with CPython's codecs. There are no
     `streamreader` and `streamwriter`, which `codecs.open` requires.
 
     Args:
-        encoding: as of `decode`.
-        name: the name that it gets; None: `onecopy-` and that of the encoding.
+        encoding: as in `decode`.
+        name: the name of the codec; None: `onecopy-` and the name of the encoding.
 
     Raises:
         LookupError: the encoding is unknown.
 
-    Copies: as `decode` and `encode`. Source: the documentation of `codecs`.
+    Copies: as in `decode` and `encode`. Source: the documentation of `codecs`.
 
     >>> codec_info("shift_jis", "sjis").name
     'sjis'
@@ -159,7 +160,7 @@ def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
     return _codecs.CodecInfo(
         encode_whole,
         decode_whole,
-        # They have the methods of those classes, and are none of them.
+        # They have the methods of those classes, but do not inherit from them.
         incrementalencoder=_functools.partial(Encoder, encoding),  # type: ignore[arg-type]
         incrementaldecoder=_functools.partial(Decoder, encoding),  # type: ignore[arg-type]
         name=name or f"onecopy-{known}",
@@ -167,17 +168,18 @@ def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
 
 
 def find_codec(name: str) -> _codecs.CodecInfo | None:
-    """The encoding of a name that begins with `onecopy-`: a search function for `codecs.register`.
+    """A search function for `codecs.register` that accepts names beginning with `onecopy-`.
 
-    Once it is registered, `open`, `str.encode` and `bytes.decode` accept `onecopy-` and each name that `decode`
-    accepts. Letter case, and the choice of `-`, `_` or a space, make no difference, on no version of CPython.
+    After its registration, `open`, `str.encode` and `bytes.decode` accept `onecopy-` followed by
+    each name that `decode` accepts. Letter case, and the choice of `-`, `_` or a space, make no
+    difference, on any version of CPython.
 
     Args:
-        name: the name that is looked up.
+        name: the name to look up.
 
-    Returns: `codec_info` of the encoding; None for every other name.
+    Returns: `codec_info` of the encoding; None for all other names.
 
-    Copies: as `decode` and `encode`. Source: the documentation of `codecs`.
+    Copies: as in `decode` and `encode`. Source: the documentation of `codecs`.
 
     >>> import codecs
     >>> codecs.register(find_codec)
@@ -194,12 +196,13 @@ def find_codec(name: str) -> _codecs.CodecInfo | None:
 
 
 def detect(buffer: ReadableBuffer) -> Detection:
-    """Which encoding a buffer is in, and why: by its byte order mark, by where bytes of zero stand (UTF-16, UTF-32), by being
-    valid ASCII or UTF-8, else by chardetng's guess.
+    """Detect the encoding of a buffer: by its byte order mark, by the positions of zero bytes
+    (UTF-16, UTF-32), by being valid ASCII or UTF-8, otherwise by chardetng's guess.
 
-    An encoding with a mark is named by the name that drops it: `utf-8-sig`, `utf-16`, `utf-32`.
+    If there is a byte order mark, the encoding is one that removes it: `utf-8-sig`, `utf-16`,
+    `utf-32`.
 
-    Copies: of the first 64 KiB, one.
+    Copies: one, of the first 64 KiB.
 
     >>> detect("Zürich".encode())
     Detection(encoding='utf-8', reason='valid UTF-8 with characters beyond ASCII', certainty='certain')
@@ -210,7 +213,7 @@ def detect(buffer: ReadableBuffer) -> Detection:
 
 
 def find_invalid(buffer: ReadableBuffer, encoding: str = "utf-8") -> Invalid | None:
-    """The first malformed sequence of a buffer; None where the text is well-formed.
+    """Find the first malformed sequence of a buffer; return None if the text is well-formed.
 
     >>> find_invalid(b"ab\\xff")
     Invalid(start=2, end=3, reason='invalid start byte')
@@ -221,13 +224,15 @@ def find_invalid(buffer: ReadableBuffer, encoding: str = "utf-8") -> Invalid | N
         decode(buffer, encoding)
     except UnicodeDecodeError as error:
         return Invalid(error.start, error.end, error.reason)
-    return None  # Another thread has changed the buffer since.
+    return None  # Another thread has changed the buffer meanwhile.
 
 
 def slices(buffer: ReadableBuffer, size: int) -> Iterator[memoryview]:
-    """Views of `size` elements each of a buffer, the last one shorter: no bytes are copied.
+    """Return views of ``size`` elements each of a buffer, of which the last may be shorter; no
+    bytes are copied.
 
-    The views keep format and shape of the buffer, along whose first dimension they are cut, and are writable where it is.
+    The views have the format and shape of the buffer, are cut along its first dimension, and are
+    writable if the buffer is.
 
     >>> [bytes(part) for part in slices(b"abcde", 2)]
     [b'ab', b'cd', b'e']

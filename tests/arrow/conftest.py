@@ -1,5 +1,5 @@
-"""Readers of Arrow's streams. Where one of them is not there, nothing of this folder is collected: other CPythons are tested
-without them."""
+"""Consumers of Arrow streams. If one of them is not installed, no test of this folder is collected,
+since other CPythons are tested without them."""
 
 from __future__ import annotations
 

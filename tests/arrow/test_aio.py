@@ -1,4 +1,4 @@
-"""Arrow's streams with `await`: out of a cursor into pyarrow, and back."""
+"""Arrow streams with `await`: from a cursor into pyarrow, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from onecopy import aio
 
 
-def test_a_result_is_a_table_and_goes_in_again() -> None:
+def test_a_result_becomes_a_table_and_is_inserted_again() -> None:
     async def main() -> None:
         con = await aio.connect("sqlite::memory:")
         await con.execute("create table t (i integer, s text)")

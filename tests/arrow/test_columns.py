@@ -1,4 +1,4 @@
-"""Columns as buffers that can be written to, out of a result and as parameters."""
+"""Columns as writable buffers, as results and as parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.properties import tried
 
 
 def values(column: Any) -> list[Any]:
-    """A column as `fetchall` would give it."""
+    """A column as `fetchall` returns it."""
     if isinstance(column, list):
         return column
     return [
@@ -39,10 +39,10 @@ def test_numpy_shares_the_memory(con: onecopy.Connection) -> None:
     assert np.asarray(id).sum() == 499_500 and name[999] == "näme 999"
     assert np.asarray(price).__array_interface__["data"] == view.__array_interface__["data"]
     del price, id
-    assert view[999] == 999.0  # The array keeps the column.
+    assert view[999] == 999.0  # The array keeps the column alive.
 
 
-def test_nulls_stand_in_a_mask_that_is_a_buffer_too(con: onecopy.Connection) -> None:
+def test_nulls_are_in_a_mask_that_is_a_buffer_too(con: onecopy.Connection) -> None:
     cur = con.execute(
         "select 1 as i, null as f, 'a' as t union all select null, 2.5, null union all select 3, null, 'b'"
     )
@@ -59,7 +59,7 @@ def test_nulls_stand_in_a_mask_that_is_a_buffer_too(con: onecopy.Connection) -> 
     assert masked.sum() == 4
 
 
-def test_columns_come_in_pieces_and_are_empty_at_the_end(con: onecopy.Connection) -> None:
+def test_columns_are_fetched_in_parts_and_empty_at_the_end(con: onecopy.Connection) -> None:
     con.execute("create table t (id integer, name text)")
     con.executemany("insert into t values (?, ?)", [[i, str(i)] for i in range(2500)])
     cur = con.execute("select * from t")
@@ -73,11 +73,11 @@ def test_columns_come_in_pieces_and_are_empty_at_the_end(con: onecopy.Connection
     assert con.execute("select * from t").fetch_columns(0)[1] == []
 
 
-def test_rows_and_columns_of_one_result_do_not_mix_where_rows_were_made_ahead(con: onecopy.Connection) -> None:
+def test_rows_and_columns_of_one_result_do_not_mix_after_a_prefetch(con: onecopy.Connection) -> None:
     cur = con.execute("select 1 as i union all select 2 union all select 3")
     cur.fetchone()
     cur.fetchone()
-    with pytest.raises(onecopy.ProgrammingError, match="made ahead"):
+    with pytest.raises(onecopy.ProgrammingError, match="prefetched"):
         cur.fetch_columns()
     cur = con.execute("select 1 as i union all select 2 union all select 3")
     assert cur.fetchmany(1) == [(1,)] and values(cur.fetch_columns()[0]) == [2, 3]
@@ -85,7 +85,7 @@ def test_rows_and_columns_of_one_result_do_not_mix_where_rows_were_made_ahead(co
         con.execute("create table x (a)").fetch_columns()
 
 
-def test_a_value_that_is_no_number_is_an_error_with_its_place(con: onecopy.Connection) -> None:
+def test_a_value_that_is_not_a_number_is_an_error_with_its_position(con: onecopy.Connection) -> None:
     con.execute("create table t (a integer)")
     con.execute("insert into t values (1), ('b')")
     with pytest.raises(onecopy.DataError) as raised:
@@ -98,8 +98,19 @@ EXPECTED = list(zip(*table.rows(1000), strict=True))
 
 
 @pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
-@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb", "tds_freetds", "tds_msodbc", "tds_rust"])
-def test_the_table_by_columns(request: pytest.FixtureRequest, profile: str) -> None:
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "postgres_native",
+        "postgres",
+        "postgres_ansi",
+        "mariadb",
+        "tds_freetds",
+        "tds_msodbc",
+        "tds_rust",
+    ],
+)
+def test_the_table_as_columns(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     for size in (None, 77):
         cur = con.execute("select * from t1000 order by id")
@@ -161,13 +172,13 @@ def numbers(con: onecopy.Connection) -> onecopy.Connection:
     ],
     ids=repr,
 )
-def test_columns_are_taken_as_parameters(numbers: onecopy.Connection, column: Any, expected: list[Any]) -> None:
+def test_columns_are_accepted_as_parameters(numbers: onecopy.Connection, column: Any, expected: list[Any]) -> None:
     cur = numbers.cursor().executemany("insert into t values (?, ?)", columns=[range(3), column])
     assert cur.rowcount == 3
     assert numbers.execute("select b from t order by a").fetchall() == [(v,) for v in expected]
 
 
-def test_our_own_columns_go_back_with_their_nulls(numbers: onecopy.Connection) -> None:
+def test_our_own_columns_are_inserted_with_their_nulls(numbers: onecopy.Connection) -> None:
     numbers.execute("insert into t values (1, 2.5), (null, null), (3, 4.5)")
     columns = numbers.execute("select * from t").fetch_columns()
     np.asarray(columns[1])[:] *= 2
@@ -185,8 +196,8 @@ def test_columns_that_do_not_fit_are_refused(numbers: onecopy.Connection) -> Non
         ([np.zeros(2, ">i4"), [1, 2]], TypeError, "byte order"),
         ([np.zeros(2, "M8[D]"), [1, 2]], TypeError, "datetime64"),
         ([(np.zeros(2), np.zeros(3, bool)), [1, 2]], ValueError, "3 values, and its column 2"),
-        (["ab", [1, 2]], TypeError, "not as `str`"),
-        ([b"ab", [1, 2]], TypeError, "not as `bytes`"),
+        (["ab", [1, 2]], TypeError, "not `str`"),
+        ([b"ab", [1, 2]], TypeError, "not `bytes`"),
         ([[1, 2], [1, object()]], TypeError, "parameter 2 is a `object`"),
         ([[1, 2]], onecopy.ProgrammingError, "has 2 parameters, 1 were given"),
     ]
@@ -209,8 +220,8 @@ def test_a_row_that_fails_is_named(con: onecopy.Connection) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
-@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
-def test_columns_are_taken_by_drivers(request: pytest.FixtureRequest, profile: str) -> None:
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb"])
+def test_columns_are_accepted_by_drivers(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     con.execute("create temporary table columns_in (a bigint, b double precision, c varchar(20), d timestamp(6) null)")
     n = 3000

@@ -1,4 +1,4 @@
-"""Arrow out of every driver: the table of the tests, and each type that a database has."""
+"""Arrow results of each driver: the table of the tests, and each type of the database."""
 
 from __future__ import annotations
 
@@ -22,9 +22,19 @@ TYPES = ["int64", "string", "string", "string", "double", "decimal128(12, 2)", "
 UTC = datetime.timezone.utc
 
 
-@pytest.fixture(params=["postgres", "postgres_ansi", "mariadb", "tds_freetds", "tds_msodbc", "tds_rust"])
+@pytest.fixture(
+    params=[
+        "postgres_native",
+        "postgres",
+        "postgres_ansi",
+        "mariadb",
+        "tds_freetds",
+        "tds_msodbc",
+        "tds_rust",
+    ]
+)
 def database(request: pytest.FixtureRequest) -> Database:
-    """Each driver that is right about every type of the table."""
+    """Each driver that returns every type of the table correctly."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Database)
     return found
@@ -34,7 +44,7 @@ def rows(made: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in made.columns), strict=True))
 
 
-def test_the_table_comes_whole_in_batches_of_any_size(database: Database) -> None:
+def test_the_table_is_read_whole_in_batches_of_any_size(database: Database) -> None:
     con = onecopy.connect(database.odbc)
     for batch_bytes in (1, 40_000, None):
         cur = con.execute("select * from t1000 order by id")
@@ -52,7 +62,7 @@ def test_polars_has_the_same_rows(database: Database) -> None:
 
 
 def one_row(con: onecopy.Connection, sql: str, **types: str) -> dict[str, tuple[str, Any]]:
-    """Type and value of each column of a result of one row, which `fetchall` gives too."""
+    """Type and value of each column of a result with one row, which `fetchall` returns too."""
     made = pa.RecordBatchReader.from_stream(con.execute(sql).arrow(types=types)).read_all()
     made.validate(full=True)
     return {f.name: (str(f.type), made[f.name][0].as_py()) for f in made.schema}
@@ -60,7 +70,8 @@ def one_row(con: onecopy.Connection, sql: str, **types: str) -> dict[str, tuple[
 
 def test_types_of_postgres(postgres: Database) -> None:
     con = onecopy.connect(postgres.odbc)
-    sql = """select 1::smallint as i2, -2 as i4, 3::bigint as i8, 4000000000::oid as o, 1.5::real as f4, 0.1::float8 as f8,
+    sql = """select 1::smallint as i2, -2 as i4, 3::bigint as i8, 4000000000::oid as o,
+            1.5::real as f4, 0.1::float8 as f8,
         true as b, '2020-02-29'::date as d, '10:11:12.5'::time as t, '2020-01-01 10:11:12.123'::timestamp(3) as ts3,
         '2020-01-01 10:11:12+02'::timestamptz as tz, '00112233-4455-6677-8899-aabbccddeeff'::uuid as u,
         '\\x00ff'::bytea as x, '{"a": 1}'::json as j, 12.50::numeric(10, 3) as n, 12.5::money as m, null::int as z,
@@ -98,7 +109,7 @@ def test_decimals_without_digits_have_those_of_the_first_batch(postgres: Databas
     assert one_row(con, "select 1e50::numeric + 0.5 as a")["a"][1] == Decimal("1" + "0" * 50 + ".5")
     sql = "select case when k < 20000 then 1.5 else 1.25 end::numeric as a from generate_series(1, 30000) as g(k)"
     with pytest.raises(
-        pa.ArrowInvalid, match=r"a decimal has more digits than `decimal128\(38, 1\)` holds .*row 19999"
+        pa.ArrowInvalid, match=r"a decimal has more digits than `decimal128\(38, 1\)` can represent.*row 19999"
     ):
         pa.RecordBatchReader.from_stream(con.execute(sql).arrow(batch_bytes=1000)).read_all()
     made = one_row(con, "select 'NaN'::numeric as a, 2.5::numeric(4, 1) as b", a="double", b="double")
@@ -108,8 +119,9 @@ def test_decimals_without_digits_have_those_of_the_first_batch(postgres: Databas
 
 def test_types_of_mariadb(mariadb: Database) -> None:
     con = onecopy.connect(mariadb.odbc)
-    sql = """select cast(18446744073709551615 as unsigned) as u8, cast(1.5 as decimal(65, 30)) as d, now(6) > '2000-01-01' as b,
-        cast('12:00:00.25' as time(2)) as t, cast('2020-01-01 10:11:12.5' as datetime(1)) as ts, cast('-12:00' as time) as n"""
+    sql = """select cast(18446744073709551615 as unsigned) as u8, cast(1.5 as decimal(65, 30)) as d,
+            now(6) > '2000-01-01' as b, cast('12:00:00.25' as time(2)) as t,
+            cast('2020-01-01 10:11:12.5' as datetime(1)) as ts, cast('-12:00' as time) as n"""
     assert one_row(con, sql, n="string") == {
         "u8": ("uint64", 2**64 - 1),
         "d": ("decimal256(65, 30)", Decimal("1.500000000000000000000000000000")),
@@ -144,11 +156,11 @@ def test_types_of_sql_server(request: pytest.FixtureRequest, profile: str) -> No
     con.close()
 
 
-def test_a_timestamp_too_far_for_nanoseconds_is_an_error_and_has_a_way_out(tds_msodbc: Database) -> None:
+def test_a_timestamp_too_far_for_nanoseconds_is_an_error_with_a_remedy(tds_msodbc: Database) -> None:
     con = onecopy.connect(tds_msodbc.odbc)
     sql = "select cast('9999-12-31 00:00:00' as datetime2(7)) as until"
     with pytest.raises(
-        pa.ArrowInvalid, match=r"a timestamp is outside of what `timestamp\[ns\]` holds .*`until`, row 0"
+        pa.ArrowInvalid, match=r"a timestamp is outside of the range of `timestamp\[ns\]`.*`until`, row 0"
     ):
         one_row(con, sql)
     assert one_row(con, sql, until="timestamp[us]")["until"][1] == datetime.datetime(9999, 12, 31)

@@ -1,4 +1,4 @@
-"""A stream that fails never just ends; one that is stopped, left or forked harms nothing."""
+"""A stream that fails raises and does not just end; cancelling, abandoning and forking are safe."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_error_inside_the_rows_reaches_the_reader_again_and_again(con: onecop
     assert con.execute("select 1").fetchall() == [(1,)]
 
 
-def test_a_stream_that_is_left_ends_its_statement(con: onecopy.Connection) -> None:
+def test_an_abandoned_stream_ends_its_statement(con: onecopy.Connection) -> None:
     con.execute("create table t (i integer)")
     con.executemany("insert into t values (?)", [[i] for i in range(50_000)])
     con.commit()
@@ -52,7 +52,7 @@ def test_a_stream_that_is_left_ends_its_statement(con: onecopy.Connection) -> No
     con.execute("drop table t")
 
 
-def test_a_capsule_that_nobody_takes_ends_its_statement(con: onecopy.Connection) -> None:
+def test_a_capsule_that_is_not_consumed_ends_its_statement(con: onecopy.Connection) -> None:
     con.execute("create table t (i integer)")
     con.execute("insert into t values (1), (2)")
     con.commit()
@@ -67,7 +67,7 @@ def test_a_stream_keeps_its_connection() -> None:
     assert reader.read_all().to_pylist() == [{"x": 7}]
 
 
-def test_a_closed_connection_is_an_error_of_the_reader(con: onecopy.Connection) -> None:
+def test_a_closed_connection_is_an_error_for_the_reader(con: onecopy.Connection) -> None:
     con.execute("create table t (i integer)")
     con.executemany("insert into t values (?)", [[i] for i in range(50_000)])
     reader = pa.RecordBatchReader.from_stream(con.execute("select * from t").arrow(batch_bytes=1000))
@@ -89,7 +89,7 @@ def test_cancel_stops_a_stream_from_another_thread(con: onecopy.Connection) -> N
     assert isinstance(stream.error, onecopy.OperationalError)
 
 
-def test_other_threads_run_while_a_batch_is_made(con: onecopy.Connection) -> None:
+def test_other_threads_run_while_a_batch_is_created(con: onecopy.Connection) -> None:
     ticks = []
     done = threading.Event()
 
@@ -100,7 +100,7 @@ def test_other_threads_run_while_a_batch_is_made(con: onecopy.Connection) -> Non
 
     ticker = threading.Thread(target=tick)
     ticker.start()
-    # Held by the reader or not: the lock of the interpreter is free while rows are fetched.
+    # The interpreter's lock is released while rows are fetched, if the reader holds it or not.
     stream = con.execute(f"{ENDLESS} where i % 100000 = 1 limit 30").arrow()
     begin = time.monotonic()
     pa.table(stream)
@@ -112,7 +112,7 @@ def test_other_threads_run_while_a_batch_is_made(con: onecopy.Connection) -> Non
 
 
 @pytest.mark.parametrize("reader", ["pa.table({})", "pl.DataFrame({})"])
-def test_ctrl_c_ends_a_stream_soon(reader: str) -> None:
+def test_ctrl_c_ends_a_stream_promptly(reader: str) -> None:
     code = f"""
 import onecopy, pyarrow as pa, polars as pl
 con = onecopy.connect("sqlite::memory:")
@@ -130,7 +130,7 @@ print("ready", flush=True)
 
     try:
         assert child.stdout.readline() == "ready\n"
-        # It computes from here on: what it has used of its processor tells when it is inside of the stream.
+        # From here on the child computes: its processor time shows when it is inside of the stream.
         begin = ticks()
         while ticks() < begin + os.sysconf("SC_CLK_TCK") // 5:
             pass
@@ -138,11 +138,12 @@ print("ready", flush=True)
         _, error = child.communicate(timeout=60)
     finally:
         child.kill()
-    # The reader's own error comes first; Python's handler runs where its own code goes on, or at the end of the program.
+    # The reader may raise its own error first; Python's handler runs when Python code continues, or
+    # at exit.
     assert child.returncode != 0 and ("KeyboardInterrupt" in error or "cancelled" in error), error
 
 
-def test_a_forked_child_is_refused_and_the_parent_goes_on(con: onecopy.Connection) -> None:
+def test_a_forked_child_is_refused_and_the_parent_continues(con: onecopy.Connection) -> None:
     con.execute("create table t (i integer)")
     con.executemany("insert into t values (?)", [[i] for i in range(5000)])
     reader = pa.RecordBatchReader.from_stream(con.execute("select * from t").arrow(batch_bytes=1000))
@@ -172,7 +173,7 @@ def test_a_rollback_ends_a_stream_of_a_server_side_cursor(postgres: Database) ->
 
 
 @pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
-def test_a_session_that_ends_inside_the_rows_is_an_error_of_the_reader(postgres: Database) -> None:
+def test_a_session_that_ends_during_the_rows_is_an_error_for_the_reader(postgres: Database) -> None:
     con = onecopy.connect(postgres.odbc)
     [(pid,)] = con.execute("select pg_backend_pid()").fetchall()
     cur = con.execute("select k, repeat('x', 500) as t from generate_series(1, 200000) as g(k)")

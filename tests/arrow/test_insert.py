@@ -1,4 +1,4 @@
-"""Arrow's streams as rows of parameters."""
+"""Arrow streams as rows of parameters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import onecopy
 from tests.support import changing, table
-from tests.support.properties import tried
+from tests.support.properties import scaled, tried
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 
-def test_a_stream_goes_into_a_table_by_its_name(con: onecopy.Connection) -> None:
+def test_a_stream_is_inserted_into_a_named_table(con: onecopy.Connection) -> None:
     con.execute('create table "my ""table" ("the id" integer, name text, rest default 7)')
     made = pa.table({"name": ["Zürich", None], "the id": [1, 2]})
     cur = con.cursor().insert_arrow('my "table', made)
@@ -31,7 +31,7 @@ def test_a_stream_goes_into_a_table_by_its_name(con: onecopy.Connection) -> None
     assert con.execute('select count(*) from "my ""table"').fetchall() == [(4,)]
 
 
-def test_a_stream_goes_through_a_statement(con: onecopy.Connection) -> None:
+def test_a_stream_is_inserted_through_a_statement(con: onecopy.Connection) -> None:
     con.execute("create table t (a primary key, b)")
     con.cursor().insert_arrow("insert into t values (?, upper(?))", pl.DataFrame({"x": [1, 2], "y": ["a", "b"]}))
     cur = con.cursor().insert_arrow("update t set b = ? where a = ?", pa.table({"b": ["z"], "a": [2]}))
@@ -74,11 +74,13 @@ TYPES: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("values", "expected"), TYPES, ids=lambda v: str(getattr(v, "type", "")))
-def test_every_type_becomes_the_parameter_that_it_is(con: onecopy.Connection, values: Any, expected: list[Any]) -> None:
+def test_every_type_becomes_the_parameter_of_its_kind(
+    con: onecopy.Connection, values: Any, expected: list[Any]
+) -> None:
     con.execute("create table t (x)")
     whole = pa.table({"x": values})
     con.cursor().insert_arrow("t", whole)
-    # And out of the middle of a longer array.
+    # Also as a slice of a longer array.
     con.cursor().insert_arrow("t", pa.table({"x": pa.chunked_array([values, values])}).slice(1, 4))
     got = [value for (value,) in con.execute("select x from t")]
     assert got == expected + (expected * 2)[1:5]
@@ -87,14 +89,14 @@ def test_every_type_becomes_the_parameter_that_it_is(con: onecopy.Connection, va
 @pytest.mark.parametrize(
     "values", [pa.array([1, 2**63], pa.uint64()), pa.array([Decimal(1), Decimal("-0.05")], pa.decimal128(9, 2))]
 )
-def test_numbers_that_sqlite_does_not_have_are_refused(con: onecopy.Connection, values: Any) -> None:
+def test_numbers_outside_of_the_range_of_sqlite_are_refused(con: onecopy.Connection, values: Any) -> None:
     con.execute("create table t (x)")
     with pytest.raises(onecopy.DataError, match="no exact number") as raised:
         con.cursor().insert_arrow("t", pa.table({"x": values}))
     assert raised.value.row == 1
 
 
-def test_types_without_a_like_are_refused(con: onecopy.Connection) -> None:
+def test_types_without_a_counterpart_are_refused(con: onecopy.Connection) -> None:
     con.execute("create table t (x)")
     for values in (pa.array([[1]]), pa.array([{"a": 1}]), pa.array([1], pa.duration("s"))):
         with pytest.raises(onecopy.NotSupportedError, match=r"no like in SQL.*\(column 0 `x`\)"):
@@ -124,7 +126,7 @@ def test_a_stream_that_fails_is_an_error(con: onecopy.Connection) -> None:
         con.cursor().insert_arrow("t", stream)
 
 
-def test_a_cursor_goes_into_another_database(con: onecopy.Connection) -> None:
+def test_a_cursor_is_inserted_into_another_database(con: onecopy.Connection) -> None:
     other = onecopy.connect("sqlite::memory:")
     other.execute("create table t (id integer, name text)")
     source = con.execute("select 1 as id, 'Zürich' as name union all select 2, null")
@@ -139,8 +141,8 @@ def test_the_ledger_counts_texts_of_a_stream(con: onecopy.Connection) -> None:
     assert ledger.stages == {"parameters": {"taken": 9, "converted": 0, "copied": 9, "conversions": 0}}
 
 
-@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
-def test_the_table_goes_through_arrow_and_comes_back(request: pytest.FixtureRequest, profile: str) -> None:
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb"])
+def test_the_table_round_trips_through_arrow(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     con.execute("create temporary table arrow_in as select * from t1000 where 1 = 0")
     made = pa.table(con.execute("select * from t1000 order by id"))
@@ -181,4 +183,4 @@ def test_a_stream_means_the_same_as_its_rows(rows: list[tuple[Any, ...]], chunk:
 
 @pytest.mark.parametrize("writer", ["thread", "process"])
 def test_an_array_that_changes_gives_rows_of_well_formed_text_or_an_error(writer: str) -> None:
-    changing.run("insert_arrow", "", writer)
+    changing.run("insert_arrow", "", writer, scaled(200))

@@ -1,4 +1,4 @@
-"""Each type of each database in Arrow, as docs/reference/values.md has it, value by value."""
+"""Each type of each database in Arrow, value by value, as listed in docs/reference/values.md."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NULL = Value("null", None, "null")
 
 
 def column(con: onecopy.Connection, sql: str, **types: str) -> tuple[str, Any]:
-    """The type of the column ``x``, as the page writes it, and its only value."""
+    """The type of the column ``x`` in the page's notation, and its only value."""
     made = pa.RecordBatchReader.from_stream(con.execute(sql).arrow(types=types)).read_all()
     made.validate(full=True)
     (field,) = made.schema
-    name = str(field.type).replace("[day]", "").removeprefix("extension<").removesuffix(">")
-    # As nanoseconds: their `as_py` would want pandas.
+    name = re.sub("^extension<(.*)>$", r"\1", str(field.type).replace("[day]", "").replace("item: ", ""))
+    # As nanoseconds, since their `as_py` requires pandas.
     value = made.column(0)[0]
     if value.is_valid and name.endswith(("[ns]", "[ns, tz=UTC]")):
         assert value.value % 1000 == 0
@@ -37,7 +37,7 @@ def column(con: onecopy.Connection, sql: str, **types: str) -> tuple[str, Any]:
 
 
 def check(con: onecopy.Connection, sql: str, row: Type, value: Value) -> None:
-    """The value of one column ``x``, of a type that the page names."""
+    """The value of one column ``x``, of a type in the page."""
     names = re.findall("`([^`]+)`", row.arrow)
     is_span = isinstance(value.python, datetime.timedelta)
     if is_span and "an error" in row.arrow:
@@ -58,10 +58,11 @@ def check(con: onecopy.Connection, sql: str, row: Type, value: Value) -> None:
         assert (got.utcoffset() is None) == (expected.utcoffset() is None)
 
 
-@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "postgres_ansi"])
 @pytest.mark.parametrize("row", matrix.POSTGRES, ids=lambda row: row.sql)
 def test_each_type_of_postgresql(request: pytest.FixtureRequest, profile: str, row: Type) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
+    row = matrix.of_postgres(profile, row)
     for value in (*row.values, NULL):
         check(con, f"select cast({value.sql} as {row.sql}) as x", row, value)
     con.close()

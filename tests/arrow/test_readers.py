@@ -1,4 +1,4 @@
-"""The libraries that take a cursor as it is."""
+"""Libraries that accept a cursor directly."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ SQL = "select 1 as id, 'Zürich' as name, 2.5 as price union all select 2, '東�
 ROWS = [(1, "Zürich", 2.5), (2, "東京", None), (3, None, -1.0)]
 
 
-def test_pyarrow_takes_a_cursor(con: onecopy.Connection) -> None:
+def test_pyarrow_accepts_a_cursor(con: onecopy.Connection) -> None:
     made = pa.table(con.execute(SQL))
     assert list(zip(*(made[n].to_pylist() for n in made.column_names), strict=True)) == ROWS
 
 
-def test_polars_takes_a_cursor(con: onecopy.Connection) -> None:
+def test_polars_accepts_a_cursor(con: onecopy.Connection) -> None:
     frame = pl.DataFrame(con.execute(SQL))
     assert frame.rows() == ROWS
     assert frame.schema == {"id": pl.Int64, "name": pl.String, "price": pl.Float64}
 
 
-def test_pandas_takes_a_cursor(con: onecopy.Connection) -> None:
+def test_pandas_accepts_a_cursor(con: onecopy.Connection) -> None:
     frame = pd.DataFrame.from_arrow(con.execute(SQL))
     assert list(frame["id"]) == [1, 2, 3] and list(frame["name"])[:2] == ["Zürich", "東京"]
     assert frame["price"].sum() == 1.5
@@ -43,7 +43,7 @@ def test_duckdb_queries_a_cursor(con: onecopy.Connection) -> None:
     del cities
 
 
-def test_no_reader_is_needed_to_make_a_stream() -> None:
+def test_no_reader_is_needed_to_create_a_stream() -> None:
     code = """
 import sys, onecopy
 stream = onecopy.connect("sqlite::memory:").execute("select 1 as id")
@@ -54,10 +54,10 @@ assert not {"pyarrow", "numpy", "polars"} & set(sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_cursor_gives_its_rows_once(con: onecopy.Connection) -> None:
+def test_a_cursor_returns_its_rows_once(con: onecopy.Connection) -> None:
     cur = con.execute("select 1 as x")
     pa.table(cur)
-    with pytest.raises(onecopy.ProgrammingError, match="a stream took them"):
+    with pytest.raises(onecopy.ProgrammingError, match="a stream has taken them"):
         pa.table(cur)
     stream = con.execute("select 1 as x").arrow()
     assert pa.table(stream).num_rows == 1 and stream.n_rows == 1 and stream.error is None
@@ -71,13 +71,13 @@ def test_a_cursor_gives_its_rows_once(con: onecopy.Connection) -> None:
         pa.table(con.execute("create table t (a)"))
 
 
-def test_the_schema_is_told_before_the_rows(con: onecopy.Connection) -> None:
+def test_the_schema_is_available_before_the_rows(con: onecopy.Connection) -> None:
     stream = con.execute("select 1 as x, 'a' as y").arrow()
     assert pa.schema(stream) == pa.schema([("x", pa.int64()), ("y", pa.string())])
     assert pa.table(stream).to_pylist() == [{"x": 1, "y": "a"}]
 
 
-def test_names_may_be_empty_or_stand_twice(con: onecopy.Connection) -> None:
+def test_names_may_be_empty_or_duplicate(con: onecopy.Connection) -> None:
     made = pa.table(con.execute('select 1 as x, 2 as x, 3 as "", 4 as "東京"'))
     assert made.column_names == ["x", "x", "", "東京"]
 

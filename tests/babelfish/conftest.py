@@ -1,4 +1,4 @@
-"""One server for all tests here, which are collected only where its archive is."""
+"""One server for the tests of this folder, which are collected only if its archive is present."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if babelfish.archive() is None:
 
 @pytest.fixture(scope="session")
 def port() -> Iterator[int]:
-    """The TDS port of a fresh server."""
-    # Not below pytest's folder, which only its user may enter: the server runs as another one.
+    """The TDS port of a new server."""
+    # Not in pytest's folder, which only its user may enter: the server runs as a different user.
     folder = Path(tempfile.mkdtemp(prefix="onecopy-babelfish-"))
     folder.chmod(0o755)
     try:

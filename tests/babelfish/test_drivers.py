@@ -1,4 +1,5 @@
-"""Drivers of SQL Server on a real TDS server: rows of parameters in one call, and answers of their own statements."""
+"""Drivers of SQL Server with a real TDS server: rows of parameters in one call, and results in
+order."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def test_a_driver_that_returns_the_rows_of_another_statement_is_refused(port: in
 
 @pytest.mark.parametrize("autocommit", [False, True])
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_rows_of_parameters_arrive_whole_and_are_counted(driver: str, autocommit: bool, port: int) -> None:
+def test_all_rows_of_parameters_arrive_and_are_counted(driver: str, autocommit: bool, port: int) -> None:
     con = connect(driver, port, autocommit=autocommit)
     cur = con.cursor()
     cur.execute("create table #many (i int, t nvarchar(40), f float, d nvarchar(20))")

@@ -1,4 +1,4 @@
-"""Documents byte by byte, strategies of values, and how values are compared."""
+"""Documents built byte by byte, strategies for values, and the comparison of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import onecopy.bson
 
-#: The module, of any type: for calls that are wrong on purpose, or whose options are in a variable.
+#: The module as `Any`: for calls that are wrong on purpose, or whose options are in a variable.
 untyped: Any = onecopy.bson
 
 
@@ -29,24 +29,25 @@ def document(*elements: bytes) -> bytes:
 
 
 def string(text: bytes) -> bytes:
-    """The value of a text."""
+    """A string value."""
     return struct.pack("<i", len(text) + 1) + text + b"\0"
 
 
 def binary(data: bytes, subtype: int) -> bytes:
-    """The value of a binary."""
+    """A binary value."""
     return struct.pack("<iB", len(data), subtype) + data
 
 
 def nested(levels: int, tag: int = 3) -> bytes:
-    """Documents inside of each other."""
+    """Nested documents."""
     size = 5 + 8 * (levels - 1)
     heads = b"".join(struct.pack("<iB", size - 8 * i, tag) + b"0\0" for i in range(levels - 1))
     return heads + b"\x05\0\0\0" + b"\0" * levels
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are equal and of equal types, floats by their bits, all the way down."""
+    """True if two values have equal types and values, recursively; floats are compared by their
+    bits."""
     if isinstance(a, dict):
         return isinstance(b, dict) and list(a) == list(b) and all(same(value, b[key]) for key, value in a.items())
     if isinstance(a, list):
@@ -59,7 +60,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 class _Later:
-    """A value of a class that derives from one of Python's: made when all was drawn, for Hypothesis takes it for one of those."""
+    """A value of a class that derives from one of Python's: built after the draw, since Hypothesis
+    would treat it as the base class."""
 
     def __init__(self, make: Any, *parts: Any) -> None:
         self.make, self.parts = make, parts
@@ -123,7 +125,7 @@ OPTIONS: Any = bson.CodecOptions(
     tz_aware=True, uuid_representation=4, datetime_conversion=bson.codec_options.DatetimeConversion.DATETIME_AUTO
 )
 #: The same for onecopy.
-AS_PYMONGO: dict[str, Any] = {"types": "pymongo", "datetime_range": "auto"}
+AS_PYMONGO: dict[str, Any] = {"compat": "pymongo", "datetime_range": "auto"}
 
 MOMENT = datetime.datetime(2024, 2, 29, 12, 5, 9, 120_000, tzinfo=datetime.timezone.utc)
 MOMENT_MS = 1_709_208_309_120

@@ -1,4 +1,5 @@
-"""Random values of any kind, with a form in BSON and without, code of the caller's, and random bytes that may be BSON."""
+"""Random values of all kinds, with and without a BSON form, callbacks, and random bytes close to
+BSON."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tests.bson.decoding import binary, document, element, string
 
 
 class Formless:
-    """What has no form in BSON."""
+    """A class without a BSON form."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -31,51 +32,51 @@ class Formless:
 
 
 class A(Formless):
-    """One class of them."""
+    """One class for type encoders."""
 
 
 class B(Formless):
-    """Another one."""
+    """Another class for type encoders."""
 
 
 class C(Formless):
-    """A third one."""
+    """A third class for type encoders."""
 
 
 class Large(int):
-    """An int of a class of its own."""
+    """A subclass of int."""
 
 
 class Text(str):
-    """A text of a class of its own."""
+    """A subclass of str."""
 
     __slots__ = ()
 
 
 class Plain(enum.Enum):
-    """An enumeration, which pymongo has no form for."""
+    """An enumeration, which pymongo cannot encode."""
 
     RED = "red"
 
 
 class Number(enum.IntEnum):
-    """One whose members are ints."""
+    """An enumeration whose members are ints."""
 
     ONE = 1
 
 
 class Word(str, enum.Enum):
-    """One whose members are texts."""
+    """An enumeration whose members are strings."""
 
     RED = "red"
 
 
 class Own(dict[str, Any]):
-    """A dict of a class of its own."""
+    """A subclass of dict."""
 
 
 class View(Mapping[str, Any]):
-    """A mapping that is no dict, and counts how often it is gone through."""
+    """A mapping that is not a dict, and counts how often it is iterated."""
 
     def __init__(self, members: Mapping[str, Any]) -> None:
         self.members = members
@@ -94,7 +95,7 @@ class View(Mapping[str, Any]):
 
 @dataclasses.dataclass
 class Point:
-    """A dataclass, which pymongo has no form for."""
+    """A dataclass, which pymongo cannot encode."""
 
     x: int
 
@@ -103,7 +104,7 @@ Triple = collections.namedtuple("Triple", "a b c")
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> Any:
-    """What comes of a call: what it gives, or an exception's class and text."""
+    """The outcome of a call: its result, or an exception's class and text."""
     try:
         return call(*args)
     except Exception as error:
@@ -111,7 +112,7 @@ def outcome(call: Callable[..., Any], *args: Any) -> Any:
 
 
 def options_of(encoders: Mapping[type, Callable[[Any], Any]], fallback: Callable[[Any], Any] | None = None) -> Any:
-    """Options of a codec with these type encoders, and this fallback encoder."""
+    """Codec options with these type encoders and this fallback encoder."""
 
     def codec(of: type, give: Callable[[Any], Any]) -> TypeEncoder:
         members = {"python_type": of, "transform_python": staticmethod(give)}
@@ -125,7 +126,7 @@ def options_of(encoders: Mapping[type, Callable[[Any], Any]], fallback: Callable
 _ZONES = [None, dt.timezone.utc, *(dt.timezone(dt.timedelta(hours=n)) for n in (-12, 2, 14))]
 _TEXTS = ["", "a", "name", "é", "東京", "😀", "x" * 40, "a\0b"]
 
-#: Values that have a form.
+#: Values with a BSON form.
 _GOOD: list[Callable[[Random], Any]] = [
     lambda draw: None,
     lambda draw: draw.random() < 0.5,
@@ -151,7 +152,7 @@ _GOOD: list[Callable[[Random], Any]] = [
     lambda draw: pymongo.Code("f", {"$a.b": draw.randrange(9)}),
     lambda draw: RawBSONDocument(pymongo.encode({"a": draw.randrange(9)})),
 ]
-#: Values that have none, and UUIDs, which need an option.
+#: Values without one, and UUIDs, which require an option.
 _BAD: list[Callable[[Random], Any]] = [
     lambda draw: draw.choice([2**63, -(2**63) - 1, 2**200, Large(2**70), pymongo.Int64(2**70)]),
     lambda draw: draw.choice(["\ud800", "a\udfff\ud800b", Text("\ud800"), re.compile("a\0"), re.compile("\ud800")]),
@@ -168,7 +169,7 @@ _BAD_KEYS: list[Any] = ["a\0", "\ud800", "\ud800\0", 1, None, ("a",), b"a"]
 
 
 def value(draw: Random, bad: float, depth: int = 3) -> Any:
-    """Any value; `bad` is how likely each part of it has no form."""
+    """Any value; `bad` is the probability of each part to lack a BSON form."""
     if depth and draw.random() < 0.4:
         kind = draw.randrange(9)
         if kind < 2:
@@ -182,7 +183,7 @@ def value(draw: Random, bad: float, depth: int = 3) -> Any:
 
 
 def members(draw: Random, bad: float, depth: int = 3) -> dict[Any, Any]:
-    """A dict of any values."""
+    """A dict of random values."""
     n = draw.choice([0, 1, 2, 3, 3, 4, 6])
     return {
         draw.choice(_BAD_KEYS if draw.random() < bad / 2 else _GOOD_KEYS): value(draw, bad, depth) for _ in range(n)
@@ -190,13 +191,13 @@ def members(draw: Random, bad: float, depth: int = 3) -> dict[Any, Any]:
 
 
 def mapping(draw: Random, bad: float, depth: int = 3) -> Any:
-    """Any mapping of any values."""
+    """A mapping of any class, with random values."""
     of = draw.choice([dict, dict, dict, Own, View, collections.OrderedDict, pymongo.SON])
     return of(members(draw, bad, depth))
 
 
 _OID = bytes(range(12))
-#: Elements that pymongo does not write.
+#: Elements that pymongo never writes.
 RARE = [
     element(0x06),
     element(0x0E, string(b"symbol")),
@@ -225,7 +226,7 @@ RARE = [
 
 
 def any_bytes(draw: Random) -> bytes:
-    """A document: of pymongo's, with elements that it does not write, or harmed."""
+    """A document: one of pymongo's, one with elements that it never writes, or a corrupted one."""
     data = pymongo.encode(mapping(draw, 0), codec_options=CodecOptions(uuid_representation=4))
     if draw.random() < 0.5:
         rare = draw.choices(RARE, k=draw.randrange(1, 4))

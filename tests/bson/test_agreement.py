@@ -1,7 +1,7 @@
-"""All functions that read BSON accept the same bytes: `validate`, `decode` and its kin,
+"""All functions that read BSON accept the same bytes: `validate`, `decode` and its variants,
 `RawDocument`, `to_json`.
 
-The exceptions: a date outside of the years 1 to 9999 is valid BSON, and `decode` has no `datetime`
+The exceptions: a date outside of the years 1 to 9999 is valid BSON, but `decode` has no `datetime`
 for it by default; of fields with the same key a `RawDocument` reads the last.
 """
 
@@ -23,13 +23,14 @@ from tests.bson.decoding import binary, document, element, untyped
 from tests.bson.random_values import any_bytes
 from tests.support.properties import tried
 
-#: Bytes of the values of a fixed size; others begin with a length, which omits so many bytes.
+#: The sizes of values with a fixed size; others begin with a length that omits this number of
+#: bytes.
 _SIZES = {0x01: 8, 0x06: 0, 0x07: 12, 0x08: 1, 0x09: 8, 0x0A: 0, 0x10: 4, 0x11: 8, 0x12: 8, 0x13: 16, 0x7F: 0, 0xFF: 0}
 _UNCOUNTED = {0x02: 4, 0x03: 0, 0x04: 0, 0x05: 5, 0x0C: 16, 0x0D: 4, 0x0E: 4, 0x0F: 0}
 
 
 def _keys(data: bytes) -> Iterator[bytes]:
-    """The keys of a document whose lengths are right, each as often as it is there."""
+    """The keys of a document with valid lengths, including duplicates."""
     at = 4
     while tag := data[at]:
         end = data.index(0, at + 1)
@@ -42,10 +43,11 @@ def _keys(data: bytes) -> Iterator[bytes]:
 
 
 def _read_fields(value: Any) -> bool:
-    """Reads all fields of a raw document, and of those inside of it, in each way; true if that is all of it."""
+    """Reads all fields of a raw document and of nested ones, in each way; true if no key is a
+    duplicate."""
     if isinstance(value, (list, dict)):
         items = value if isinstance(value, list) else value.values()
-        # A scope is a dict, which does not say whether a key of it was there twice.
+        # A scope is a dict, which does not show duplicate keys.
         is_all = [_read_fields(item) for item in items]
         return all(is_all) and (isinstance(value, list) or not value)
     if isinstance(value, bson.Code):
@@ -66,11 +68,11 @@ def _by_fields(data: bytes, **options: Any) -> bool:
 
 
 def _readers(**options: Any) -> dict[str, Callable[[bytes], Any]]:
-    """Each way to read one document."""
+    """All functions that read one document."""
     auto: dict[str, Any] = {"datetime_range": "auto", **options}
     return {
         "decode": lambda data: bson.decode(data, **auto),
-        "decode for pymongo": lambda data: bson.decode(data, types="pymongo", **auto),
+        "decode for pymongo": lambda data: bson.decode(data, compat="pymongo", **auto),
         "decode_all": lambda data: bson.decode_all(data, **auto),
         "decode_iter": lambda data: list(bson.decode_iter(data, **auto)),
         "decode_iter of pieces": lambda data: list(bson.decode_iter([data[:7], data[7:]], **auto)),
@@ -88,7 +90,7 @@ def _validators(**options: Any) -> dict[str, Callable[[bytes], Any]]:
 
 
 def _refusal(call: Callable[[bytes], Any], data: bytes) -> tuple[str, int] | None:
-    """The reason and the byte of an error, or `None`."""
+    """The reason and the offset of an error, or `None`."""
     try:
         call(data)
     except bson.BSONDecodeError as error:
@@ -97,14 +99,15 @@ def _refusal(call: Callable[[bytes], Any], data: bytes) -> tuple[str, int] | Non
 
 
 def _agreed(readers: dict[str, Callable[[bytes], Any]], data: bytes, **options: Any) -> tuple[str, int] | None:
-    """What all readers say of a document whose own length is right."""
+    """Checks all readers on a document whose own length is valid."""
     found = {name: _refusal(call, data) for name, call in readers.items()}
     assert len(set(found.values())) == 1, (data, found)
     one = found["decode"]
     try:
         is_all = _by_fields(data, **options)
     except bson.BSONDecodeError:
-        # Documents inside are read after the fields around them here, so another fault may be the first.
+        # Nested documents are read after the fields around them here, so another fault may come
+        # first.
         assert one is not None, data
     else:
         assert one is None or not is_all, (data, one)
@@ -112,35 +115,35 @@ def _agreed(readers: dict[str, Callable[[bytes], Any]], data: bytes, **options: 
 
 
 def _whole(data: bytes) -> bytes:
-    """The same bytes as one document by its length: what is in it is then what readers look at."""
+    """The same bytes with the length of one document, so that readers check the contents."""
     return len(data).to_bytes(4, "little") + data[4:] if len(data) >= 5 else document()
 
 
 @given(st.integers(0, 2**40), st.sampled_from(["any", "strict"]))
 @tried(3000)
-def test_what_one_reader_takes_all_take(seed: int, array_keys: str) -> None:
+def test_bytes_that_one_reader_accepts_all_accept(seed: int, array_keys: str) -> None:
     data = _whole(any_bytes(Random(seed)))
     keys = {"array_keys": array_keys}
     refusal = _agreed({**_readers(**keys), **_validators(**keys)}, data, **keys)
-    # With the default options a date may be refused besides.
+    # With the default options, dates out of range are refused in addition.
     default = _refusal(lambda data: untyped.decode(data, **keys), data)
     assert default == refusal or (default is not None and "date outside" in default[0])
     if refusal is None and array_keys == "any":
-        # pymongo takes it too.
+        # pymongo accepts it too.
         options: Any = pymongo.CodecOptions(datetime_conversion=pymongo.codec_options.DatetimeConversion.DATETIME_MS)
         pymongo.decode(data, options)
 
 
 @given(st.integers(0, 2**40))
 @tried(1500)
-def test_what_one_reader_takes_with_replacements_all_take(seed: int) -> None:
-    replace = {"on_invalid_utf8": "replace"}
+def test_bytes_that_one_reader_accepts_with_replacements_all_accept(seed: int) -> None:
+    replace = {"errors": "replace"}
     _agreed(_readers(**replace), _whole(any_bytes(Random(seed))), **replace)
 
 
 @given(st.integers(0, 2**40), st.integers(-4, 4))
 @tried(1000)
-def test_readers_of_several_documents_take_the_same_bytes(seed: int, n_cut: int) -> None:
+def test_readers_of_several_documents_accept_the_same_bytes(seed: int, n_cut: int) -> None:
     draw = Random(seed)
     data = b"".join(any_bytes(draw) for _ in range(3))
     data = data[:n_cut] if n_cut < 0 else data + bytes(n_cut)
@@ -166,7 +169,8 @@ def test_binary_of_the_subtype_of_a_uuid_has_16_bytes_for_all_readers(subtype: i
                 untyped.decode(data, uuid_representation=representation)
         refusal = _agreed({**_readers(), **_validators()}, data)
         assert refusal is not None and "UUID" in refusal[0]
-        # pymongo 4.20 refuses it where the representation is one of this subtype; earlier versions refuse it always.
+        # pymongo 4.20 refuses it if the representation is that of the subtype; earlier versions
+        # always do.
         owner = UuidRepresentation.STANDARD if subtype == 4 else UuidRepresentation.JAVA_LEGACY
         with pytest.raises(pymongo.errors.InvalidBSON):
             pymongo.decode(data, pymongo.CodecOptions(uuid_representation=owner))
@@ -175,13 +179,13 @@ def test_binary_of_the_subtype_of_a_uuid_has_16_bytes_for_all_readers(subtype: i
 
 
 @pytest.mark.parametrize("key", [b"\xff", b"0\xff", b"\xed\xa0\x80", "é".encode()[:1]])
-def test_a_key_of_an_array_is_text_for_all_readers(key: bytes) -> None:
+def test_keys_of_arrays_are_checked_as_text_by_all_readers(key: bytes) -> None:
     for items in ([element(0x08, b"\1", key)], [element(0x04, document(), b"0"), element(0x08, b"\1", key)]):
         data = document(element(0x04, document(*items)))
         refusal = _agreed({**_readers(), **_validators()}, data)
         assert (
             refusal is not None and "malformed text" in refusal[0] and data[refusal[1] :].startswith(key.lstrip(b"0"))
         )
-        assert _agreed(_readers(on_invalid_utf8="replace"), data, on_invalid_utf8="replace") is None
-        assert untyped.decode(data, on_invalid_utf8="replace")["a"][-1] is True
+        assert _agreed(_readers(errors="replace"), data, errors="replace") is None
+        assert untyped.decode(data, errors="replace")["a"][-1] is True
     assert bson.decode(document(element(0x04, document(element(0x08, b"\1", "é".encode()))))) == {"a": [True]}

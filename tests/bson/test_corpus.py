@@ -1,4 +1,5 @@
-"""The BSON corpus of MongoDB's specifications, as it is to be read by who turns documents into text and back: no case is left out."""
+"""The BSON corpus of MongoDB's specifications, for libraries that convert documents to text and
+back: all cases are tested."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from tests.support.bson_corpus import Case
 from tests.support.drivers import Unavailable
 from tests.support.skips import cannot
 
-#: How many cases of each kind there are, and byte strings and texts of the valid ones.
+#: The number of cases of each kind, and of byte strings and texts of the valid ones.
 N_CASES = {"valid": 731, "decodeErrors": 75, "parseErrors": 180}
 
 
 @pytest.fixture(scope="module")
 def corpus() -> dict[str, list[Case]]:
-    """All cases by their kind."""
+    """All cases by kind."""
     try:
         return {kind: bson_corpus.cases(kind) for kind in N_CASES}
     except Unavailable as reason:
@@ -28,7 +29,7 @@ def corpus() -> dict[str, list[Case]]:
 
 
 def plain(text: str | bytes) -> Any:
-    """A JSON text with its keys in their order and as often as they stand there, and its numbers by their digits."""
+    """A JSON text with its keys in order, including duplicates, and its numbers as digits."""
 
     def digits(number: str) -> tuple[str, str]:
         return "number", number
@@ -36,7 +37,7 @@ def plain(text: str | bytes) -> Any:
     return json.loads(text, object_pairs_hook=tuple, parse_float=digits, parse_int=digits)
 
 
-def test_all_cases_are_there(corpus: dict[str, list[Case]]) -> None:
+def test_all_cases_exist(corpus: dict[str, list[Case]]) -> None:
     assert {kind: len(cases) for kind, cases in corpus.items()} == N_CASES
 
 
@@ -64,7 +65,7 @@ def test_text_becomes_the_canonical_document(corpus: dict[str, list[Case]]) -> N
             if text is None:
                 continue
             if case.case.get("lossy"):
-                # The bits of a NaN have no text.
+                # The payload of a NaN has no text form.
                 assert plain(bson.to_json(bson.from_json(text), canonical=True)) == plain(
                     case.case["canonical_extjson"]
                 )
@@ -75,14 +76,14 @@ def test_text_becomes_the_canonical_document(corpus: dict[str, list[Case]]) -> N
     assert n > 900
 
 
-def test_relaxed_text_is_the_same_when_it_comes_back(corpus: dict[str, list[Case]]) -> None:
+def test_relaxed_text_round_trips(corpus: dict[str, list[Case]]) -> None:
     texts = [case.case["relaxed_extjson"] for case in corpus["valid"] if "relaxed_extjson" in case.case]
     assert len(texts) > 25
     for text in texts:
         assert plain(bson.to_json(bson.from_json(text))) == plain(text)
 
 
-def test_what_is_no_document_is_refused_with_its_byte(corpus: dict[str, list[Case]]) -> None:
+def test_invalid_documents_are_refused_with_their_offset(corpus: dict[str, list[Case]]) -> None:
     for case in corpus["decodeErrors"]:
         data = case.bytes("bson")
         reads: list[Any] = [bson.validate, bson.to_json, bson.to_json_lines]
@@ -92,11 +93,11 @@ def test_what_is_no_document_is_refused_with_its_byte(corpus: dict[str, list[Cas
             assert 0 <= caught.value.offset_bytes <= len(data), case
 
 
-def test_what_is_no_text_of_a_document_is_refused_with_its_place(corpus: dict[str, list[Case]]) -> None:
+def test_invalid_text_of_a_document_is_refused_with_its_position(corpus: dict[str, list[Case]]) -> None:
     for case in corpus["parseErrors"]:
         text = case.case["string"]
         if case.bson_type == "0x13":
-            # A decimal by itself.
+            # A bare decimal.
             text = json.dumps({"d": {"$numberDecimal": text}})
         json.loads(text)
         with pytest.raises(JSONDecodeError) as caught:

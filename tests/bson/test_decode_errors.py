@@ -1,4 +1,4 @@
-"""Bytes that are no BSON: each with its reason and its byte, whoever reads them; and what is harmed on the way."""
+"""Invalid BSON: the reason and the offset, from each reader; and corrupted documents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _scope(whole: int, code: int, scope: int, end: bytes = b"\0") -> bytes:
 FIRST = element(0x10, b"\1\0\0\0", b"before")  # 12 bytes
 AT = 4 + len(FIRST)
 
-#: What is wrong, where, and a word of the reason.
+#: The fault, its offset, and a word of the reason.
 BAD: list[tuple[bytes, int, str]] = [
     (b"", 0, "ends inside"),
     (b"\x05\0\0", 0, "ends inside"),
@@ -42,9 +42,9 @@ BAD: list[tuple[bytes, int, str]] = [
     (_length(-1) + b"\0", 0, "below 5"),
     (_length(-(2**31)) + b"\0", 0, "below 5"),
     (b"\x05\0\0\0\1", 4, "no zero byte"),
-    (document() + b"\0", 5, "behind"),
-    (document() + document(), 5, "behind"),
-    (document(FIRST, b"\0"), AT, "before its length says"),
+    (document() + b"\0", 5, "trailing data"),
+    (document() + document(), 5, "trailing data"),
+    (document(FIRST, b"\0"), AT, "before its declared length"),
     (document(FIRST, b"\x0a"), AT + 1, "no zero byte at its end"),
     (document(FIRST, b"\x0akey"), AT + 1, "no zero byte at its end"),
     (document(FIRST, element(0x14)), AT, "0x14"),
@@ -69,7 +69,7 @@ BAD: list[tuple[bytes, int, str]] = [
             (document(FIRST, element(tag, _length(-1) + b"\0")), AT + 3, "below 1"),
             (document(FIRST, element(tag, _length(3) + b"a\0")), AT + 3, "past the end"),
             (document(FIRST, element(tag, _length(2**31 - 1) + b"a\0")), AT + 3, "past the end"),
-            (document(FIRST, element(tag, _length(2) + b"ab\0")), AT + 8, "no zero byte stands at the end of the text"),
+            (document(FIRST, element(tag, _length(2) + b"ab\0")), AT + 8, "no zero byte at the end of the text"),
             (document(FIRST, element(tag, string(b"ab\xff"))), AT + 9, "invalid start byte"),
         )
     ),
@@ -87,7 +87,7 @@ BAD: list[tuple[bytes, int, str]] = [
             (document(FIRST, element(tag, _length(5) + b"\1")), AT + 7, "no zero byte"),
         )
     ),
-    (document(FIRST, element(0x03, document(b"\0"))), AT + 7, "before its length says"),
+    (document(FIRST, element(0x03, document(b"\0"))), AT + 7, "before its declared length"),
     (document(FIRST, element(0x03, document(element(0x02, _length(9) + b"a\0")))), AT + 10, "past the end"),
     (document(FIRST, element(0x05, b"\1\0\0\0")), AT + 7, "past the end"),
     (document(FIRST, element(0x05, _length(2) + b"\0a")), AT + 3, "past the end"),
@@ -111,13 +111,13 @@ BAD: list[tuple[bytes, int, str]] = [
     (_scope(20, 4, 4), 19, "do not agree"),
     (_scope(20, 0, 8), 11, "below 1"),
     (_scope(20, 99, 8), 11, "past the end"),
-    (_scope(20, 3, 8), 17, "no zero byte stands at the end of the text"),
+    (_scope(20, 3, 8), 17, "no zero byte at the end of the text"),
     (_scope(20, 4, 8, b"\1"), 26, "no zero byte"),
 ]
 
 
 @pytest.mark.parametrize(("data", "offset", "word"), BAD)
-def test_each_fault_is_told_with_its_byte(data: bytes, offset: int, word: str) -> None:
+def test_each_fault_is_reported_with_its_byte(data: bytes, offset: int, word: str) -> None:
     for given in (data, bytearray(data), memoryview(data)):
         with pytest.raises(bson.BSONDecodeError, match=word) as raised:
             bson.decode(given)
@@ -125,8 +125,8 @@ def test_each_fault_is_told_with_its_byte(data: bytes, offset: int, word: str) -
         assert isinstance(raised.value, bson.BSONError) and isinstance(raised.value, ValueError)
 
 
-@pytest.mark.parametrize(("data", "offset", "word"), [case for case in BAD if case[0] and case[2] != "behind"])
-def test_each_fault_is_told_with_its_byte_in_the_whole(data: bytes, offset: int, word: str) -> None:
+@pytest.mark.parametrize(("data", "offset", "word"), [case for case in BAD if case[0] and case[2] != "trailing data"])
+def test_each_fault_is_reported_with_its_byte_in_the_whole_input(data: bytes, offset: int, word: str) -> None:
     good = pymongo.encode({"good": [1, {"a": "b"}]})
     whole = good * 3 + data
     with pytest.raises(bson.BSONDecodeError, match=word) as raised:
@@ -142,7 +142,7 @@ def test_each_fault_is_told_with_its_byte_in_the_whole(data: bytes, offset: int,
 
 
 @pytest.mark.parametrize(("data", "offset", "word"), BAD)
-def test_each_fault_is_told_by_a_raw_document_when_it_is_come_to(data: bytes, offset: int, word: str) -> None:
+def test_each_fault_is_reported_by_a_raw_document_on_access(data: bytes, offset: int, word: str) -> None:
     def everything() -> None:
         doc = bson.RawDocument(data)
         for key in doc:
@@ -161,9 +161,9 @@ def test_each_fault_is_told_by_a_raw_document_when_it_is_come_to(data: bytes, of
         assert raised.value.offset_bytes == offset
 
 
-def test_a_document_longer_than_is_allowed_is_refused_before_it_is_read() -> None:
+def test_a_document_longer_than_the_limit_is_refused_before_it_is_read() -> None:
     data = document(element(0x02, string(b"x" * 100)))
-    assert bson.decode(data, max_size=len(data)) == {"a": "x" * 100}
+    assert bson.decode(data, max_bytes=len(data)) == {"a": "x" * 100}
     for call in (
         untyped.decode,
         untyped.decode_all,
@@ -171,12 +171,12 @@ def test_a_document_longer_than_is_allowed_is_refused_before_it_is_read() -> Non
         lambda data, **options: list(untyped.decode_iter(data, **options)),
         lambda data, **options: list(untyped.decode_iter([data[:9], data[9:]], **options)),
     ):
-        with pytest.raises(bson.BSONDecodeError, match="max_size") as raised:
-            call(data, max_size=len(data) - 1)
+        with pytest.raises(bson.BSONDecodeError, match="max_bytes") as raised:
+            call(data, max_bytes=len(data) - 1)
         assert raised.value.offset_bytes == 0
 
 
-def test_lengths_that_lie_take_no_memory() -> None:
+def test_wrong_lengths_allocate_no_memory() -> None:
     huge = _length(2**31 - 1)
     lies = [
         huge + b"\0",
@@ -205,10 +205,10 @@ def test_the_error_is_pickled_and_copied() -> None:
         assert str(other) == str(error) and "byte 4" in str(error)
 
 
-def test_faults_leave_nothing_behind() -> None:
+def test_faults_leak_nothing() -> None:
     def run() -> None:
         for data, _, _ in BAD:
-            for options in ({}, {"types": "pymongo"}, {"document_class": OrderedDict}):
+            for options in ({}, {"compat": "pymongo"}, {"document_class": OrderedDict}):
                 with contextlib.suppress(bson.BSONDecodeError):
                     untyped.decode(data, **options)
 
@@ -235,7 +235,7 @@ def test_a_buffer_that_another_thread_writes_to_is_read_or_refused_and_no_crash(
 
     class Fields(dict[str, Any]):
         def __init__(self) -> None:
-            # Time for the other thread, between two fields.
+            # Gives the other thread time between two fields.
             for _ in range(20):
                 pass
 
@@ -256,7 +256,7 @@ def test_a_buffer_that_another_thread_writes_to_is_read_or_refused_and_no_crash(
                     call()
                     n_read += 1
                 except (bson.BSONDecodeError, KeyError):
-                    # Refused, or read while the field had another name.
+                    # Refused, or read while the field had its other name.
                     pass
     finally:
         stop.set()

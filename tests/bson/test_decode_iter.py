@@ -1,4 +1,4 @@
-"""One document at a time: from buffers, files and pieces, in constant memory."""
+"""One document at a time: from buffers, files and chunks, in constant memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALUES = [{"id": i, "text": "東京" * (i % 50), "inner": {"list": list(range(i 
 DATA = b"".join(map(pymongo.encode, VALUES))
 
 
-def test_documents_come_one_by_one_from_each_kind_of_source(tmp_path: Path) -> None:
+def test_documents_are_returned_one_by_one_from_each_kind_of_source(tmp_path: Path) -> None:
     source: Any
     path = tmp_path / "dump.bson"
     path.write_bytes(DATA)
@@ -41,13 +41,13 @@ def test_documents_come_one_by_one_from_each_kind_of_source(tmp_path: Path) -> N
 
 @given(st.lists(st.integers(0, len(DATA)), max_size=30).map(sorted))
 @tried(150)
-def test_pieces_may_be_parted_anywhere(cuts: list[int]) -> None:
+def test_chunks_may_be_split_anywhere(cuts: list[int]) -> None:
     places = [0, *cuts, len(DATA)]
     pieces = [DATA[start:end] for start, end in itertools.pairwise(places)]
     assert list(bson.decode_iter(pieces)) == VALUES
 
 
-def test_a_piece_may_be_used_again_when_the_next_one_is_asked_for() -> None:
+def test_a_chunk_may_be_reused_when_the_next_one_is_requested() -> None:
     def pieces() -> Iterator[bytearray]:
         place = bytearray(11)
         for i in range(0, len(DATA), 11):
@@ -74,17 +74,17 @@ def test_memory_does_not_grow_with_the_whole() -> None:
         tracemalloc.stop()
 
 
-def test_options_hold_for_each_document() -> None:
+def test_options_apply_to_each_document() -> None:
     made = list(bson.decode_iter(io.BytesIO(DATA), document_class=bson.RawDocument))
     assert all(type(doc) is bson.RawDocument for doc in made) and made == VALUES
     assert made[3]["inner"]["list"] == [0, 1, 2]
     odd = document(element(0x02, string(b"\xff"))) * 2
-    assert list(bson.decode_iter([odd[:10], odd[10:]], on_invalid_utf8="replace")) == [{"a": "\ufffd"}] * 2
-    with pytest.raises(ValueError, match="types"):
-        untyped.decode_iter(odd, types="others")
+    assert list(bson.decode_iter([odd[:10], odd[10:]], errors="replace")) == [{"a": "\ufffd"}] * 2
+    with pytest.raises(ValueError, match="compat"):
+        untyped.decode_iter(odd, compat="others")
 
 
-def test_the_document_behind_a_wrong_one_may_be_asked_for() -> None:
+def test_the_document_after_an_invalid_one_may_be_requested() -> None:
     good, bad = pymongo.encode({"a": 1}), document(element(0x08, b"\5"))
     whole = good + bad + good
     for source in (whole, io.BytesIO(whole), [whole[i : i + 3] for i in range(0, len(whole), 3)]):
@@ -96,7 +96,7 @@ def test_the_document_behind_a_wrong_one_may_be_asked_for() -> None:
         assert list(documents) == [{"a": 1}]
 
 
-def test_what_a_source_raises_is_raised() -> None:
+def test_exceptions_of_a_source_are_raised() -> None:
     def pieces() -> Iterator[bytes]:
         yield DATA[:1000]
         raise OSError("gone")
@@ -113,7 +113,7 @@ def test_what_a_source_raises_is_raised() -> None:
             untyped.decode_iter(wrong)
 
 
-def test_an_iterator_that_is_asked_while_it_reads_says_so() -> None:
+def test_a_recursive_call_of_an_iterator_is_an_error() -> None:
     class File:
         def read(self, _: int) -> Any:
             return next(documents)

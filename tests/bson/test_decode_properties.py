@@ -1,4 +1,4 @@
-"""Any document of pymongo's, and any that was harmed: decoded as by pymongo."""
+"""Any document of pymongo, and any corrupted one: decoded as by pymongo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.properties import tried
 
 @given(documents)
 @tried(400)
-def test_what_pymongo_encodes_is_decoded_as_by_pymongo(value: dict[str, Any]) -> None:
+def test_documents_of_pymongo_are_decoded_as_by_pymongo(value: dict[str, Any]) -> None:
     data = pymongo.encode(value)
     expected = pymongo.decode(data, OPTIONS)
     assert same(bson.decode(data, **AS_PYMONGO), expected)
@@ -25,7 +25,7 @@ def test_what_pymongo_encodes_is_decoded_as_by_pymongo(value: dict[str, Any]) ->
 
 @given(documents)
 @tried(300)
-def test_own_types_are_written_by_pymongo_as_they_were(value: dict[str, Any]) -> None:
+def test_own_types_are_written_by_pymongo_unchanged(value: dict[str, Any]) -> None:
     data = pymongo.encode(value)
     made = bson.decode(data, datetime_range="auto")
     assert pymongo.encode(made, codec_options=OPTIONS) == data
@@ -64,7 +64,7 @@ def _harmed(data: bytes, harms: list[tuple[int, int]], is_small: bool) -> bytes:
 )
 @example({"a": 1}, [(0, 255)], False)
 @tried(600)
-def test_what_was_harmed_is_refused_or_is_what_pymongo_decodes(
+def test_corrupted_bytes_are_refused_or_decoded_as_by_pymongo(
     value: dict[str, Any], harms: list[tuple[int, int]], is_small: bool
 ) -> None:
     data = _harmed(pymongo.encode(value), harms, is_small)
@@ -75,7 +75,7 @@ def test_what_was_harmed_is_refused_or_is_what_pymongo_decodes(
 
 @given(st.binary(max_size=80))
 @tried(300)
-def test_any_bytes_are_refused_or_are_what_pymongo_decodes(body: bytes) -> None:
+def test_any_bytes_are_refused_or_decoded_as_by_pymongo(body: bytes) -> None:
     data = document(body)
     for whole in (data, body, document(element(0x03, data)), document(element(0x04, data))):
         found = _outcome(lambda data: bson.decode(data, **AS_PYMONGO), whole)

@@ -1,4 +1,4 @@
-"""Docstrings are there, their examples run, and every name stands in the documentation."""
+"""Docstrings exist, their examples run, and every public name is in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`onecopy.bson.encode`: each type by the letter of the specification, and the bytes that pymongo writes."""
+"""`onecopy.bson.encode`: each type as the specification defines it, and the same bytes as
+pymongo."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ HEX = "0123456789abcdef01234567"
 
 
 def value(tag: int, data: bytes) -> bytes:
-    """A document of one member `v`."""
+    """A document with one member `v`."""
     body = bytes([tag]) + b"v\0" + data
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
@@ -103,9 +104,9 @@ BY_THE_LETTER = [
 
 
 @pytest.mark.parametrize(("given", "expected"), BY_THE_LETTER, ids=lambda x: repr(x)[:40])
-def test_a_value_is_written_by_the_letter_of_the_specification(given: Any, expected: bytes) -> None:
+def test_a_value_is_written_as_the_specification_defines_it(given: Any, expected: bytes) -> None:
     assert bson.encode({"v": given}) == expected
-    # In a list, behind `default`, and as a mapping's.
+    # In a list, as the result of `default`, and in a mapping.
     inside = bson.encode({"a": [given]})
     assert inside[11:-2] == expected[4:-1].replace(b"v\0", b"0\0", 1)
     stand_in = types.SimpleNamespace()
@@ -122,31 +123,31 @@ class Level(enum.IntEnum):
 
 
 class Text(str):
-    """A `str` of a class of its own."""
+    """A subclass of `str`."""
 
 
 class Whole(int):
-    """An `int` of a class of its own."""
+    """A subclass of `int`."""
 
 
 class Real(float):
-    """A `float` of a class of its own."""
+    """A subclass of `float`."""
 
 
 class Raw(bytes):
-    """`bytes` of a class of its own."""
+    """A subclass of `bytes`."""
 
 
 class Items(list[Any]):
-    """A list of a class of its own."""
+    """A subclass of `list`."""
 
 
 class Pair(collections.namedtuple("Pair", "a b")):
-    """A tuple with names."""
+    """A named tuple."""
 
 
 class Moment(dt.datetime):
-    """A `datetime` of a class of its own."""
+    """A subclass of `datetime`."""
 
 
 @dataclasses.dataclass
@@ -159,7 +160,7 @@ class Point:
 
 
 class Slow(Mapping[str, Any]):
-    """A mapping in Python."""
+    """A mapping written in Python."""
 
     def __init__(self, members: dict[str, Any]) -> None:
         self._members = members
@@ -197,7 +198,7 @@ class Slow(Mapping[str, Any]):
         ({Text("b"): 1}, {"b": 1}),
     ],
 )
-def test_what_is_derived_is_written_as_what_it_is_derived_from(given: Any, plain: Any) -> None:
+def test_a_subclass_is_written_as_its_base_class(given: Any, plain: Any) -> None:
     assert bson.encode({"v": given}) == bson.encode({"v": plain})
     assert bson.encode({"v": [given, given]}) == bson.encode({"v": [plain, plain]})
     if isinstance(plain, dict):
@@ -262,7 +263,7 @@ _REPRESENTATIONS = {"standard": 4, "python_legacy": 3, "java_legacy": 5, "csharp
 
 
 @pytest.mark.parametrize(("name", "number"), _REPRESENTATIONS.items())
-def test_a_uuid_is_written_in_the_form_that_is_asked_for(name: Any, number: int) -> None:
+def test_a_uuid_is_written_in_the_requested_representation(name: Any, number: int) -> None:
     doc = {"u": uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")}
     options: CodecOptions[Any] = CodecOptions(uuid_representation=number)
     assert bson.encode(doc, uuid_representation=name) == theirs.encode(doc, codec_options=options)
@@ -271,18 +272,18 @@ def test_a_uuid_is_written_in_the_form_that_is_asked_for(name: Any, number: int)
     assert binary.as_uuid(name) == doc["u"]
 
 
-def test_the_order_of_keys_is_kept_and_no_key_comes_first() -> None:
+def test_the_order_of_keys_is_kept() -> None:
     assert list(theirs.decode(bson.encode({"b": 1, "_id": 2, "a": 3}))) == ["b", "_id", "a"]
 
 
 @pytest.mark.parametrize("n", [0, 1, 9, 10, 11, 99, 100, 101, 1000, 1001, 10_001, 100_001])
 @pytest.mark.parametrize("member", [1, "x", {}, [None], b"b"], ids=repr)
-def test_the_keys_of_arrays_are_the_numbers_of_their_items(n: int, member: Any) -> None:
+def test_the_keys_of_arrays_are_their_indexes(n: int, member: Any) -> None:
     doc = {"a": [member] * n}
     assert bson.encode(doc) == theirs.encode(doc)
 
 
-def test_eight_digits_of_keys_are_written() -> None:
+def test_array_keys_of_eight_digits_are_written() -> None:
     made = bson.encode({"a": [None] * 10_000_002})
     assert made[-21:] == b"\x0a10000000\0\x0a10000001\0\0\0"[-21:]
     assert b"\x0a9999999\0\x0a10000000\0" in made[-40:]
@@ -339,6 +340,6 @@ def test_any_document_is_written_as_by_pymongo(doc: dict[str, Any]) -> None:
     assert b"".join(bson.encode_many([doc, doc], chunk_bytes=1)) == expected * 2
 
 
-def test_an_array_of_another_module_is_no_document_and_no_value() -> None:
+def test_an_array_of_another_module_is_neither_document_nor_value() -> None:
     with pytest.raises(bson.BSONTypeError, match=r"`array\.array` has no form in BSON, at `\$\.v`"):
         bson.encode({"v": array.array("i", [1])})

@@ -1,4 +1,4 @@
-"""Arrays and scalars of NumPy as BSON: each type of items in each layout of memory, and what reads them back."""
+"""NumPy arrays and scalars as BSON: each dtype in each memory layout, read back by pymongo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from onecopy import bson
 from tests.support.properties import tried
 
-#: The plain value that each type of items is written as.
+#: The plain value that each dtype is written as.
 PLAIN: dict[str, Any] = {
     "?": bool,
     "i1": int,
@@ -34,12 +34,12 @@ PLAIN: dict[str, Any] = {
 
 
 def plain(array: np.ndarray[Any, Any], one: Any) -> Any:
-    """The nested list of the items of an array."""
+    """The items of an array as a nested list."""
     return [plain(item, one) for item in array] if array.ndim else one(array[()])
 
 
 @pytest.mark.parametrize("dtype", PLAIN)
-def test_numbers_are_written_by_their_type_in_arrays_and_as_scalars(dtype: str) -> None:
+def test_numbers_are_written_by_their_dtype_in_arrays_and_as_scalars(dtype: str) -> None:
     one = PLAIN[dtype]
     array = (np.arange(0 if dtype == "u8" else -5, 30)[:30] * 7).astype(dtype)
     if dtype[0] in "iu":
@@ -55,7 +55,7 @@ def test_numbers_are_written_by_their_type_in_arrays_and_as_scalars(dtype: str) 
 
 @given(st.data())
 @tried(200)
-def test_arrays_of_any_shape_are_what_pymongo_reads_as_their_list(data: st.DataObject) -> None:
+def test_arrays_of_any_shape_are_read_by_pymongo_as_nested_lists(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple))
     dtype = data.draw(st.sampled_from(["i4", "i8", "f8", "?"]))
     array = np.arange(math.prod(shape)).astype(dtype).reshape(shape)
@@ -74,7 +74,7 @@ def test_a_long_array_has_the_keys_of_a_list() -> None:
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "15m"])
-def test_moments_of_each_unit_are_datetimes_floored_to_milliseconds(unit: str) -> None:
+def test_datetimes_of_each_unit_are_floored_to_milliseconds(unit: str) -> None:
     counts = np.array([0, 1, -1, 12, 1999, -1999, 2**31, -(2**31)], "i8")
     moments = counts.view(f"M8[{unit}]")
     ms = [int(ms) for ms in moments.astype("M8[ms]").astype("i8")]
@@ -86,7 +86,7 @@ def test_moments_of_each_unit_are_datetimes_floored_to_milliseconds(unit: str) -
     assert bson.encode({"a": list(moments)}) == bson.encode(wanted)
 
 
-def test_a_moment_is_read_back_as_a_datetime() -> None:
+def test_a_datetime64_is_read_back_as_a_datetime() -> None:
     at = np.datetime64("2026-01-02T03:04:05.678901234")
     read = bson.decode(bson.encode({"s": at, "a": np.array([at]), "d": np.array(["2026-01-02"], "M8[D]")}))
     moment = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, dt.timezone.utc)
@@ -99,7 +99,7 @@ def test_not_a_time_is_null_in_arrays_and_as_a_scalar() -> None:
         assert bson.encode({"a": array, "s": array[0]}) == bson.encode({"a": [None], "s": None})
 
 
-def test_moments_past_the_years_follow_the_option_of_datetimes() -> None:
+def test_datetimes_past_the_years_follow_the_option() -> None:
     array = np.array([0, 20_000 - 1970], "i8").view("M8[Y]")
     options: CodecOptions[Any] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
     for value in (array, list(array)):
@@ -129,7 +129,7 @@ def test_integers_past_64_bits_are_errors_with_their_path() -> None:
         bson.encode({"a": array[1, 1]})
 
 
-def test_texts_binary_and_objects_are_written_as_what_they_are() -> None:
+def test_texts_binary_and_objects_are_written_as_their_python_types() -> None:
     texts = ["", "é", "東京", "😀", "x" * 5000]
     assert bson.encode({"a": np.array(texts)}) == bson.encode({"a": texts})
     assert bson.encode({"a": np.array(texts, np.dtypes.StringDType())}) == bson.encode({"a": texts})
@@ -158,7 +158,7 @@ def test_types_without_a_form_are_type_errors_as_scalars_and_in_arrays(value: An
         assert bson.encode({"a": held}, default=lambda o: type(o).__name__) == bson.encode({"a": type(held).__name__})
 
 
-def test_an_array_is_no_document_and_its_dimensions_are_levels() -> None:
+def test_an_array_is_not_a_document_and_its_dimensions_are_levels() -> None:
     for value in (np.arange(3), np.int8(1), np.array(1), np.datetime64("2026")):
         with pytest.raises(bson.BSONTypeError, match="a document is a mapping"):
             bson.encode(value)
@@ -167,10 +167,10 @@ def test_an_array_is_no_document_and_its_dimensions_are_levels() -> None:
     with pytest.raises(bson.BSONEncodeError, match="more than 3 objects"):
         bson.encode({"a": array}, max_depth=3)
     with pytest.raises(bson.BSONEncodeError, match="longer than 1000 bytes"):
-        bson.encode({"a": np.zeros(1000)}, max_size=1000)
+        bson.encode({"a": np.zeros(1000)}, max_bytes=1000)
 
 
-def test_all_are_left_to_default_where_that_is_asked_for() -> None:
+def test_all_are_passed_to_default_by_option() -> None:
     for value in (np.int8(1), np.float32(1), np.bool_(True), np.datetime64("2026"), np.arange(3)):
         encoded = bson.encode({"a": value}, passthrough=("numpy",), default=lambda o: type(o).__name__)
         assert encoded == bson.encode({"a": type(value).__name__})

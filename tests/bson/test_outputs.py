@@ -1,4 +1,4 @@
-"""Documents into buffers, chunks and files; the ledger; what is left on the strings."""
+"""Documents into buffers, chunks and files; the ledger; cached forms of strings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCS = [{"id": i, "имя": "東京" * (i % 40), "more": {"x": [1.5, None, "y" *
 DATA = [theirs.encode(doc) for doc in DOCS]
 
 
-def test_a_document_goes_into_a_buffer_that_is_there() -> None:
+def test_a_document_is_encoded_into_a_given_buffer() -> None:
     for doc, data in zip(DOCS, DATA, strict=True):
         n = len(data)
         for spare in (0, 1, 5, 100, 511, 512, 513, 1000, 5000):
@@ -46,7 +46,7 @@ def test_a_document_goes_into_a_buffer_that_is_there() -> None:
             bson.encode_into(long, bytearray(len(data) - 1 - spare))
 
 
-def test_every_writable_buffer_is_taken_and_others_are_refused() -> None:
+def test_every_writable_buffer_is_accepted_and_others_are_refused() -> None:
     data = bson.encode({"a": 1})
     words = array.array("I", [0] * 10)
     assert bson.encode_into({"a": 1}, words, 4) == len(data)
@@ -76,18 +76,18 @@ def test_chunks_hold_whole_documents_and_are_bounded(chunk_bytes: int) -> None:
     assert list(bson.encode_many([])) == []
 
 
-def test_a_chunk_is_made_when_it_is_asked_for_and_none_after_an_error() -> None:
-    asked = []
+def test_a_chunk_is_created_on_demand_and_none_after_an_error() -> None:
+    requested = []
 
     def rows() -> Iterator[dict[str, Any]]:
         for i in range(10):
-            asked.append(i)
+            requested.append(i)
             yield {"a": i if i < 5 else 2**70}
 
     chunks = bson.encode_many(rows(), chunk_bytes=1)
-    assert asked == []
+    assert requested == []
     assert theirs.decode(next(chunks)) == {"a": 0}
-    assert asked == [0]
+    assert requested == [0]
     with pytest.raises(bson.BSONEncodeError):
         list(chunks)
     assert list(chunks) == []
@@ -96,7 +96,7 @@ def test_a_chunk_is_made_when_it_is_asked_for_and_none_after_an_error() -> None:
             bson.encode_many([], chunk_bytes=wrong)
 
 
-def test_documents_go_to_files_and_sockets(tmp_path: Path) -> None:
+def test_documents_are_written_to_files_and_sockets(tmp_path: Path) -> None:
     size = sum(map(len, DATA))
     with open(tmp_path / "rows.bson", "wb") as file:
         assert bson.dump_many(iter(DOCS), file) == size
@@ -131,21 +131,21 @@ def test_whole_documents_before_an_error_are_in_the_file() -> None:
 def test_the_ledger_counts_each_text_once() -> None:
     with onecopy.ledger() as ledger:
         bson.encode_into({"k": ["я" * 100, "a" * 50]}, bytearray(4096))
-    # Cyrillic is converted; the key, and what is ASCII, is copied as it is.
+    # Cyrillic is converted; the key and other ASCII are copied.
     assert (ledger.taken, ledger.converted, ledger.copied, ledger.conversions) == (251, 200, 51, 1)
     with onecopy.ledger() as ledger:
         bson.encode({"rows": [{"ключ": 1}] * 10})
     assert (ledger.conversions, ledger.converted) == (10, 80)
 
 
-def test_no_utf_8_is_left_on_the_strings() -> None:
+def test_encoding_leaves_no_utf8_cache_on_strings() -> None:
     texts = pickle.loads(pickle.dumps([c * n for c in "éя東😀" for n in (3, 50, 5000)]))
     before = [sys.getsizeof(text) for text in texts]
     bson.encode({"v": texts, **dict.fromkeys(texts, 1)})
     assert [sys.getsizeof(text) for text in texts] == before
 
 
-def test_thousands_of_calls_leave_nothing() -> None:
+def test_thousands_of_calls_leak_nothing() -> None:
     place = bytearray(1 << 16)
 
     def run() -> None:

@@ -1,5 +1,5 @@
-"""Values of BSON's own types, ours and pymongo's, that are read in place: written as by pymongo, the first one
-of a class and later ones; classes that derive from theirs or were changed are read by their attributes."""
+"""Values of BSON types, ours and pymongo's, that are read from memory: written as by pymongo, for
+the first instance of a class and later ones; derived or changed classes are read by attributes."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_an_int64_past_64_bits_is_refused(library: Any) -> None:
             bson.encode({"n": [library.Int64(1), library.Int64(value)]}, default=lambda _: 0)
 
 
-def test_json_writes_an_int64_as_any_int() -> None:
+def test_json_writes_an_int64_as_an_int() -> None:
     assert json.dumps([bson.Int64(5), pymongo.Int64(2**60)]) == b"[5,1152921504606846976]"
 
 
-def test_no_function_of_a_metaclass_is_called_for_each_value() -> None:
+def test_functions_of_a_metaclass_are_not_called_for_each_value() -> None:
     calls: list[str] = []
 
     class Meta(type):

@@ -1,4 +1,4 @@
-"""Fields of documents read where they lie."""
+"""`RawDocument`: fields that are decoded on access."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_is_a_mapping_of_its_fields() -> None:
     assert bson.RawDocument(b"\x05\0\0\0\0") == {} and list(bson.RawDocument(b"\x05\0\0\0\0")) == []
 
 
-def test_documents_inside_stay_raw_until_they_are_asked_for() -> None:
+def test_nested_documents_stay_raw_until_they_are_accessed() -> None:
     doc = bson.RawDocument(DATA)
     inner = doc["inner"]
     assert type(inner) is bson.RawDocument and type(inner["b"]) is bson.RawDocument
@@ -60,7 +60,7 @@ def test_documents_inside_stay_raw_until_they_are_asked_for() -> None:
     assert inner.raw.obj is DATA
 
 
-def test_paths_lead_to_values() -> None:
+def test_paths_select_nested_values() -> None:
     doc = bson.RawDocument(DATA)
     assert doc.lookup("a") == 1
     assert doc.lookup("ключ") == "東京"
@@ -87,7 +87,7 @@ def test_paths_lead_to_values() -> None:
         untyped.RawDocument(DATA).lookup(5)
 
 
-def test_what_is_not_asked_for_is_not_looked_into() -> None:
+def test_fields_that_are_not_accessed_are_not_parsed() -> None:
     bad = element(0x03, document(element(0x08, b"\5")), b"bad")
     doc = bson.RawDocument(document(element(0x0A, b"", b"a"), bad, element(0x02, string(b"\xff"), b"text")))
     assert doc["a"] is None and "text" in doc
@@ -102,13 +102,13 @@ def test_what_is_not_asked_for_is_not_looked_into() -> None:
     assert raised.value.offset_bytes == 19
 
 
-def test_options_hold_inside_too() -> None:
+def test_options_apply_to_nested_documents() -> None:
     odd = document(element(0x03, document(element(0x02, string(b"\xff")), element(0x12, bytes(8), b"\xff"))))
-    doc = bson.RawDocument(odd, on_invalid_utf8="replace", types="pymongo")
+    doc = bson.RawDocument(odd, errors="replace", compat="pymongo")
     assert doc["a"]["a"] == "\ufffd" and list(doc["a"]) == ["a", "\ufffd"]
     assert type(dict(doc["a"].items())["\ufffd"]) is pymongo.Int64
-    assert type(bson.decode(odd, document_class=bson.RawDocument, on_invalid_utf8="replace")["a"]) is bson.RawDocument
-    for options in ({"types": "x"}, {"datetime_range": 5}):
+    assert type(bson.decode(odd, document_class=bson.RawDocument, errors="replace")["a"]) is bson.RawDocument
+    for options in ({"compat": "x"}, {"datetime_range": 5}):
         with pytest.raises(ValueError, match="must be one of"):
             untyped.RawDocument(odd, **options)
     for name in ("document_class", "codec_options"):
@@ -116,7 +116,7 @@ def test_options_hold_inside_too() -> None:
             untyped.RawDocument(odd, **{name: dict})
 
 
-def test_equality_is_that_of_bytes_or_of_what_it_decodes_to() -> None:
+def test_equality_compares_bytes_or_decoded_values() -> None:
     doc = bson.RawDocument(DATA)
     assert doc == bson.RawDocument(bytearray(DATA)) and doc == bson.decode(DATA) and bson.decode(DATA) == doc
     assert doc != bson.RawDocument(pymongo.encode({"a": 1})) and doc != {"a": 1} and doc != 5
@@ -127,9 +127,7 @@ def test_equality_is_that_of_bytes_or_of_what_it_decodes_to() -> None:
 def test_it_is_printed_pickled_and_copied() -> None:
     doc = bson.RawDocument(memoryview(DATA))
     assert eval(repr(doc), {"RawDocument": bson.RawDocument}) == doc
-    odd = bson.RawDocument(
-        document(element(0x02, string(b"\xff"))), on_invalid_utf8="ignore", tz_aware=False, max_depth=7
-    )
+    odd = bson.RawDocument(document(element(0x02, string(b"\xff"))), errors="ignore", tz_aware=False, max_depth=7)
     for given_doc in (doc, doc["inner"], odd):
         for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
             again = pickle.loads(pickle.dumps(given_doc, protocol))
@@ -138,7 +136,7 @@ def test_it_is_printed_pickled_and_copied() -> None:
     assert pickle.loads(pickle.dumps(odd))["a"] == ""
 
 
-def test_it_keeps_a_copy_of_a_buffer_that_may_change() -> None:
+def test_it_copies_a_mutable_buffer() -> None:
     buffer = bytearray(DATA)
     doc = bson.RawDocument(buffer)
     inner = doc["inner"]
@@ -155,26 +153,26 @@ def test_it_keeps_a_copy_of_a_buffer_that_may_change() -> None:
     assert doc["a"] == 1
 
 
-def test_it_keeps_the_bytes_that_it_reads() -> None:
+def test_it_keeps_an_immutable_buffer_alive() -> None:
     data = bytes(bytearray(DATA))
     inner = bson.RawDocument(data)["inner"]
     assert inner.raw.obj is data
 
 
-def test_pymongo_writes_it_as_any_mapping() -> None:
+def test_pymongo_encodes_it_as_a_mapping() -> None:
     doc = bson.RawDocument(DATA)
     assert pymongo.encode({"x": doc["inner"], "y": doc["list"]}) == pymongo.encode(
         {"x": VALUE["inner"], "y": VALUE["list"]}
     )
 
 
-def test_it_is_encoded_as_it_stands() -> None:
+def test_it_is_encoded_without_a_change() -> None:
     odd = document(element(0x0A, b"", b"b"), element(0x0A, b"", b"a"), element(0x0A, b"", b"b"))
     doc = bson.RawDocument(bytearray(odd))
     assert bson.encode(doc) == odd and bson.encode({"x": doc}) == document(element(0x03, odd, b"x"))
 
 
-def test_threads_may_share_one() -> None:
+def test_threads_may_share_an_instance() -> None:
     doc = bson.RawDocument(bytearray(DATA))
     failed: list[BaseException] = []
 
@@ -196,14 +194,15 @@ def test_threads_may_share_one() -> None:
 
 @given(documents)
 @tried(200)
-def test_each_field_is_what_the_whole_decodes_to(value: dict[str, Any]) -> None:
+def test_each_field_matches_the_decoded_document(value: dict[str, Any]) -> None:
     data = pymongo.encode(value)
     whole = pymongo.decode(data, OPTIONS)
     doc = bson.RawDocument(data, **AS_PYMONGO)
 
     def decoded(value: Any) -> Any:
         if isinstance(value, bson.RawDocument):
-            # A reference to a document is one where it stands inside of another, and pymongo makes it of the fields.
+            # A reference is an object only within another document, and pymongo builds it from the
+            # fields.
             made = bson.decode_all(pymongo.encode({"x": value.decode()}, codec_options=OPTIONS), **AS_PYMONGO)
             return made[0]["x"]
         if isinstance(value, pymongo.Code) and value.scope is not None:

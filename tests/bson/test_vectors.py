@@ -1,4 +1,5 @@
-"""The vectors that all implementations share, in `tests/vectors/bson`: up to date, right by pymongo, and written as they stand."""
+"""The shared vectors of all implementations, `tests/vectors/bson`: up to date, and checked by
+pymongo."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _FORMS: dict[str, Any] = {
 
 
 def _meant(value: Any) -> Any:
-    """The object that canonical Extended JSON means."""
+    """The object that canonical Extended JSON represents."""
     if isinstance(value, list):
         return [_meant(item) for item in value]
     if not isinstance(value, dict):
@@ -55,17 +56,17 @@ def _meant(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
-def test_what_is_meant_is_written_as_it_stands(case: Case) -> None:
+def test_each_value_is_written_as_in_its_vector(case: Case) -> None:
     assert bson.encode(_meant(case.json)) == case.data
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
-def test_pymongo_reads_each_valid_one(case: Case) -> None:
+def test_pymongo_reads_each_valid_vector(case: Case) -> None:
     options: Any = theirs.CodecOptions(datetime_conversion=theirs.DatetimeConversion.DATETIME_MS)
     assert list(theirs.decode(case.data, options)) == list(case.json)
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.name)
-def test_pymongo_refuses_each_wrong_one(case: Case) -> None:
+def test_pymongo_refuses_each_invalid_vector(case: Case) -> None:
     with pytest.raises(theirs.InvalidBSON):
         theirs.decode(case.data)

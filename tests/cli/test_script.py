@@ -1,4 +1,5 @@
-"""The wheel's script and `python -m onecopy`: the same command, run inside Python. What it does is tested in crates/cli."""
+"""The wheel's script and `python -m onecopy`: the command inside of Python. Its behavior is tested
+in crates/cli."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) selec
 
 @pytest.fixture(params=["script", "module"])
 def command(request: pytest.FixtureRequest) -> list[str]:
-    """How the command is called."""
+    """The two ways to call the command."""
     if request.param == "module":
         return [sys.executable, "-m", "onecopy"]
     script = Path(sys.executable).with_name("onecopy")
-    assert script.exists(), "`make dev` installs the script beside the interpreter"
+    assert script.exists(), "`make dev` installs the script next to the interpreter"
     return [str(script)]
 
 
@@ -73,7 +74,7 @@ def test_ctrl_c_in_the_middle_of_the_rows_ends_with_130(command: list[str], sign
     assert (running.returncode, said) == (130, b"note: stopped\n")
 
 
-def test_bson_is_not_for_a_terminal(command: list[str]) -> None:
+def test_bson_is_refused_on_a_terminal(command: list[str]) -> None:
     ours, theirs = os.openpty()
     query = [*command, "query", "sqlite::memory:", "select 1 as a", "--format", "bson"]
     done = subprocess.run(query, stdout=theirs, stderr=subprocess.PIPE, timeout=60, check=False)
@@ -88,7 +89,7 @@ def test_ctrl_c_leaves_no_file(command: list[str], tmp_path: Path) -> None:
         cwd=tmp_path,
         stderr=subprocess.PIPE,
     ) as running:
-        # The temporary file is made when the statement runs.
+        # The temporary file is created when the statement runs.
         while not list(tmp_path.iterdir()):
             assert running.poll() is None
         running.send_signal(signal.SIGINT)
@@ -109,7 +110,7 @@ def test_a_closed_pipe_is_silent_and_ends_with_141(command: list[str]) -> None:
     assert (running.returncode, said) == (141, b"")
 
 
-#: That a database goes through a driver is enough, it need not be there.
+#: The configuration only has to name an ODBC driver; it is not used.
 SUPERVISED = """
 [databases.d]
 url = "sqlite::memory:"
@@ -122,7 +123,7 @@ sql = "select 1 as one"
 
 
 def child_of(parent: int, other_than: Process | None = None) -> Process:
-    """The process that serves for ``parent``, as soon as there is one."""
+    """The process that serves for ``parent``, once it has started."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         for child in children(parent):
@@ -144,7 +145,8 @@ def test_serve_survives_a_crash_and_stops_once(command: list[str], tmp_path: Pat
         assert int(line.group(1)) == first.pid
         assert gateway.get("/one.json") == (200, b'[{"one":1}]')
         second = child_of(parent.pid, first)
-        # A Ctrl-C of a terminal comes to both. The child leaves it to its parent, Python's handler does not come in between.
+        # A terminal sends SIGINT to both processes. The child ignores it, and Python's handler is
+        # not called.
         for _ in range(3):
             os.kill(second.pid, signal.SIGINT)
         assert gateway.get("/one.json") == (200, b'[{"one":1}]')

@@ -1,4 +1,5 @@
-"""Which libraries of the compat tests this CPython can have: what is left out here is left out by its version, never for being absent."""
+"""The libraries of the compat tests that this CPython supports; they are excluded by version, never
+because they are missing."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Random values that orjson writes or refuses, made from a seed: once for each library."""
+"""Random values for comparisons with orjson, generated from a seed, separately for each library."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Meta(enum.EnumMeta):
 
 
 class Choices(enum.Enum, metaclass=Meta):
-    """As those of Django: orjson does not know it as an enumeration."""
+    """An enumeration like Django's, which orjson does not recognize as one."""
 
     A = "a"
 
@@ -186,9 +186,12 @@ ZONES: list[Any] = [
     tz.gettz("Europe/Amsterdam"), tz.tzutc(), tz.tzoffset(None, -12345),
 ]  # fmt: skip
 OTHERS: list[Any] = [
-    decimal.Decimal("1.50"), 1j, b"x", bytearray(b"x"), {1}, frozenset(), range(3), len, Strange, Person, Colour, dt.timedelta(1),
-    Moment(2020, 1, 1), Day(2020, 1, 1), Clock(1, 2), Id(int=3), Choices.A, Items([1]), Mapping(a=1), Mapping(), Fixed((1,)), Text("t"), Whole(5),
-    Whole(2**63), Whole(2**70), Fraction(1.5), collections.UserDict(a=1), collections.deque([1]), Undecorated(1), Initial(), Empty(), DataDict(),
+    decimal.Decimal("1.50"), 1j, b"x", bytearray(b"x"), {1}, frozenset(), range(3), len, Strange, Person, Colour,
+    dt.timedelta(1),
+    Moment(2020, 1, 1), Day(2020, 1, 1), Clock(1, 2), Id(int=3), Choices.A, Items([1]), Mapping(a=1), Mapping(),
+    Fixed((1,)), Text("t"), Whole(5),
+    Whole(2**63), Whole(2**70), Fraction(1.5), collections.UserDict(a=1), collections.deque([1]), Undecorated(1),
+    Initial(), Empty(), DataDict(),
 ]  # fmt: skip
 ENUMS: list[Any] = [*Colour, *Level, *Name, *Bits, *Real, Bits.ONE | Bits.TWO]
 TEXTS = ["", "a", "é", "я", "東", "😀", '"\\\b\n\x00\x1f\x7f/', "a" * 70 + "é", "x" * 300]
@@ -197,7 +200,7 @@ FLOATS = [0.0, -0.0, 0.1, 1e16, 1e22, 1e-7, 5e-324, float("nan"), float("inf")]
 
 
 class Maker:
-    """Makes values; what it returns depends on the seed only."""
+    """Generates values that depend only on the seed."""
 
     def __init__(self, seed: int, fragment: Callable[[bytes], Any]) -> None:
         self._random = random.Random(seed)
@@ -207,7 +210,8 @@ class Maker:
         rng = self._random
         made = dt.datetime(
             rng.choice([2, 1850, 1900, 1920, 1970, 2021, 2024, 9998]), rng.randint(1, 12), rng.randint(1, 28),
-            rng.randint(0, 23), rng.randint(0, 59), rng.randint(0, 59), rng.choice([0, 1, 999_999, 120_000]), fold=rng.randint(0, 1),
+            rng.randint(0, 23), rng.randint(0, 59), rng.randint(0, 59), rng.choice([0, 1, 999_999, 120_000]),
+            fold=rng.randint(0, 1),
         )  # fmt: skip
         zone = rng.choice(ZONES)
         if hasattr(zone, "localize") and rng.random() < 0.3:
@@ -218,20 +222,25 @@ class Maker:
     def scalar(self) -> Any:
         rng = self._random
         kinds: list[Callable[[], Any]] = [
-            lambda: None, lambda: rng.choice([True, False]), lambda: rng.choice(INTS), lambda: rng.randint(-(10**6), 10**6),
-            lambda: rng.choice(FLOATS), lambda: rng.random() * 10 ** rng.randint(-20, 20), lambda: rng.choice(TEXTS), self._moment, self._moment,
-            lambda: self._moment().date(), lambda: rng.choice([dt.time(1, 2, 3), dt.time(1, 2, 3, 4), dt.time(1, tzinfo=UTC)]),
+            lambda: None, lambda: rng.choice([True, False]), lambda: rng.choice(INTS),
+            lambda: rng.randint(-(10**6), 10**6),
+            lambda: rng.choice(FLOATS), lambda: rng.random() * 10 ** rng.randint(-20, 20),
+            lambda: rng.choice(TEXTS), self._moment, self._moment,
+            lambda: self._moment().date(),
+            lambda: rng.choice([dt.time(1, 2, 3), dt.time(1, 2, 3, 4), dt.time(1, tzinfo=UTC)]),
             lambda: uuid.UUID(int=rng.getrandbits(128)), lambda: rng.choice(ENUMS), lambda: rng.choice(OTHERS),
             lambda: self._fragment(b'[ "\xc3\xa9" ]'), lambda: rng.choice([1, 2, "k"]), lambda: rng.choice(TEXTS),
         ]  # fmt: skip
         return rng.choice(kinds)()
 
     def key(self) -> Any:
-        """A key that orjson takes, at least with an option: the guide names others."""
+        """A key that orjson accepts, at least with an option; the guide lists the others."""
         rng = self._random
         kinds: list[Callable[[], Any]] = [
-            lambda: rng.choice(TEXTS), lambda: rng.choice(TEXTS), lambda: None, lambda: rng.choice([True, False]), lambda: rng.choice(INTS[:9]),
-            lambda: rng.choice(FLOATS[:7]), self._moment, lambda: self._moment().date(), lambda: dt.time(1, 2, 3), lambda: uuid.UUID(int=7),
+            lambda: rng.choice(TEXTS), lambda: rng.choice(TEXTS), lambda: None, lambda: rng.choice([True, False]),
+            lambda: rng.choice(INTS[:9]),
+            lambda: rng.choice(FLOATS[:7]), self._moment, lambda: self._moment().date(), lambda: dt.time(1, 2, 3),
+            lambda: uuid.UUID(int=7),
             lambda: rng.choice([Colour.RED, Colour.ONE, Level.LOW, Bits.TWO, Real.HALF]),
         ]  # fmt: skip
         return rng.choice(kinds)()
@@ -246,18 +255,22 @@ class Maker:
 
         n = rng.choice([0, 1, 1, 2, 3, 5])
         kinds: list[Callable[[], Any]] = [
-            lambda: [inner() for _ in range(n)], lambda: [inner() for _ in range(n)], lambda: tuple(inner() for _ in range(n)),
-            lambda: {rng.choice(TEXTS): inner() for _ in range(n)}, lambda: {rng.choice("abcé_"): inner() for _ in range(n)},
+            lambda: [inner() for _ in range(n)], lambda: [inner() for _ in range(n)],
+            lambda: tuple(inner() for _ in range(n)),
+            lambda: {rng.choice(TEXTS): inner() for _ in range(n)},
+            lambda: {rng.choice("abcé_"): inner() for _ in range(n)},
             lambda: {self.key(): inner() for _ in range(n)}, lambda: Pair(inner(), inner()), lambda: Typed(a=inner()),
-            lambda: collections.OrderedDict(b=inner(), a=inner()), lambda: collections.defaultdict(list, {"a": inner()}),
-            lambda: Person(inner(), inner(), inner()), lambda: Employee(inner(), inner(), inner()), lambda: Slotted(inner(), inner()),
+            lambda: collections.OrderedDict(b=inner(), a=inner()),
+            lambda: collections.defaultdict(list, {"a": inner()}),
+            lambda: Person(inner(), inner(), inner()), lambda: Employee(inner(), inner(), inner()),
+            lambda: Slotted(inner(), inner()),
             lambda: Unslotted(inner(), inner(), c=inner()), lambda: Frozen(inner(), inner()), lambda: Late(inner()),
             lambda: self._changed(Person(inner())), lambda: [Frozen(n) for _ in range(n)],
         ]  # fmt: skip
         return rng.choice(kinds)()
 
     def _changed(self, person: Any) -> Any:
-        """An instance with other attributes than its fields."""
+        """An instance with attributes in addition to its fields."""
         how = self._random.randrange(4)
         if how == 0:
             person.extra = [1]

@@ -1,4 +1,4 @@
-"""`onecopy.compat.bson` beside pymongo's `bson`: the same calls, the same bytes, the same exceptions."""
+"""`onecopy.compat.bson` compared with pymongo's `bson`: the same calls, bytes and exceptions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Point:
 
 
 class Strange:
-    """What has no form."""
+    """A class without a BSON form."""
 
 
 DOCS: list[Any] = [
@@ -70,7 +70,7 @@ DOCS: list[Any] = [
 
 
 def outcome(call: Any, *args: Any) -> Any:
-    """What comes of it: bytes, or an exception's class and text."""
+    """The outcome: bytes, or an exception's class and text."""
     try:
         return call(*args)
     except Exception as error:
@@ -94,14 +94,14 @@ def test_any_document_is_written_as_by_pymongo(doc: dict[str, Any]) -> None:
     assert ours.encode(doc) == theirs.encode(doc)
 
 
-def test_what_pymongo_writes_is_written_without_asking_pymongo(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_pymongo_writes_are_written_without_pymongo(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [(doc, theirs.encode(doc)) for doc in DOCS[:3] + DOCS[4:7]]
     monkeypatch.setattr(theirs, "encode", None)
     assert [ours.encode(doc) for doc, _ in expected] == [data for _, data in expected]
 
 
 class ColourEncoder(TypeEncoder):
-    """Colours as texts."""
+    """An enumeration of strings."""
 
     @property
     def python_type(self) -> Any:
@@ -111,7 +111,7 @@ class ColourEncoder(TypeEncoder):
         return value.value * 2
 
 
-def test_type_encoders_and_the_fallback_are_asked_for() -> None:
+def test_type_encoders_and_the_fallback_are_called() -> None:
     registry = TypeRegistry([ColourEncoder()], fallback_encoder=lambda value: f"<{type(value).__name__}>")
     options: CodecOptions[Any] = CodecOptions(type_registry=registry)
     doc = {"c": Colour.RED, "p": Point(1), "s": {1}, "i": 2**70, "d": decimal.Decimal(1)}
@@ -148,7 +148,8 @@ assert len(bson.encode({"u": uuid.uuid4()}, codec_options=standard)) == 29
 for doc, error in (
     ({"i": 2**63}, OverflowError), ({"t": "\\ud800"}, UnicodeEncodeError), ({"k\\0": 1}, bson.InvalidDocument),
     ({1: 2}, bson.InvalidDocument), ({"s": {1}}, bson.InvalidDocument), ({"u": uuid.uuid4()}, ValueError),
-    ([], TypeError), ({"a.b": 1}, bson.InvalidDocument), ({"p": __import__("re").compile(b"\\xff")}, bson.InvalidStringData),
+    ([], TypeError), ({"a.b": 1}, bson.InvalidDocument),
+    ({"p": __import__("re").compile(b"\\xff")}, bson.InvalidStringData),
 ):
     try:
         bson.encode(doc, check_keys=True)
@@ -171,7 +172,7 @@ except bson.InvalidBSON:
 """
 
 
-def test_without_pymongo_its_names_are_ours() -> None:
+def test_without_pymongo_our_classes_have_its_names() -> None:
     done = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "all", done.stderr
 

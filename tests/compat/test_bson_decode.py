@@ -1,5 +1,5 @@
-"""`onecopy.compat.bson.decode` and its kin compared with pymongo's: the same objects or exceptions for
-any options, and no code of the caller's runs twice."""
+"""`onecopy.compat.bson.decode` and its variants compared with pymongo's: the same objects or
+exceptions for any options, and code of the caller's is called only once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.properties import tried
 
 
 class Counted(dict[str, Any]):
-    """A document class that counts the members that are put into its documents."""
+    """A document class that counts the members added to its documents."""
 
     n_put = 0
 
@@ -77,7 +77,7 @@ def _options(draw: Random) -> CodecOptions[Any]:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two outcomes are the same, all the way down; documents of a class are of that class."""
+    """True if two outcomes are equal, recursively, including document classes."""
     if isinstance(a, tuple) or isinstance(b, tuple):
         return bool(a == b)
     if isinstance(a, dict):
@@ -100,13 +100,13 @@ def test_any_bytes_are_read_or_refused_as_by_pymongo_with_any_options(seed: int)
         found = outcome(getattr(compat, name), data, options)
         if isinstance(found, tuple) or not _reaches_past_its_end(data):
             assert _alike(found, expected), (name, data, options, found, expected)
-        # Of a key that comes twice the last value is put, where pymongo puts each.
+        # Of a duplicate key only the last value is set, while pymongo sets each.
         assert (Counted.n_put, _Handler.n_calls) <= (n_put, n_calls)
 
 
 def _reaches_past_its_end(data: bytes) -> bool:
-    """True if a length is wrong: pymongo reads the memory after a document then, whatever is there, and is called for options of
-    its own."""
+    """True if a length is invalid: pymongo then reads the memory after a document, and is called
+    for its own options."""
     try:
         bson.validate_all(data)
     except bson.BSONDecodeError:
@@ -116,14 +116,15 @@ def _reaches_past_its_end(data: bytes) -> bool:
 
 @given(st.integers(0, 2**40))
 @tried(500)
-def test_documents_one_behind_the_other_are_read_as_by_pymongo_with_any_options(seed: int) -> None:
+def test_concatenated_documents_are_read_as_by_pymongo_with_any_options(seed: int) -> None:
     draw = Random(seed)
     options = _options(draw)
     data = b"".join(any_bytes(draw) for _ in range(3))
     expected = outcome(lambda: list(pymongo.decode_iter(data, options)))
     found = outcome(lambda: list(compat.decode_iter(data, options)))
     if isinstance(found, tuple):
-        # Where ours decodes nothing is read once more: pymongo takes some lengths that reach past the end of their document.
+        # If ours decodes nothing, the test repeats: pymongo accepts some lengths that exceed their
+        # document.
         assert found[0] is pymongo.errors.InvalidBSON
         if not isinstance(expected, tuple):
             with pytest.raises(bson.BSONDecodeError):
@@ -145,7 +146,7 @@ def test_deprecated_types_are_those_that_pymongo_reads() -> None:
 
 
 @pytest.mark.parametrize("document_class", [dict, pymongo.SON])
-def test_an_error_handler_that_does_not_exist_is_no_error_of_well_formed_data(document_class: Any) -> None:
+def test_an_unknown_error_handler_is_no_error_for_well_formed_data(document_class: Any) -> None:
     options: Any = CodecOptions(document_class=document_class, unicode_decode_error_handler="junk")
     good = pymongo.encode({"é": ["東京", {"a": 1}]})
     assert compat.decode(good, options) == pymongo.decode(good, options)
@@ -156,7 +157,8 @@ def test_an_error_handler_that_does_not_exist_is_no_error_of_well_formed_data(do
 
 
 def _nested_reads(decode: Callable[..., Any], depth: int) -> tuple[int, type[Exception]]:
-    """How often a document class is called that decodes, down to one that fails; and with what it ends."""
+    """Counts the calls of a document class that decodes, recursively, until one fails; and the
+    outcome."""
     n = 0
 
     class Deep(dict[str, Any]):

@@ -1,5 +1,5 @@
-"""`onecopy.compat.bson.encode` and the code of the caller's that it runs: each encoder is called as
-often as by pymongo, with the same values, and the outcome is the same."""
+"""`onecopy.compat.bson.encode` and callbacks: each encoder is called as often as by pymongo, with
+the same values, and the outcome is the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _without_prefix(found: Any) -> Any:
     return (found[0], found[1].replace("Invalid document: ", "")) if isinstance(found, tuple) else found
 
 
-#: Seeds of random values, and how likely each part of them has no form.
+#: Seeds of random values, and the probability of each part to lack a BSON form.
 _SEEDS = st.tuples(st.integers(0, 2**40), st.sampled_from([0, 0.02, 0.1]))
 
 
@@ -44,7 +44,7 @@ def test_any_document_is_written_or_refused_as_by_pymongo(
 @pytest.mark.parametrize(
     "value", [None, 5, "a", [], (), {1}, A(1), pymongo.DBRef("c", 1), pymongo.Code("f", {}), Point(1)]
 )
-def test_what_is_no_mapping_is_refused_as_by_pymongo(value: Any) -> None:
+def test_an_object_that_is_not_a_mapping_is_refused_as_by_pymongo(value: Any) -> None:
     expected = outcome(pymongo.encode, value)
     assert expected[0] is TypeError
     options = options_of({A: lambda _: {}}, lambda _: {})
@@ -52,14 +52,15 @@ def test_what_is_no_mapping_is_refused_as_by_pymongo(value: Any) -> None:
 
 
 class _Program:
-    """What encoders do: a table of the results of each class's, and of the fallback's, by the number of the value."""
+    """The behavior of encoders: a table of the results for each class and of the fallback, by call
+    number."""
 
     def __init__(self, table: Mapping[str, list[Any]]) -> None:
         self.table = table
         self.calls: list[str] = []
 
     def options(self) -> Any:
-        """Options whose encoders follow the table and note their calls."""
+        """Options whose encoders follow the table and record their calls."""
 
         def give(of: str) -> Callable[[Any], Any]:
             def encoder(value: Any) -> Any:
@@ -79,7 +80,7 @@ class _Program:
 
 
 def _results(draw: Random) -> list[Any]:
-    """What an encoder gives, or raises."""
+    """The result of an encoder, or its exception."""
     raised = [RuntimeError("r"), ValueError("v"), pymongo.errors.InvalidDocument("i"), RecursionError("deep")]
     raised.append(onecopy.bson.BSONEncodeError("own", kind="text"))
     made: list[Callable[[], Any]] = [
@@ -93,21 +94,22 @@ def _results(draw: Random) -> list[Any]:
 
 @given(st.integers(0, 2**40), st.booleans())
 @tried(3000)
-def test_encoders_are_called_as_often_as_by_pymongo_and_on_the_same_values(seed: int, check_keys: bool) -> None:
+def test_encoders_are_called_as_often_as_by_pymongo_with_the_same_values(seed: int, check_keys: bool) -> None:
     draw = Random(seed)
     document = mapping(draw, 0.1)
     table = {name: _results(draw) for name in ("A", "B", "C", "fallback") if draw.random() < 0.6}
     theirs, ours = _Program(table), _Program(table)
     expected = outcome(pymongo.encode, document, check_keys, theirs.options())
     if len(theirs.calls) > 100:
-        return  # encoders without an end, as deep as the stack is
+        return  # Endless recursion of encoders, up to the depth of the stack.
     found = outcome(compat.encode, document, check_keys, ours.options())
     assert _without_prefix(found) == _without_prefix(expected), (document, table)
     assert ours.calls == theirs.calls
 
 
 def _nested(encode: Encode, depth: int) -> tuple[int, Any]:
-    """How often a fallback encoder is called that encodes a document of its own, down to one that fails; and what comes of it."""
+    """Counts the calls of a fallback encoder that encodes a document, recursively, until one fails;
+    and the outcome."""
     n_calls = 0
 
     def fallback(value: A) -> bytes:
@@ -150,7 +152,7 @@ def test_a_mapping_that_encodes_and_fails_is_read_once_at_each_depth() -> None:
     assert n_read(compat.encode, RuntimeError) == n_read(pymongo.encode, KeyError) == 13
 
 
-def test_a_recursion_without_end_in_an_encoder_is_a_recursion_error() -> None:
+def test_endless_recursion_of_an_encoder_is_a_recursion_error() -> None:
     def n_calls(encode: Encode) -> int:
         n = 0
 
@@ -186,7 +188,7 @@ def test_the_fallback_is_called_once_for_an_int_past_64_bits(value: int) -> None
     assert compat.encode({"v": value}, codec_options=text) == pymongo.encode({"v": value}, codec_options=text)
 
 
-def test_the_result_of_a_type_encoder_is_not_given_to_a_type_encoder() -> None:
+def test_the_result_of_a_type_encoder_is_not_passed_to_a_type_encoder() -> None:
     calls: list[str] = []
 
     def of(name: str, result: Any) -> Callable[[Any], Any]:
@@ -202,19 +204,19 @@ def test_the_result_of_a_type_encoder_is_not_given_to_a_type_encoder() -> None:
         assert error is pymongo.errors.InvalidDocument
         assert message == f"Invalid document: cannot encode object: B(1), of type: {B!r}"
     assert calls == ["a", "a"]
-    # The fallback's result is, and so is what is inside of a result.
+    # A result of the fallback is, and so are values nested in a result.
     for options in (options_of({B: of("b", 5)}, of("f", B(1))), options_of({A: of("a", [B(1)]), B: of("b", 5)})):
         assert compat.encode({"v": A(0)}, codec_options=options) == pymongo.encode({"v": A(0)}, codec_options=options)
 
 
-def test_encoders_that_take_turns_without_end_are_a_recursion_error() -> None:
+def test_encoders_that_alternate_endlessly_are_a_recursion_error() -> None:
     turns = options_of({A: lambda _: B(0)}, lambda _: A(0))
     for encode in (pymongo.encode, compat.encode):
         with pytest.raises(RecursionError):
             encode({"v": A(0)}, False, turns)
 
 
-def test_an_error_of_ours_that_an_encoder_raises_is_raised_as_it_is() -> None:
+def test_our_exception_raised_by_an_encoder_is_raised_unchanged() -> None:
     def fallback(value: Formless) -> Any:
         return onecopy.bson.encode({"v": "\ud800"})
 
@@ -222,7 +224,7 @@ def test_an_error_of_ours_that_an_encoder_raises_is_raised_as_it_is() -> None:
         compat.encode({"v": A(0)}, codec_options=options_of({}, fallback))
 
 
-def test_a_document_that_is_refused_is_held_by_the_exception() -> None:
+def test_the_exception_holds_the_refused_document() -> None:
     for document in ({"v": A(0)}, {"v": {"a": {1: 2}}}, {"k\0": 1}):
         for encode in (pymongo.encode, compat.encode):
             with pytest.raises(pymongo.errors.InvalidDocument) as caught:
@@ -230,13 +232,13 @@ def test_a_document_that_is_refused_is_held_by_the_exception() -> None:
             assert caught.value.document is document
 
 
-def test_id_comes_first_in_any_mapping() -> None:
+def test_id_comes_first_for_any_mapping() -> None:
     documents: list[Mapping[str, Any]] = [View({"b": 1, "_id": 2}), {Text("b"): 1, Text("_id"): 2}]
     for document in documents:
         assert compat.encode(document) == pymongo.encode(document) == pymongo.encode({"_id": 2, "b": 1})
 
 
-def test_nothing_is_given_to_pymongo(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pymongo_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = [{"v": A(0)}, {"v": 2**70}, {"v": "\ud800"}, {1: 2}, {"k\0": 1}, [], 5]
     expected = [outcome(pymongo.encode, document) for document in refused]
     monkeypatch.setattr(pymongo, "encode", None)

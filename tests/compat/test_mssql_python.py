@@ -1,4 +1,5 @@
-"""`onecopy.compat.mssql_python` beside mssql-python, on one driver; the differences are those that the guide names."""
+"""`onecopy.compat.mssql_python` compared with mssql-python, on one driver; the guide lists the
+differences."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.conftest import Database
 
 theirs = pytest.importorskip("mssql_python")
 
-#: What mssql-python 1.16 has and we have not: its own machinery.
+#: Names of mssql-python 1.16 that we do not have: its internals.
 LEFT_OUT = {
     "module": {
         "ConnectionStringParseError",
@@ -40,7 +41,7 @@ LEFT_OUT = {
 
 @pytest.fixture
 def both(tds_msodbc: Database) -> Iterator[tuple[Any, Any]]:
-    """Our connection to the responder, and mssql-python's."""
+    """Our connection to the TDS responder, and mssql-python's."""
     _, _, rest = tds_msodbc.odbc.partition(";")
     mine, other = ours.connect(tds_msodbc.odbc), theirs.connect(rest)
     yield mine, other
@@ -48,7 +49,7 @@ def both(tds_msodbc: Database) -> Iterator[tuple[Any, Any]]:
     other.close()
 
 
-def test_every_name_is_there() -> None:
+def test_every_name_exists() -> None:
     public = {n for n in dir(theirs) if not n.startswith("_") and not inspect.ismodule(getattr(theirs, n))}
     assert public - set(dir(ours)) == LEFT_OUT["module"]
     for name in (n for n in dir(theirs) if n.startswith("SQL_")):
@@ -116,7 +117,7 @@ CALLS: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("call", CALLS, ids=range(len(CALLS)))
-def test_calls_give_the_same(both: tuple[Any, Any], call: Callable[[Any], Any]) -> None:
+def test_calls_return_the_same(both: tuple[Any, Any], call: Callable[[Any], Any]) -> None:
     outcomes: list[Any] = []
     for con in both:
         try:
@@ -134,13 +135,13 @@ def test_errors_have_the_same_parts(both: tuple[Any, Any]) -> None:
         caught.append(error.value)
     mine, other = caught
     assert mine.driver_error == other.driver_error
-    # mssql-python leaves the driver's name out.
+    # mssql-python omits the name of the driver.
     assert mine.ddbc_error.replace("[ODBC Driver 18 for SQL Server]", "") == other.ddbc_error
     assert mine.message == str(mine) == f"Driver Error: {mine.driver_error}; DDBC Error: {mine.ddbc_error}"
     assert isinstance(mine, onecopy.ProgrammingError) and mine.sqlstate == "42000"
 
 
-def test_a_wrong_password_is_not_told(tds_msodbc: Database) -> None:
+def test_a_wrong_password_is_not_shown(tds_msodbc: Database) -> None:
     wrong = tds_msodbc.odbc.replace(f"Pwd={tds_msodbc.password}", "Pwd=s3cr3t-wrong")
     with pytest.raises(ours.OperationalError) as caught:
         ours.connect(wrong)
@@ -148,7 +149,7 @@ def test_a_wrong_password_is_not_told(tds_msodbc: Database) -> None:
     assert "s3cr3t-wrong" not in repr(caught.value) + caught.value.message
 
 
-def test_a_driver_is_found_where_none_is_named(tds_msodbc: Database) -> None:
+def test_a_driver_is_found_if_none_is_named(tds_msodbc: Database) -> None:
     _, _, rest = tds_msodbc.odbc.partition(";")
     head, _, _ = rest.partition("Uid=")
     with ours.connect(

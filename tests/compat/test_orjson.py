@@ -1,4 +1,5 @@
-"""`onecopy.compat.orjson` beside orjson: the same calls, the same answers; the differences are those that the guide names."""
+"""`onecopy.compat.orjson` compared with orjson: the same calls and results; the guide lists the
+differences."""
 
 from __future__ import annotations
 
@@ -90,13 +91,17 @@ VALUES: list[Any] = [
     dt.datetime(2026, 1, 2, 3, 4, 5), dt.datetime(2026, 1, 2, 3, 4, 5, 6), dt.datetime(1, 1, 1, tzinfo=UTC),
     dt.datetime(2026, 1, 2, tzinfo=EAST), dt.datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=UTC), dt.date(2026, 1, 2),
     dt.time(1, 2, 3), dt.time(1, 2, 3, 4), dt.time(1, 2, tzinfo=UTC), uuid.UUID(int=7),
-    Colour.RED, Colour.ONE, Colour.NONE, Level.LOW, Text("x"), Whole(3), Real(1.5), Items([1]), Fixed((1,)), Mapping(a=1), Pair(1, 2),
-    collections.OrderedDict(b=1, a=2), Person("a"), Slotted(1, "b"), Person, Strange(), decimal.Decimal("1.50"), b"x", bytearray(b"x"),
+    Colour.RED, Colour.ONE, Colour.NONE, Level.LOW, Text("x"), Whole(3), Real(1.5), Items([1]), Fixed((1,)),
+    Mapping(a=1), Pair(1, 2),
+    collections.OrderedDict(b=1, a=2), Person("a"), Slotted(1, "b"), Person, Strange(), decimal.Decimal("1.50"),
+    b"x", bytearray(b"x"),
     {1, 2}, frozenset(), range(3), len, 1j, ours.Fragment(b"[ 1 ]"), ours.Fragment('"я"'),
-    {1: 2}, {"a": 1, 2: 3}, {1.5: 1}, {None: 1}, {True: 1, False: 2}, {Colour.RED: 1}, {Colour.ONE: 1}, {Level.LOW: 1}, {dt.date(2026, 1, 2): 1},
-    {dt.datetime(2026, 1, 2): 1}, {dt.time(1): 1}, {uuid.UUID(int=1): 1}, {2: 1, 10: 2, "1": 3}, {"\ud800": 1}, {float("nan"): 1},
+    {1: 2}, {"a": 1, 2: 3}, {1.5: 1}, {None: 1}, {True: 1, False: 2}, {Colour.RED: 1}, {Colour.ONE: 1},
+    {Level.LOW: 1}, {dt.date(2026, 1, 2): 1},
+    {dt.datetime(2026, 1, 2): 1}, {dt.time(1): 1}, {uuid.UUID(int=1): 1}, {2: 1, 10: 2, "1": 3}, {"\ud800": 1},
+    {float("nan"): 1},
 ]  # fmt: skip
-#: Keys that orjson never takes: the guide names them.
+#: Keys that orjson never accepts: the guide lists them.
 MORE_KEYS: list[Any] = [{(1,): 2}, {b"x": 1}, {Strange(): 1}, {2**64: 1}, {decimal.Decimal(1): 2}]
 
 DEFAULTS: dict[str, Callable[[Any], Any] | None] = {
@@ -108,7 +113,7 @@ DEFAULTS: dict[str, Callable[[Any], Any] | None] = {
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the classes of its error."""
+    """The result of a call, or the classes of its exception."""
     try:
         return call()
     except TypeError:
@@ -159,14 +164,16 @@ def test_two_options_together(names: tuple[str, str]) -> None:
         _same_dumps(value, DEFAULTS["name"], option)
 
 
-def test_more_keys_are_taken_than_by_orjson() -> None:
+def test_more_keys_are_accepted_than_by_orjson() -> None:
     for value in MORE_KEYS:
         for default in (None, DEFAULTS["name"]):
-            assert outcome(lambda v=value, d=default: theirs.dumps(v, d, theirs.OPT_NON_STR_KEYS)) is TypeError  # type: ignore[misc]
+            given = (value, default, theirs.OPT_NON_STR_KEYS)
+            result = outcome(lambda given=given: theirs.dumps(*given))  # type: ignore[misc]
+            assert result is TypeError
         assert outcome(lambda v=value: ours.dumps(v)) is TypeError  # type: ignore[misc]
         assert ours.dumps(value, DEFAULTS["name"], ours.OPT_NON_STR_KEYS).startswith(b'{"')
     assert ours.dumps({Text("k"): 1}) == b'{"k":1}' == theirs.dumps({Text("k"): 1}, option=theirs.OPT_NON_STR_KEYS)
-    # A hook that never gives a key comes to an end.
+    # A hook that never returns a key ends with an error.
     assert outcome(lambda: ours.dumps({(1,): 2}, lambda value: [value], ours.OPT_NON_STR_KEYS)) is TypeError
 
 
@@ -182,7 +189,7 @@ def test_any_value_is_written_and_read_as_by_orjson(value: Any) -> None:
 
 @given(anything, harms)
 @tried(300)
-def test_a_text_that_was_harmed_is_taken_or_refused_as_by_orjson(value: Any, changes: Any) -> None:
+def test_corrupted_text_is_accepted_or_refused_as_by_orjson(value: Any, changes: Any) -> None:
     data = harmed(standard.dumps(value, ensure_ascii=False).encode(), changes)
     mine, wanted = outcome(lambda: ours.loads(data)), outcome(lambda: theirs.loads(data))
     assert (mine is standard.JSONDecodeError) == (wanted is standard.JSONDecodeError)
@@ -191,8 +198,10 @@ def test_a_text_that_was_harmed_is_taken_or_refused_as_by_orjson(value: Any, cha
 
 @pytest.mark.parametrize(
     "given",
-    [b"", "", b" ", b"1", bytearray(b"[1]"), memoryview(b'{"a":1}'), "1", None, 1, [], b"\xff", '"\ud800"', b"\xef\xbb\xbf1", b"1 2",
-     b"1e400", b"NaN", b'"\\ud800"', b"18446744073709551615", b"18446744073709551616", b"-9223372036854775809", b'{"a":1,"a":2}',
+    [b"", "", b" ", b"1", bytearray(b"[1]"), memoryview(b'{"a":1}'), "1", None, 1, [], b"\xff", '"\ud800"',
+        b"\xef\xbb\xbf1", b"1 2",
+     b"1e400", b"NaN", b'"\\ud800"', b"18446744073709551615", b"18446744073709551616", b"-9223372036854775809",
+     b'{"a":1,"a":2}',
      b"-0", b"-0.0", b"[" * 1024 + b"]" * 1024, b"[" * 1025 + b"]" * 1025],
     ids=lambda given: repr(given)[:40],
 )  # fmt: skip
@@ -218,7 +227,7 @@ def test_default_that_never_ends_is_an_error() -> None:
                 module.dumps(Strange(), default=default)
 
 
-def test_arguments_are_taken_as_by_orjson() -> None:
+def test_arguments_are_accepted_as_by_orjson() -> None:
     untyped: list[Any] = [ours, theirs]
     for module in untyped:
         assert module.dumps([], None, 0) == module.dumps([], default=None, option=None) == b"[]"
@@ -235,7 +244,7 @@ def test_arguments_are_taken_as_by_orjson() -> None:
                 getattr(module, name)(*arguments, **keywords)
 
 
-def test_a_default_that_cannot_be_called_is_refused_at_once() -> None:
+def test_a_default_that_is_not_callable_is_refused_at_once() -> None:
     untyped: list[Any] = [ours, theirs]
     for module in untyped:
         with pytest.raises(TypeError):
@@ -245,7 +254,7 @@ def test_a_default_that_cannot_be_called_is_refused_at_once() -> None:
     assert untyped[1].dumps([], default=3) == b"[]"
 
 
-def test_the_place_of_an_error_is_told() -> None:
+def test_the_position_of_an_error_is_reported() -> None:
     untyped: list[Any] = [ours, theirs]
     for module in untyped:
         with pytest.raises(module.JSONDecodeError) as caught:

@@ -1,4 +1,4 @@
-"""Random values of users' classes and the standard library's, compared with orjson, with all options."""
+"""Random values of custom and standard-library classes, compared with orjson, with all options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onecopy.compat import orjson as ours
 from tests.compat import orjson_values as values
 from tests.support.properties import tried
 
-#: All but that of NumPy, which has tests of its own.
+#: All options except that for NumPy, which has separate tests.
 OPTIONS = [
     name for name in dir(theirs) if name.startswith("OPT_") and name != "OPT_SERIALIZE_NUMPY" and getattr(theirs, name)
 ]
@@ -38,7 +38,8 @@ def outcome(module: Any, value: Any, default: Any, option: int) -> Any:
 
 
 def same(seed: int, default: Any, option: int) -> None:
-    """Each library is given values of its own, made of the same seed: orjson makes dictionaries of instances."""
+    """Each library gets its own values, from the same seed: orjson creates dictionaries of
+    instances."""
     mine = outcome(ours, values.Maker(seed, ours.Fragment).value(), default, option)
     wanted = outcome(theirs, values.Maker(seed, theirs.Fragment).value(), default, option)
     assert mine == wanted, (seed, option)
@@ -70,16 +71,16 @@ def test_values_of_each_class_are_written_as_by_orjson(names: tuple[str, ...]) -
             assert mine == wanted, (make(), option)
 
 
-def test_fields_stay_in_their_order_where_keys_are_sorted() -> None:
+def test_fields_keep_their_order_if_keys_are_sorted() -> None:
     value = {"k": values.Employee("a", tags={"b": 1, "a": [values.Slotted(1, 2)]}), "a": 1}
     for module in (ours, theirs):
         made = module.dumps(value, option=theirs.OPT_SORT_KEYS)
         assert made == b'{"a":1,"k":{"name":"a","tags":{"a":[{"b":1,"a":2}],"b":1},"z":1,"a":2}}'
-    # `onecopy.json` sorts them: equal values give equal bytes.
+    # `onecopy.json` sorts them, so that equal values give equal bytes.
     assert json.dumps(values.Slotted(1, 2), sort_keys=True) == b'{"_hidden":1,"a":2,"b":1}'
 
 
-def test_attributes_that_change_after_the_first_instance_are_seen() -> None:
+def test_attributes_that_change_after_the_first_instance_are_found() -> None:
     @dataclasses.dataclass
     class Changing:
         a: int = 1
@@ -103,10 +104,10 @@ def test_attributes_that_change_after_the_first_instance_are_seen() -> None:
 @pytest.mark.parametrize(
     "option", [1 << 12, 1 << 20, (1 << 12) - 1 + (1 << 13), -1, 1 << 31, 1 << 64, True, False, 1.0, "x", b"", []]
 )
-def test_options_that_orjson_does_not_have_are_refused(option: Any) -> None:
+def test_unknown_options_are_refused(option: Any) -> None:
     with pytest.raises(ours.JSONEncodeError, match="Invalid opts"):
         ours.dumps([], option=option)
-    # orjson reads the lowest 30 bits only.
+    # orjson reads only the lowest 30 bits.
     if not isinstance(option, int) or option & ((1 << 30) - 1) or option is False:
         with pytest.raises(theirs.JSONEncodeError, match="Invalid opts"):
             theirs.dumps([], option=option)

@@ -1,7 +1,7 @@
-"""NumPy's objects in `onecopy.compat.orjson` and in orjson: the same bytes, or an error in both. The guide names the
-differences."""
+"""NumPy objects in `onecopy.compat.orjson` and in orjson: the same bytes, or an error in both. The
+guide lists the differences."""
 
-# Types of items are made from text: NumPy's own annotations know only literals.
+# Dtypes are created from text: NumPy's annotations only know literals.
 # mypy: disable-error-code="call-overload,assignment,no-any-return,arg-type,unused-ignore"
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPTIONS = [
 ]  # fmt: skip
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"]
 NUMBERS = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
-#: About the counts of the years 1 to 9999; orjson's process ends at a negative count of months that is a December.
+#: Close to the years 1 to 9999; orjson aborts on a negative count of months that is a December.
 COUNTS = {
     "Y": 8000,
     "M": 96_000,
@@ -40,7 +40,7 @@ COUNTS = {
 
 
 def outcome(dumps: Callable[..., bytes], value: Any, option: int, default: Callable[[Any], Any] | None = None) -> Any:
-    """What a call gives, or that it fails."""
+    """The result of a call, or that it fails."""
     try:
         return dumps(value, default, option)
     except TypeError:
@@ -48,7 +48,7 @@ def outcome(dumps: Callable[..., bytes], value: Any, option: int, default: Calla
 
 
 def check(value: Any, option: int = 0, default: Callable[[Any], Any] | None = None) -> Any:
-    """Compares both, with NumPy's option and without it."""
+    """Compares both, with the option for NumPy and without it."""
     for with_numpy in (option | NUMPY, option):
         mine = outcome(ours.dumps, value, with_numpy, default)
         assert mine == outcome(theirs.dumps, value, with_numpy, default), (value, with_numpy)
@@ -56,7 +56,7 @@ def check(value: Any, option: int = 0, default: Callable[[Any], Any] | None = No
 
 
 def random_array(draw: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Random items: of all bits, and of usual size."""
+    """Random items: of random bits, and of usual magnitude."""
     n = math.prod(shape)
     if dtype.startswith("M8"):
         unit = dtype[3:-1]
@@ -126,17 +126,20 @@ def test_any_options_and_layouts_have_the_bytes_of_orjson(data: st.DataObject) -
 
 REFUSED: list[Any] = [
     np.arange(4)[::2], np.arange(4)[::-1], np.ones((2, 3), order="F"), np.array(5), np.array(np.datetime64("2026")),
-    np.arange(3).astype(">i4"), np.array(["a"]), np.array([b"a"]), np.array([None]), np.array([1j]), np.zeros(2, "i4,i4"),
-    np.array([1], "m8[s]"), np.array([1], np.longdouble), np.array(["a"], np.dtypes.StringDType()), np.array([[1]]).view(np.matrix),
+    np.arange(3).astype(">i4"), np.array(["a"]), np.array([b"a"]), np.array([None]), np.array([1j]),
+    np.zeros(2, "i4,i4"),
+    np.array([1], "m8[s]"), np.array([1], np.longdouble), np.array(["a"], np.dtypes.StringDType()),
+    np.array([[1]]).view(np.matrix),
     np.ma.masked_array([1]), np.longdouble(1), np.complex128(1), np.timedelta64(1, "s"), np.bytes_(b"a"), np.void(b"a"),
     np.array(["NaT"], "M8[s]"), np.datetime64("NaT"), np.datetime64("NaT", "s"), np.array([5], "i8").view("M8"),
-    np.array([5], "i8").view("M8[ps]"), np.array([5], "i8").view("M8[as]")[0], np.datetime64(8030, "Y"), np.datetime64(-1971, "Y"),
+    np.array([5], "i8").view("M8[ps]"), np.array([5], "i8").view("M8[as]")[0], np.datetime64(8030, "Y"),
+    np.datetime64(-1971, "Y"),
     np.array([2**62], "i8").view("M8[s]"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", REFUSED, ids=lambda value: f"{type(value).__name__} {value.dtype} {value.shape}")
-def test_what_orjson_refuses_is_refused_or_given_to_default(value: Any) -> None:
+def test_values_that_orjson_refuses_are_refused_or_passed_to_default(value: Any) -> None:
     for default in (None, lambda o: type(o).__name__, lambda o: 1):
         check(value, 0, default)
         check([1, {"a": value}], 0, default)
@@ -153,7 +156,7 @@ TAKEN: list[Any] = [
 
 
 @pytest.mark.parametrize("value", TAKEN, ids=repr)
-def test_what_orjson_takes_is_taken(value: Any) -> None:
+def test_values_that_orjson_accepts_are_accepted(value: Any) -> None:
     for option in (0, *OPTIONS):
         assert check(value, option) is not TypeError
         check({"a": value, "b": [value]}, option, lambda o: type(o).__name__)
@@ -162,30 +165,31 @@ def test_what_orjson_takes_is_taken(value: Any) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        np.int64(1), np.uint8(1), np.float64(1.5), np.float32(1.5), np.float16(1.5), np.bool_(True), np.datetime64("2026-01-01"),
+        np.int64(1), np.uint8(1), np.float64(1.5), np.float32(1.5), np.float16(1.5), np.bool_(True),
+        np.datetime64("2026-01-01"),
         np.datetime64("NaT"), np.bytes_(b"a"), np.longdouble(1), np.complex128(1), np.timedelta64(1, "s"),
     ],
     ids=lambda key: type(key).__name__,
 )  # fmt: skip
-def test_scalars_as_keys_are_what_they_are_in_orjson(key: Any) -> None:
+def test_scalars_as_keys_are_written_as_by_orjson(key: Any) -> None:
     for option in (0, theirs.OPT_NON_STR_KEYS, theirs.OPT_NON_STR_KEYS | theirs.OPT_SORT_KEYS):
         check({key: 1}, option)
         check([{"b": 1, key: np.arange(2)}], option)
 
 
-def test_a_str_of_numpys_is_written_as_any_class_derived_from_str() -> None:
+def test_a_str_of_numpy_is_written_as_a_subclass_of_str() -> None:
     for option in (0, *OPTIONS):
         for default in (None, repr):
             check([np.str_("é"), np.array([1])], option, default)
 
 
-def test_keys_of_numpys_str_are_text_as_those_of_any_class_derived_from_str() -> None:
+def test_keys_of_numpys_str_are_text_as_those_of_subclasses_of_str() -> None:
     for option in (theirs.OPT_NON_STR_KEYS, theirs.OPT_NON_STR_KEYS | theirs.OPT_SORT_KEYS):
         check({np.str_("é"): 1}, option)
     assert ours.dumps({np.str_("é"): 1}, option=NUMPY) == '{"é":1}'.encode()
 
 
-def test_without_the_option_all_go_to_default_as_in_orjson() -> None:
+def test_without_the_option_all_are_passed_to_default_as_in_orjson() -> None:
     seen: list[Any] = []
 
     def default(value: Any) -> Any:
@@ -205,7 +209,7 @@ def test_without_the_option_all_go_to_default_as_in_orjson() -> None:
     assert all(one is other for one, other in zip(seen[: len(values)], values, strict=True))
 
 
-def test_what_ends_orjsons_process_is_written() -> None:
+def test_values_that_crash_orjson_are_written() -> None:
     assert ours.dumps(np.array([-1], "i8").view("M8[M]"), option=NUMPY) == b'["1969-12-01T00:00:00"]'
     assert ours.dumps(np.array([5, -1], "i8").view("M8[25s]"), option=NUMPY) == (
         b'["1970-01-01T00:02:05","1969-12-31T23:59:35"]'

@@ -1,4 +1,4 @@
-"""Offsets from UTC in zones of all libraries: compared with orjson, and with `isoformat()`."""
+"""UTC offsets in time zones of all libraries: compared with orjson, and with `isoformat()`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ NAMES = [
     "America/St_Johns",
     "UTC",
 ]
-#: Of before offsets of whole hours too, and on both sides of changes.
+#: Including times before zones with whole hours, and both sides of changes.
 YEARS = [2, 1850, 1883, 1900, 1919, 1937, 1945, 1970, 1999, 2021, 2026, 9998]
 
 
 def _carried(text: bytes) -> bytes:
-    """What orjson writes, with minutes up to 59: it writes `+07:60`, which RFC 3339 does not allow."""
+    """The output of orjson, with minutes up to 59: it writes `+07:60`, which RFC 3339 does not
+    allow."""
 
     def next_hour(found: re.Match[bytes]) -> bytes:
         hour = int(found[2])
@@ -46,7 +47,8 @@ def moments(zone: Any, n: int) -> list[dt.datetime]:
     made = []
     for _ in range(n):
         moment = dt.datetime(
-            rng.choice(YEARS), rng.randint(1, 12), rng.randint(1, 28), rng.randint(0, 23), rng.randint(0, 59), fold=rng.randint(0, 1)
+            rng.choice(YEARS), rng.randint(1, 12), rng.randint(1, 28), rng.randint(0, 23), rng.randint(0, 59),
+            fold=rng.randint(0, 1)
         )  # fmt: skip
         made.append(moment.replace(tzinfo=zone))
         if hasattr(zone, "localize"):
@@ -86,7 +88,7 @@ def test_an_unnormalized_zone_of_pytz_has_the_offset_of_its_normalized_one() -> 
         ours.dumps({value: value}, option=ours.OPT_NON_STR_KEYS)
         == b'{"2021-06-01T12:00:00+08:00":"2021-06-01T12:00:00+08:00"}'
     )
-    # `onecopy.json` writes the offset that the value says it has.
+    # `onecopy.json` writes the offset that the value itself has.
     assert value.isoformat() == "2021-06-01T12:00:00+08:06"
     assert json.dumps(value) == b'"2021-06-01T12:00:00+08:06"'
     for zone in (pytz.utc, pytz.FixedOffset(-90), tz.tzutc(), tz.tzlocal(), tz.tzoffset("x", 12345)):
@@ -94,7 +96,7 @@ def test_an_unnormalized_zone_of_pytz_has_the_offset_of_its_normalized_one() -> 
 
 
 class Unknown(dt.tzinfo):
-    """A zone that does not know its offset."""
+    """A zone whose `utcoffset` is None."""
 
     def utcoffset(self, moment: dt.datetime | None, /) -> None:
         return None
@@ -111,7 +113,7 @@ class Failing(Unknown):
         raise KeyError("mine")
 
 
-def test_zones_without_an_offset_or_that_fail_are_as_they_say() -> None:
+def test_zones_without_an_offset_and_zones_that_raise() -> None:
     assert ours.dumps(NOON.replace(tzinfo=Unknown())) == b'"2021-06-01T12:00:00"'
     with pytest.raises(ours.JSONEncodeError) as caught:
         ours.dumps([NOON.replace(tzinfo=Failing())])
@@ -119,12 +121,13 @@ def test_zones_without_an_offset_or_that_fail_are_as_they_say() -> None:
 
 
 def closest(value: dt.datetime) -> str:
-    """`isoformat()` with the closest offset that RFC 3339 has."""
+    """`isoformat()` with the offset rounded as RFC 3339 requires."""
     offset = value.utcoffset()
     assert offset is not None
     micros = offset // dt.timedelta(microseconds=1)
     minutes = min((abs(micros) + 30_000_000) // 60_000_000, 23 * 60 + 59)
-    return f"{value.replace(tzinfo=None).isoformat()}{'-' if micros < 0 and minutes else '+'}{minutes // 60:02}:{minutes % 60:02}"
+    local = value.replace(tzinfo=None).isoformat()
+    return f"{local}{'-' if micros < 0 and minutes else '+'}{minutes // 60:02}:{minutes % 60:02}"
 
 
 @dataclasses.dataclass
@@ -132,7 +135,7 @@ class Holder:
     at: dt.datetime
 
 
-def test_each_offset_is_rounded_to_the_minute_in_values_keys_rows_and_fields_alike() -> None:
+def test_each_offset_is_rounded_to_minutes_in_values_keys_rows_and_fields() -> None:
     offsets = [
         dt.timedelta(seconds=n)
         for n in [*range(-86399, 86400, 13), *range(-95, 96), -86399, -86370, -86369, 86369, 86370, 86399]
@@ -143,7 +146,8 @@ def test_each_offset_is_rounded_to_the_minute_in_values_keys_rows_and_fields_ali
     values = [NOON.replace(tzinfo=dt.timezone(offset)) for offset in offsets]
     values += [moment for name in NAMES for moment in moments(zoneinfo.ZoneInfo(name), 50)]
     expected = [closest(value) for value in values]
-    whole = [value.utcoffset() % dt.timedelta(minutes=1) == dt.timedelta(0) for value in values]  # type: ignore[operator]
+    minute, zero = dt.timedelta(minutes=1), dt.timedelta(0)
+    whole = [value.utcoffset() % minute == zero for value in values]  # type: ignore[operator]
     assert 100 < sum(whole) < len(values) - 1000
     assert all(
         text == value.isoformat() for text, value, is_whole in zip(expected, values, whole, strict=True) if is_whole
@@ -154,6 +158,6 @@ def test_each_offset_is_rounded_to_the_minute_in_values_keys_rows_and_fields_ali
     assert json.loads(json.dumps([Holder(value) for value in values])) == [{"at": text} for text in expected]
     for value, text in zip(values, expected, strict=True):
         assert json.dumps({value: value}, non_str_keys=True) == f'{{"{text}":"{text}"}}'.encode()
-    # `Z` is written for what is written `+00:00` otherwise.
+    # `Z` replaces `+00:00`.
     nearly = NOON.replace(tzinfo=dt.timezone(dt.timedelta(seconds=-29)))
     assert json.dumps(nearly, utc_z=True) == b'"2021-06-01T12:00:00Z"'

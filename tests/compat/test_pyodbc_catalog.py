@@ -1,4 +1,5 @@
-"""The catalog functions of `onecopy.compat.pyodbc`, beside those of the ODBC drivers where these are right."""
+"""The catalog functions of `onecopy.compat.pyodbc`, compared with those of the ODBC drivers if
+these are correct."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 TABLES = [
     "create table catalog_parent (id int not null primary key, name varchar(20) not null, amount numeric(10, 2))",
-    "create table catalog_child (a int not null, b int not null, parent int references catalog_parent (id) on delete cascade,"
+    "create table catalog_child (a int not null, b int not null,"
+    " parent int references catalog_parent (id) on delete cascade,"
     " primary key (b, a))",
     "create unique index catalog_by_name on catalog_parent (name, id)",
     "create view catalog_view as select id from catalog_parent",
@@ -24,7 +26,7 @@ TABLES = [
 DROP = ["drop view if exists catalog_view", "drop table if exists catalog_child", "drop table if exists catalog_parent"]
 
 
-@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
+@pytest.fixture(params=["sqlite", "postgres_native", "postgres", "mariadb"])
 def target(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[str]:
     if request.param == "sqlite":
         string = f"sqlite:{tmp_path / 't.db'}"
@@ -67,7 +69,7 @@ def test_tables_and_views_by_pattern_and_kind(cur: ours.Cursor) -> None:
     assert "catalog_parent" in [row[2] for row in cur.tables()]
 
 
-def test_columns_have_their_types_and_places(cur: ours.Cursor) -> None:
+def test_columns_have_their_types_and_positions(cur: ours.Cursor) -> None:
     rows: list[Any] = cur.columns(table="catalog_parent").fetchall()
     assert [(row.column_name, row.data_type, row.nullable, row.ordinal_position) for row in rows] == [
         ("id", ours.SQL_INTEGER, 0, 1),
@@ -82,8 +84,8 @@ def test_columns_have_their_types_and_places(cur: ours.Cursor) -> None:
 def test_keys_and_indexes(cur: ours.Cursor) -> None:
     rows: list[Any] = cur.primaryKeys("catalog_child").fetchall()
     assert [(row.column_name, row.key_seq) for row in rows] == [("b", 1), ("a", 2)]
-    for asked in ({"table": "catalog_parent"}, {"foreignTable": "catalog_child"}):
-        rows = cur.foreignKeys(**asked).fetchall()
+    for arguments in ({"table": "catalog_parent"}, {"foreignTable": "catalog_child"}):
+        rows = cur.foreignKeys(**arguments).fetchall()
         names = [
             (r.pktable_name, r.pkcolumn_name, r.fktable_name, r.fkcolumn_name, r.key_seq, r.delete_rule) for r in rows
         ]
@@ -93,13 +95,13 @@ def test_keys_and_indexes(cur: ours.Cursor) -> None:
     assert named == [(1, "name", 0), (2, "id", 0)]
 
 
-def test_what_is_not_there_says_so(cur: ours.Cursor) -> None:
+def test_unsupported_functions_are_reported(cur: ours.Cursor) -> None:
     for name in ("procedureColumns", "rowIdColumns", "rowVerColumns", "getTypeInfo"):
         with pytest.raises(ours.NotSupportedError, match=name):
             getattr(cur, name)()
 
 
-@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb"])
 def test_privileges_are_listed(request: pytest.FixtureRequest, profile: str) -> None:
     con = ours.connect(request.getfixturevalue(profile).odbc)
     cur = con.execute("drop table if exists granted_table")
@@ -109,7 +111,7 @@ def test_privileges_are_listed(request: pytest.FixtureRequest, profile: str) -> 
     assert cur.description is not None
     names = [column[0] for column in cur.description]
     assert names == ["table_cat", "table_schem", "table_name", "grantor", "grantee", "privilege", "is_grantable"]
-    if profile == "postgres":
+    if profile.startswith("postgres"):
         assert {"SELECT", "INSERT", "UPDATE", "DELETE"} <= {row.privilege for row in rows}
         assert {row.table_name for row in rows} == {"granted_table"}
     cur.execute("drop table granted_table")
@@ -129,8 +131,8 @@ def test_procedures_are_listed(postgres: Database) -> None:
         ours.connect("sqlite::memory:").cursor().procedures()
 
 
-def test_names_are_those_of_the_driver(postgres: Database) -> None:
-    mine, other = ours.connect(postgres.odbc), theirs.connect(postgres.odbc)
+def test_names_are_those_of_the_driver(postgres: Database, psqlodbc: Database) -> None:
+    mine, other = ours.connect(postgres.odbc), theirs.connect(psqlodbc.odbc)
     for call in ("tables", "columns"):
         a, b = (getattr(con.cursor(), call)(table="t1000") for con in (mine, other))
         names = [d[0] for d in a.description]

@@ -1,4 +1,5 @@
-"""`onecopy.compat.ujson` beside ujson: the same calls, the same answers; the differences are those that the guide names."""
+"""`onecopy.compat.ujson` compared with ujson: the same calls and results; the guide lists the
+differences."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ class Unprintable:
 
 
 class Order(str):
-    """Keys that are sorted the other way round."""
+    """Keys with a reversed order."""
 
     def __lt__(self, other: str) -> bool:
         return str.__gt__(self, other)
@@ -113,26 +114,36 @@ class Undecided:
 
 Pair = collections.namedtuple("Pair", "a b")
 VALUES: list[Any] = [
-    None, True, 0, -1, 2**63, 2**64, -(2**70), 0.0, -0.0, 0.1, 1.0, 1e15, 1e16, 1e22, 1e-7, 5e-324, float("nan"), float("inf"), -float("inf"),
-    "", "a", "é", "я", "東", "😀", '"\\\b\f\n\r\t\x00\x1f\x7f</&>\u2028', "a/b", [], (), {}, [[]], [{}], {"a": []}, (1, (2,)),
-    {"b": 1, "a": [1, {}]}, {1: 2}, {1.5: 2}, {None: 1}, {True: 1}, Level.LOW, Text("x"), Mapping(a=1), Pair(1, 2), collections.OrderedDict(b=1),
-    Strange(), Raw(), RawBytes(), AsDict(), Both(), DictOf(3), DictOf({"a": AsDict()}), RawOf(b"\xff"), RawOf(3), RawOf("text"),
+    None, True, 0, -1, 2**63, 2**64, -(2**70), 0.0, -0.0, 0.1, 1.0, 1e15, 1e16, 1e22, 1e-7, 5e-324, float("nan"),
+    float("inf"), -float("inf"),
+    "", "a", "é", "я", "東", "😀", '"\\\b\f\n\r\t\x00\x1f\x7f</&>\u2028', "a/b", [], (), {}, [[]], [{}], {"a": []},
+    (1, (2,)),
+    {"b": 1, "a": [1, {}]}, {1: 2}, {1.5: 2}, {None: 1}, {True: 1}, Level.LOW, Text("x"), Mapping(a=1), Pair(1, 2),
+    collections.OrderedDict(b=1),
+    Strange(), Raw(), RawBytes(), AsDict(), Both(), DictOf(3), DictOf({"a": AsDict()}), RawOf(b"\xff"), RawOf(3),
+    RawOf("text"),
     [Raw(), "c/d"], b"x", b"\xff", {1, 2}, range(3), Colour.RED, len,
-    {b"k": 1}, {b"\xff": 1}, {(1, 2): 3}, {float("nan"): 1}, {float("inf"): 1}, {1e16: 1}, {Colour.RED: 1}, {Level.LOW: 1}, {Digits(3): 1},
-    {dt.datetime(2026, 1, 2, 3): 1}, {frozenset(): 1}, {10: 1, 9: 2, 1.5: 3}, {"b": 1, 1: 2}, {None: 1, "a": 2}, {Order("a"): 1, Order("b"): 2},
+    {b"k": 1}, {b"\xff": 1}, {(1, 2): 3}, {float("nan"): 1}, {float("inf"): 1}, {1e16: 1}, {Colour.RED: 1},
+    {Level.LOW: 1}, {Digits(3): 1},
+    {dt.datetime(2026, 1, 2, 3): 1}, {frozenset(): 1}, {10: 1, 9: 2, 1.5: 3}, {"b": 1, 1: 2}, {None: 1, "a": 2},
+    {Order("a"): 1, Order("b"): 2},
     {b"b": 1, b"a": 2}, OtherItems(a=1), collections.OrderedDict({2: 1, 10: 2}), collections.Counter(b=1, a=2),
     decimal.Decimal("NaN"), decimal.Decimal("-Infinity"), [float("nan"), {"a": float("inf"), (1,): -float("inf")}],
 ]  # fmt: skip
 KEYWORDS: list[dict[str, Any]] = [
-    {}, {"ensure_ascii": False}, {"escape_forward_slashes": False}, {"encode_html_chars": True}, {"sort_keys": True}, {"indent": 1}, {"indent": 4},
-    {"allow_nan": False}, {"reject_bytes": False}, {"separators": (", ", ": ")}, {"separators": (",", ":")}, {"default": lambda value: "given"},
-    {"separators": (" , ", ":  "), "sort_keys": True}, {"separators": (" ,", " :"), "indent": 2}, {"indent": -1}, {"indent": 1000},
-    {"default": lambda value: ["a/b", 1]}, {"ensure_ascii": False, "encode_html_chars": True, "escape_forward_slashes": False},
+    {}, {"ensure_ascii": False}, {"escape_forward_slashes": False}, {"encode_html_chars": True},
+    {"sort_keys": True}, {"indent": 1}, {"indent": 4},
+    {"allow_nan": False}, {"reject_bytes": False}, {"separators": (", ", ": ")}, {"separators": (",", ":")},
+    {"default": lambda value: "given"},
+    {"separators": (" , ", ":  "), "sort_keys": True}, {"separators": (" ,", " :"), "indent": 2}, {"indent": -1},
+    {"indent": 1000},
+    {"default": lambda value: ["a/b", 1]},
+    {"ensure_ascii": False, "encode_html_chars": True, "escape_forward_slashes": False},
 ]  # fmt: skip
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the class of its error."""
+    """The result of a call, or the class of its exception."""
     try:
         return call()
     except (TypeError, OverflowError, UnicodeError, ZeroDivisionError) as error:
@@ -141,7 +152,7 @@ def outcome(call: Callable[[], Any]) -> Any:
         return ValueError
 
 
-#: Written in another way, with the same meaning: `1e-5` and `0.00001`, the slashes of what `__json__` gives.
+#: Different text with the same meaning: `1e-5` and `0.00001`, slashes in the result of `__json__`.
 _FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 
 
@@ -179,8 +190,10 @@ def test_any_value_is_written_and_read_as_by_ujson(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["1", b"[1]", bytearray(b"1"), "", " ", "[1,]", None, 1, [], b"\xff", '"\ud800"', b"\xef\xbb\xbf1", "1 2", "NaN", "-Infinity", "Infinity",
-     '"\\ud800"', "18446744073709551616", "-0", "-0.0", '{"a":1,"a":2}', "nul", '"abc', '{"a":1,}', "{1:2}", '"\\x"', "[" * 3000 + "]" * 3000],
+    ["1", b"[1]", bytearray(b"1"), "", " ", "[1,]", None, 1, [], b"\xff", '"\ud800"', b"\xef\xbb\xbf1", "1 2",
+        "NaN", "-Infinity", "Infinity",
+     '"\\ud800"', "18446744073709551616", "-0", "-0.0", '{"a":1,"a":2}', "nul", '"abc', '{"a":1,}', "{1:2}",
+     '"\\x"', "[" * 3000 + "]" * 3000],
     ids=lambda given: repr(given)[:40],
 )  # fmt: skip
 def test_a_text_is_read_as_by_ujson(given: Any) -> None:
@@ -202,17 +215,22 @@ def test_files_are_written_and_read_as_by_ujson() -> None:
                 getattr(module, name)(*arguments)
 
 
-#: Arguments of wrong types, and odd ones.
+#: Arguments of wrong types, and unusual ones.
 ODD: list[Any] = [
-    None, 0, 1, -1, 2.5, "", "x", b"", (), [], {}, object(), (",",), (",", ":"), (",", ":", ""), [",", ":"], (1, 2), (b",", b":"), (",", 1), 1000,
-    1001, 1 << 30, 1 << 31, -(1 << 31), 1 << 63, 1 << 64, -(1 << 70), True, False, Index(2), Index(1 << 40), Undecided(), float("nan"), ("é", "я"),
+    None, 0, 1, -1, 2.5, "", "x", b"", (), [], {}, object(), (",",), (",", ":"), (",", ":", ""), [",", ":"], (1, 2),
+    (b",", b":"), (",", 1), 1000,
+    1001, 1 << 30, 1 << 31, -(1 << 31), 1 << 63, 1 << 64, -(1 << 70), True, False, Index(2), Index(1 << 40),
+    Undecided(), float("nan"), ("é", "я"),
     (", ", ": "), (",\n", ":"),
 ]  # fmt: skip
-NAMES = ["ensure_ascii", "encode_html_chars", "escape_forward_slashes", "sort_keys", "indent", "allow_nan", "reject_bytes", "default", "separators", "nonsense"]  # fmt: skip
+NAMES = [
+    "ensure_ascii", "encode_html_chars", "escape_forward_slashes", "sort_keys", "indent",
+    "allow_nan", "reject_bytes", "default", "separators", "nonsense",
+]  # fmt: skip
 
 
 def _kind(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the class of its error."""
+    """The result of a call, or the class of its exception."""
     try:
         return call()
     except ValueError as error:
@@ -222,7 +240,7 @@ def _kind(call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_odd_arguments_are_taken_or_refused_as_by_ujson(name: str) -> None:
+def test_odd_arguments_are_accepted_or_refused_as_by_ujson(name: str) -> None:
     for odd in ODD:
         for value in ({"b": "/é<", "a": [1, 2]}, [Strange()], [b"x", float("nan")]):
             mine = _kind(lambda v=value, o=odd: ours.dumps(v, **{name: o}))  # type: ignore[misc]
@@ -234,13 +252,18 @@ def test_odd_arguments_are_taken_or_refused_as_by_ujson(name: str) -> None:
         assert (mine, outs[0].getvalue()) == (wanted, outs[1].getvalue()), (name, odd)
 
 
-def test_arguments_are_given_as_to_ujson() -> None:
+def test_arguments_are_passed_as_to_ujson() -> None:
     calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-        ("dumps", (), {}), ("dumps", (1, 2, 3), {}), ("dumps", ([1], True, False, True, True, 2, True, True, None, None), {}),
-        ("dumps", ([1], True, False, True, True, 2, True, True, None, None, 5), {}), ("dumps", (), {"obj": 1}), ("encode", (), {"obj": {"a": 1}}),
-        ("loads", (), {}), ("loads", ("1", 2), {}), ("loads", (), {"obj": "1"}), ("loads", ("1",), {"precise_float": True}),
-        ("decode", (), {"obj": "2"}), ("load", (), {}), ("load", (io.StringIO("1"), 1), {}), ("load", (), {"fp": io.StringIO("1")}),
-        ("dump", (1,), {}), ("dump", (1,), {"fp": io.StringIO()}), ("dump", (), {"obj": 1, "fp": io.StringIO()}), ("dump", (1, io.StringIO(), True), {}),
+        ("dumps", (), {}), ("dumps", (1, 2, 3), {}),
+        ("dumps", ([1], True, False, True, True, 2, True, True, None, None), {}),
+        ("dumps", ([1], True, False, True, True, 2, True, True, None, None, 5), {}), ("dumps", (), {"obj": 1}),
+        ("encode", (), {"obj": {"a": 1}}),
+        ("loads", (), {}), ("loads", ("1", 2), {}), ("loads", (), {"obj": "1"}),
+        ("loads", ("1",), {"precise_float": True}),
+        ("decode", (), {"obj": "2"}), ("load", (), {}), ("load", (io.StringIO("1"), 1), {}),
+        ("load", (), {"fp": io.StringIO("1")}),
+        ("dump", (1,), {}), ("dump", (1,), {"fp": io.StringIO()}), ("dump", (), {"obj": 1, "fp": io.StringIO()}),
+        ("dump", (1, io.StringIO(), True), {}),
         ("dump", (1, io.BytesIO()), {}), ("dump", (1, None), {}), ("load", (None,), {}),
     ]  # fmt: skip
     for name, arguments, keywords in calls:
@@ -249,7 +272,7 @@ def test_arguments_are_given_as_to_ujson() -> None:
         assert mine == wanted, (name, arguments, keywords)
 
 
-def test_separators_of_any_text_are_put_between_and_not_inside_of_strings() -> None:
+def test_separators_are_written_between_items_and_not_inside_of_strings() -> None:
     value = {"a:b": [1, ",", '\\",:"', {"é": [], "/": {}}], "": [[1, 2.5], ": "]}
     for separators in ((",", ":"), ("", ""), ("é", "/"), ("\\", '"'), (" , ", " : "), ("\n", "<")):
         for keywords in ({}, {"indent": 3}, {"indent": -3}, {"ensure_ascii": False, "encode_html_chars": True}):
@@ -257,12 +280,12 @@ def test_separators_of_any_text_are_put_between_and_not_inside_of_strings() -> N
             assert mine == theirs.dumps(value, separators=separators, **keywords)
 
 
-def test_members_that_ujson_loses_where_it_sorts_are_written() -> None:
+def test_members_that_ujson_loses_when_it_sorts_are_written() -> None:
     assert theirs.dumps(Strange(), default=lambda value: {"b": 1, "a": 2}, sort_keys=True) == "{}"
     assert ours.dumps(Strange(), default=lambda value: {"b": 1, "a": 2}, sort_keys=True) == '{"a":2,"b":1}'
 
 
-def test_an_object_whose_repr_raises_is_its_error_as_a_value_and_as_a_key() -> None:
+def test_an_object_whose_repr_raises_raises_that_as_a_value_and_as_a_key() -> None:
     untyped: list[Any] = [ours, theirs]
     for module in untyped:
         for value in (Unprintable(), [Unprintable()], {Unprintable(): 1}):
@@ -270,14 +293,14 @@ def test_an_object_whose_repr_raises_is_its_error_as_a_value_and_as_a_key() -> N
                 module.dumps(value)
 
 
-def test_an_error_of_default_is_raised_as_it_is() -> None:
+def test_an_exception_of_default_is_raised_unchanged() -> None:
     untyped: list[Any] = [ours, theirs]
     for module in untyped:
         with pytest.raises(ZeroDivisionError):
             module.dumps([Strange()], default=lambda value: 1 / 0)
 
 
-def test_what_holds_itself_is_an_overflow() -> None:
+def test_a_value_that_contains_itself_is_an_overflow() -> None:
     own: list[Any] = []
     own.append(own)
     untyped: list[Any] = [ours, theirs]
@@ -307,12 +330,12 @@ def test_a_lone_surrogate_is_always_escaped() -> None:
     assert theirs.dumps("\ud800", ensure_ascii=False) == '"\ud800"'
 
 
-def test_what_the_guide_names_as_stricter_is_refused() -> None:
+def test_cases_that_the_guide_lists_as_stricter_are_refused() -> None:
     for text in ("01", "[-]", "1.", "2.e3", '"\n"', "1e400", b'"\xed\xa0\x80"'):
         theirs.loads(text)
         with pytest.raises(ours.JSONDecodeError):
             ours.loads(text)
-    # Of more digits than `sys.get_int_max_str_digits()` allows.
+    # With more digits than `sys.get_int_max_str_digits()` allows.
     digits = "1" * 5000
     for call in (lambda: theirs.loads(digits), lambda: theirs.dumps(10**5000), lambda: theirs.dumps({"a": [10**5000]})):
         with pytest.raises(ValueError, match="Exceeds the limit"):

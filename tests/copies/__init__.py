@@ -1,1 +1,1 @@
-"""The ledger held against a witness that knows nothing of it."""
+"""The ledger compared with an independent counter of copies."""

@@ -1,6 +1,7 @@
-"""Runs one path from BSON to `str` inside a process that has the witness preloaded, and prints what both counted.
+"""Runs one BSON decoding in a process with the copy counter preloaded, and prints both counts.
 
-LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.bson_read_paths PATH KIND
+LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.bson_read_paths PATH
+KIND
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The witness, compiled; a database of long cells; a build with planted faults."""
+"""The compiled copy counter; a database of long cells; a build with planted faults."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from tests.copies.counting import HERE, N_ROWS, ROOT, TEXTS, Setting, cell
 
 
 @pytest.fixture(scope="session")
-def witness(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The witness, compiled."""
-    out = tmp_path_factory.mktemp("witness") / "witness.so"
-    command = ["cc", "-O2", "-fPIC", "-shared", "-o", str(out), str(HERE / "witness.c"), "-ldl"]
+def copy_counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled copy counter."""
+    out = tmp_path_factory.mktemp("counter") / "copy_counter.so"
+    command = ["cc", "-O2", "-fPIC", "-shared", "-o", str(out), str(HERE / "copy_counter.c"), "-ldl"]
     subprocess.run(command, check=True)
     return out
 
 
 @pytest.fixture(autouse=True)
 def one_processor(request: pytest.FixtureRequest) -> Iterator[None]:
-    """One processor for the processes that are counted: nothing is read ahead there, which takes memory of its own."""
+    """Restricts counted processes to one processor: it disables prefetching, which needs extra
+    memory."""
     before = os.sched_getaffinity(0)
     if "reads_ahead" not in request.keywords:
         os.sched_setaffinity(0, {min(before)})
@@ -36,9 +37,9 @@ def one_processor(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def setting(witness: Path) -> Setting:
-    """The module under test with the witness."""
-    return Setting(witness)
+def setting(copy_counter: Path) -> Setting:
+    """The module under test with the copy counter."""
+    return Setting(copy_counter)
 
 
 @pytest.fixture(scope="session")
@@ -55,12 +56,12 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
-def planted(witness: Path, tmp_path_factory: pytest.TempPathFactory) -> Setting:
-    """A build of the extension with planted faults, beside the package's Python files."""
+def planted(copy_counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Setting:
+    """A build of the extension with planted faults, next to the package's Python files."""
     import onecopy._core
 
     folder = tmp_path_factory.mktemp("planted")
-    # As all wheels are built: what the interpreter's name and place decide is then not built again.
+    # Built as all wheels are, since the interpreter's path is part of the build's cache key.
     command = [sys.executable, "tools/wheel.py", "--features", "planted-copy", "--out", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True)
     (wheel,) = folder.glob("*.whl")
@@ -68,14 +69,15 @@ def planted(witness: Path, tmp_path_factory: pytest.TempPathFactory) -> Setting:
     package = Path(onecopy.__file__).parent
     shutil.copytree(package, folder / "onecopy", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     with zipfile.ZipFile(wheel) as archive:
-        return Setting(witness, archive.extract(library, folder))
+        return Setting(copy_counter, archive.extract(library, folder))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first test with faults waits for a release build, which on a busy machine takes minutes; they are the last ones,
-    since that build takes the place of the wheel's."""
+    """Runs the tests with faults last: they wait for a release build, which takes minutes on a busy
+    machine and replaces the build of the wheel."""
     items.sort(key=lambda item: "planted" in getattr(item, "fixturenames", ()))
     for item in items:
         if "planted" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.builds)
             item.add_marker(pytest.mark.timeout(1200))

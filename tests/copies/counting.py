@@ -1,7 +1,7 @@
-"""The text that is counted, what is promised of it, and how the two meters are read and compared.
+"""The text that is counted, the promised counts, and the comparison of ledger and copy counter.
 
-A cell is long (two to five thousand bytes): names, quotes and commas are then far below five percent of the payload, and
-a copy of it is a call of the C library's, which the witness sees.
+A cell is long (two to five thousand bytes): names, quotes and commas are then far below five
+percent of the payload, and a copy of a cell is a call of the C library, which the counter sees.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 N_ROWS = 2_000
-#: Where the ledger and the witness may differ, as a part of the payload: names, quotes, numbers, the buffers of a
-#: statement and the chunks, which are reused.
+#: The difference that is tolerated between ledger and counter, as a fraction of the payload: names,
+#: quotes, numbers, the buffers of a statement and the chunks, which are reused.
 TOLERANCE = 0.05
 
-#: Bytes that a statement takes besides, however long its payload: the place where long values are gathered (address
-#: space of 1 MiB, filled as far as it is needed), its chunk, its share of a start.
+#: Bytes that a statement allocates in addition, however long its payload: the buffer that gathers
+#: long values (1 MiB of address space, committed as needed), its chunk, its share of the startup.
 ONCE_BYTES = 3 << 19
 
-#: What the first connection of a process through a driver allocates and frees at once, untouched, so that the C library
-#: keeps freed memory from then on (`keep_freed_pages`).
+#: Bytes that the first ODBC connection of a process allocates and frees at once, untouched, so that
+#: the C library keeps freed memory from then on (`keep_freed_pages`).
 FREED_BYTES = 1 << 19
 
-#: What reading ahead takes besides, however long the result: three more blocks, each with a place for long values (2 MiB of
-#: address space at most where each fits into one fetch).
+#: Bytes that prefetching allocates in addition, however long the result: three more blocks, each
+#: with a buffer for long values (at most 2 MiB of address space if each fits into one fetch).
 AHEAD_BYTES = 3 * ((1 << 19) + (2 << 20))
 
-#: Parts in which a cell of up to 32 KiB may come, where the driver does not tell how long it is: 16 KiB, and the rest.
+#: The number of parts of a cell up to 32 KiB if the driver does not report its length: 16 KiB, and
+#: the rest.
 PARTS = 2
 
 TEXTS = {
@@ -52,19 +53,21 @@ def cell(kind: str, row: int) -> str:
 
 
 def payload(kind: str, encoding: str = "utf-8") -> int:
-    """Bytes of text in the table of a kind, as a driver holds it."""
+    """Bytes of text in the table of a kind, in the encoding of the driver."""
     return sum(len(cell(kind, k).encode(encoding)) for k in range(N_ROWS))
 
 
-#: Copied, by code that the witness does not see, as it does not see conversions.
+#: Copied by our own code, which the counter does not see, as it does not see conversions.
 BY_KERNEL = "copied by a kernel"
 
 
 def handled(path: str, kind: str, encoding: str) -> str:
-    """What is promised to happen to each byte, once: ``converted``, ``copied`` or ``copied by a kernel``.
+    """The promised handling of each byte: ``converted``, ``copied`` or ``copied by a kernel``,
+    once.
 
-    A `str` of text whose units are the driver's already is a plain copy, by the kernel that checks the units; so are CSV, BSON and Arrow's of
-    UTF-8, by the C library. JSON is always converted: each byte is looked at for escapes on its way.
+    A `str` whose code units equal the driver's is a plain copy, by the kernel that checks the
+    units. CSV, BSON and Arrow from UTF-8 are copied by the C library. JSON is always converted,
+    since each byte is checked for escapes.
     """
     form = path.split()[0]
     if form == "str":
@@ -74,20 +77,22 @@ def handled(path: str, kind: str, encoding: str) -> str:
 
 
 class Counted(NamedTuple):
-    """What a run of one path counted."""
+    """The counts of a run of one path."""
 
     ledger: dict[str, int]
     stages: dict[str, dict[str, int]]
-    witness: dict[str, int]
+    counter: dict[str, int]
 
 
 def check_ledger(
     counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1, *, around: int = 0
 ) -> None:
-    """The promise, by the ledger: each byte once, exactly; and nothing a second time but what a place that grew moved.
+    """Checks the promise with the ledger: each byte once, exactly, and no second time except when a
+    buffer grew.
 
-    ``parts``: how many parts a long cell may come in, each of which is a conversion. ``around``: bytes that the ledger
-    counts besides the payload (the heads of HTTP answers), copied once.
+    ``parts``: the largest number of parts of a long cell, each of which is a conversion.
+    ``around``: bytes that the ledger counts in addition to the payload (heads of HTTP responses),
+    copied once.
     """
     ledger = counted.ledger
     assert ledger["taken"] == size + around, counted
@@ -99,34 +104,36 @@ def check_ledger(
 
 
 def agree(counted: Counted, size: int, statements: int = 1, freed: int = 0, how: str = "copied") -> bool:
-    """Whether the witness saw what the ledger says, and no more.
+    """True if the counter confirms the ledger, with no further copies.
 
-    A second conversion, or a copy by code of its own, needs a place to put its result; the outgoing places are there
-    already (a chunk that is reused) or are Python's (a `str`, a `bytes`). ``statements``: how many were executed. ``freed``: bytes allocated by
-    the process's start alone.
+    A second conversion, or a copy by our own code, needs a buffer for its result; the buffers for
+    output exist already (a chunk that is reused) or belong to Python (a `str`, a `bytes`).
+    ``statements``: the number of executed statements. ``freed``: bytes that only the startup of the
+    process allocates.
     """
-    ledger, witness = counted.ledger, counted.witness
-    room = TOLERANCE * size
-    copied = witness["copied_bytes"] + witness["moved_bytes"]
-    taken = witness["allocated_bytes"] + witness["mapped_bytes"] - freed
+    ledger, counter = counted.ledger, counted.counter
+    tolerance = TOLERANCE * size
+    copied = counter["copied_bytes"] + counter["moved_bytes"]
+    allocated = counter["allocated_bytes"] + counter["mapped_bytes"] - freed
     expected = ledger["copied"] - (size if how == BY_KERNEL else 0)
-    return abs(copied - expected) <= room and taken <= room + ONCE_BYTES * statements
+    return abs(copied - expected) <= tolerance and allocated <= tolerance + ONCE_BYTES * statements
 
 
 def check(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1, freed: int = 0) -> None:
-    """The promise, and the agreement of the two meters."""
+    """Checks the promise, and that ledger and counter agree."""
     check_ledger(counted, size, how, n_texts, parts)
     assert agree(counted, size, freed=freed, how=how), counted
 
 
 def check_red(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1) -> None:
-    """The ledger knows nothing of a planted fault, and the witness shows it."""
+    """Checks that the counter shows a planted fault, which the ledger does not."""
     check_ledger(counted, size, how, n_texts, parts)
     assert not agree(counted, size, how=how), counted
 
 
 def sqlite_code(module: str) -> str:
-    """The part of the module that is SQLite, as START-END: its inner copies are a database's, not ours."""
+    """The range of SQLite's code in the module, as START-END: SQLite's internal copies are not
+    ours."""
     lines = subprocess.run(["nm", "--defined-only", "-n", module], capture_output=True, text=True, check=True).stdout
     symbols = [
         (int(line.split()[0], 16), line.split()[2]) for line in lines.splitlines() if line[17:19] in ("T ", "t ")
@@ -140,41 +147,43 @@ def sqlite_code(module: str) -> str:
 
 
 class Setting:
-    """Processes that run with the witness: with the module under test, or with a planted one and its fault."""
+    """Runs processes with the copy counter: with the module under test, or a planted one and its
+    fault."""
 
-    def __init__(self, witness: Path, module: str | None = None, fault: str = "") -> None:
+    def __init__(self, counter: Path, module: str | None = None, fault: str = "") -> None:
         import onecopy._core
 
         self.module = module or onecopy._core.__file__
         self._exclude = sqlite_code(self.module)
-        self._witness = witness
+        self._counter = counter
         self._fault = fault
 
     def with_fault(self, fault: str) -> Setting:
-        """The same with another fault."""
-        return Setting(self._witness, self.module, fault)
+        """A copy with another fault."""
+        return Setting(self._counter, self.module, fault)
 
     def environment(self, dump: Path | None = None) -> dict[str, str]:
-        """The environment of such a process; ``dump`` is where it and its children leave their counts."""
+        """The environment of such a process; it and its children write their counts into
+        ``dump``."""
         environment = os.environ | {
-            "LD_PRELOAD": str(self._witness),
-            "WITNESS_MODULE": Path(self.module).name,
-            "WITNESS_EXCLUDE": self._exclude,
+            "LD_PRELOAD": str(self._counter),
+            "COPY_COUNTER_MODULE": Path(self.module).name,
+            "COPY_COUNTER_EXCLUDE": self._exclude,
             "PYTHONPATH": f"{Path(self.module).parents[1]}:{ROOT}",
             "PYTHONMALLOC": "malloc",
-            "PYTHONWARNINGS": "ignore",  # A driver's notices at connect are not what is tested here.
+            "PYTHONWARNINGS": "ignore",  # Drivers' notices at connect are not tested here.
             "ONECOPY_PLANTED": self._fault,
         }
         if dump is not None:
-            environment["WITNESS_DUMP"] = str(dump)
+            environment["COPY_COUNTER_DUMP"] = str(dump)
         return environment
 
     def count(self, path: str, target: str, sql: str) -> Counted:
-        """Run one path of Python in a process with the witness."""
+        """Run one path of Python in a process with the copy counter."""
         return self.run("tests.copies.paths", path, target, sql)
 
     def run(self, module: str, *arguments: str) -> Counted:
-        """Run a module that prints what was counted in a process with the witness."""
+        """Run a module that prints its counts in a process with the copy counter."""
         command = [sys.executable, "-m", module, *arguments]
         done = subprocess.run(
             command, env=self.environment(), cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
@@ -184,7 +193,7 @@ class Setting:
 
 
 def dumped(directory: Path) -> dict[str, int]:
-    """The counts that the processes left, added up."""
+    """The sum of the counts that the processes wrote."""
     total: dict[str, int] = {}
     files: Iterable[Path] = directory.glob("*.json")
     for file in files:
@@ -194,8 +203,8 @@ def dumped(directory: Path) -> dict[str, int]:
     return total
 
 
-def told(stderr: str) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """The ledger's table as `--ledger` prints it: the total, and the stages."""
+def printed_ledger(stderr: str) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """The table that `--ledger` prints: the total, and the stages."""
     rows: dict[str, Any] = {}
     for name, *counts in re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+)$", stderr, re.M):
         rows[name] = dict(zip(("taken", "converted", "copied", "conversions"), map(int, counts), strict=True))

@@ -1,6 +1,6 @@
-"""Runs one path of JSON inside a process that has the witness preloaded, and prints what both counted.
+"""Runs one JSON path in a process with the copy counter preloaded, and prints both counts.
 
-LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.json_paths PATH KIND
+LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.json_paths PATH KIND
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _to_file(texts: list[str]) -> object:
         return json.dump(texts, file)
 
 
-#: A place for a result, as one keeps it for the next time.
+#: A buffer for results, reused as a program would.
 _PLACE = bytearray(40 << 20)
 
 #: From `str` to JSON.

@@ -1,6 +1,6 @@
-"""Runs one path inside a process that has the witness preloaded, and prints what both counted.
+"""Runs one path in a process with the copy counter preloaded, and prints both counts.
 
-LD_PRELOAD=witness.so WITNESS_MODULE=_core python -m tests.copies.paths PATH TARGET SQL
+LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.paths PATH TARGET SQL
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import onecopy
 
-#: In the order of `struct counts` of the witness.
+#: In the order of `struct counts` of the copy counter.
 _COUNTS = (
     "copies", "copied_bytes", "large_copies", "large_copied_bytes", "moves", "moved_bytes",
     "allocations", "allocated_bytes", "large_allocations", "large_allocated_bytes", "mapped_bytes", "sent_bytes",
@@ -54,7 +54,7 @@ def _by_read(form: str) -> Callable[[Any], object]:
 
 
 class _Target:
-    """An object with ``write`` that keeps what it is given as it is: what another makes of it is that one's matter."""
+    """An object whose ``write`` keeps the bytes objects, without copying them."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -106,7 +106,7 @@ def _to_socket(form: str) -> Callable[[Any], object]:
 
 
 class _Array(ctypes.Structure):
-    """``struct ArrowArray``, of which the reader here wants the last but one alone."""
+    """``struct ArrowArray``; only the last field but one is used."""
 
     _fields_ = (
         ("before", ctypes.c_uint64 * 8),
@@ -128,7 +128,7 @@ class _Stream(ctypes.Structure):
 
 
 def _arrow(cursor: Any) -> object:
-    """Reads Arrow's batches as a library would, and lets each go: nothing but the batches themselves is made."""
+    """Consumes Arrow batches as a library would, and releases each; it creates nothing else."""
     capsule = cursor.__arrow_c_stream__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
@@ -141,7 +141,7 @@ def _arrow(cursor: Any) -> object:
 
 FORMS = ("json", "ndjson", "csv", "bson")
 
-#: What ends in memory of our own making: the witness sees it allocated, once.
+#: Paths whose output is memory that we allocate, which the counter sees once.
 OWN_MEMORY: dict[str, Callable[[Any], object]] = {"arrow in batches": _arrow}
 
 PATHS: dict[str, Callable[[Any], object]] = {
@@ -158,25 +158,26 @@ PATHS: dict[str, Callable[[Any], object]] = {
 
 
 def counted(run: Callable[[], object], before: Callable[[], object] = lambda: None) -> None:
-    """Print what ledger and witness count while a path runs; it ran once before: what is made on first use is not part of it."""
-    witness = ctypes.CDLL(os.environ["LD_PRELOAD"])
-    if not witness.witness_find():
-        raise SystemExit("the witness did not find the module")
+    """Print the counts of the ledger and the copy counter for one path, after a first run that
+    initializes caches."""
+    counter = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    if not counter.copy_counter_find():
+        raise SystemExit("the copy counter did not find the module")
     before()
     run()
     counts = _Counts()
     with onecopy.ledger() as ledger:
         before()
-        witness.witness_reset()
+        counter.copy_counter_reset()
         made = run()
-        witness.witness_read(ctypes.byref(counts))
+        counter.copy_counter_read(ctypes.byref(counts))
     del made
     print(
         json.dumps(
             {
                 "ledger": {name: getattr(ledger, name) for name in ("taken", "converted", "copied", "conversions")},
                 "stages": ledger.stages,
-                "witness": {name: getattr(counts, name) for name in _COUNTS},
+                "counter": {name: getattr(counts, name) for name in _COUNTS},
             }
         )
     )

@@ -1,4 +1,5 @@
-"""`str` to BSON: what the ledger says is the promise, the witness agrees with it, and a planted fault turns it red."""
+"""`str` to BSON: the ledger matches the promise, the copy counter confirms it, and planted faults
+are detected."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ def _in_memory(kind: str) -> int:
 
 
 def _check_ledger(counted: Counted, path: str, kind: str) -> None:
-    # The key `v` stands once, or in each document.
+    # The key `v` occurs once, or in each document.
     n_keys = 1 if path in ("encode", "encode_into") else N_ROWS
     check_ledger(counted, _in_memory(kind), _how(kind), around=n_keys)
 
 
 def _how(kind: str) -> str:
-    # ASCII stands in BSON as it does in a `str`.
+    # ASCII has the same bytes in BSON and in a `str`.
     return "copied" if kind == "ascii" else "converted"
 
 
@@ -36,14 +37,14 @@ def test_a_str_becomes_bson_by_one_conversion(setting: Setting, path: str, kind:
 
 @pytest.mark.parametrize("fault", ["copy", "conversion"])
 @pytest.mark.parametrize("path", ENCODING)
-def test_a_planted_fault_turns_encoding_red(planted: Setting, path: str, fault: str) -> None:
+def test_a_planted_fault_in_encoding_is_detected(planted: Setting, path: str, fault: str) -> None:
     counted = planted.with_fault(fault).run("tests.copies.bson_paths", path, "cyrillic")
     _check_ledger(counted, path, "cyrillic")
     assert not agree(counted, _in_memory("cyrillic")), counted
 
 
 @pytest.mark.parametrize("path", ENCODING)
-def test_the_planted_build_without_its_fault_is_green(planted: Setting, path: str) -> None:
+def test_the_planted_build_without_its_fault_passes(planted: Setting, path: str) -> None:
     counted = planted.with_fault("none").run("tests.copies.bson_paths", path, "cyrillic")
     _check_ledger(counted, path, "cyrillic")
     assert agree(counted, _in_memory("cyrillic")), counted

@@ -1,4 +1,5 @@
-"""BSON to `str`: what the ledger says is the promise, the witness agrees with it, and a planted fault turns it red."""
+"""BSON to `str`: the ledger matches the promise, the copy counter confirms it, and planted faults
+are detected."""
 
 from __future__ import annotations
 
@@ -15,19 +16,19 @@ def _in_utf8(kind: str) -> int:
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("path", DECODING)
 def test_bson_becomes_a_str_by_one_conversion(setting: Setting, path: str, kind: str) -> None:
-    # ASCII stands in a `str` as it does in BSON.
+    # ASCII has the same bytes in a `str` and in BSON.
     how = "copied" if kind == "ascii" else "converted"
     check(setting.run("tests.copies.bson_read_paths", path, kind), _in_utf8(kind), how)
 
 
 @pytest.mark.parametrize("fault", ["copy", "conversion"])
 @pytest.mark.parametrize("path", DECODING)
-def test_a_planted_fault_turns_bson_decoding_red(planted: Setting, path: str, fault: str) -> None:
+def test_a_planted_fault_in_bson_decoding_is_detected(planted: Setting, path: str, fault: str) -> None:
     counted = planted.with_fault(fault).run("tests.copies.bson_read_paths", path, "cyrillic")
     check_red(counted, _in_utf8("cyrillic"), "converted")
 
 
 @pytest.mark.parametrize("path", DECODING)
-def test_bson_decoding_in_the_planted_build_without_its_fault_is_green(planted: Setting, path: str) -> None:
+def test_bson_decoding_in_the_planted_build_without_its_fault_passes(planted: Setting, path: str) -> None:
     counted = planted.with_fault("none").run("tests.copies.bson_read_paths", path, "cyrillic")
     check(counted, _in_utf8("cyrillic"), "converted")

@@ -1,8 +1,10 @@
-"""The paths that no Python code drives: the command to a pipe, a file and a terminal, and the gateway over HTTP.
+"""The front ends without Python code: the command to a pipe, a file and a terminal, and the
+gateway.
 
-A process that cannot be asked leaves what its witness counted at its exit; the ledger is what `--ledger` prints. Both are
-then of the whole process. What a process copies and allocates until it runs at all (a description of each argument of
-the command) is taken off: a build without link-time optimisation copies twice as many bytes of it, above the tolerance.
+The copy counter writes its counts when a process exits; the ledger is the output of `--ledger`.
+Both are then those of the whole process. The startup of a process copies and allocates too (a
+description of each argument of the command), which is subtracted: a build without link-time
+optimisation copies twice as many bytes for it, above the tolerance.
 """
 
 from __future__ import annotations
@@ -36,13 +38,13 @@ from tests.copies.counting import (
     dumped,
     handled,
     payload,
-    told,
+    printed_ledger,
 )
 from tests.support.bson import documents
 from tests.support.gateway import Gateway
 
 FORMATS = ["json", "ndjson", "csv"]
-#: Forms of the command, and where to: BSON is not for a terminal.
+#: Output formats of the command, and destinations: BSON is refused on a terminal.
 COMMAND = [
     (form, to)
     for form in [*FORMATS, "bson"]
@@ -50,12 +52,12 @@ COMMAND = [
     if (form, to) != ("bson", "terminal")
 ]
 WIDE = ["tds_msodbc", "tds_freetds", "tds_rust"]
-#: Requests to the gateway: the cost of a connection is small compared with the answers.
+#: Requests to the gateway: the cost of a connection is small compared with the responses.
 N_REQUESTS = 3
 
 
 def values(body: bytes, form: str) -> Sequence[object]:
-    """The texts of an answer."""
+    """The texts of a response."""
     if form == "bson":
         return [row["x"].value for row in documents(body)]
     if form == "csv":
@@ -65,24 +67,25 @@ def values(body: bytes, form: str) -> Sequence[object]:
 
 
 def _read_all(descriptor: int, into: bytearray) -> None:
-    """What comes out of a terminal, until its other end is closed."""
+    """The output of a terminal, until its other end is closed."""
     while True:
         try:
             part = os.read(descriptor, 1 << 16)
-        except OSError:  # EIO: nobody has the other end any more.
+        except OSError:  # EIO: the other end is closed.
             return
         if not part:
             return
         into += part
 
 
-#: What is taken off.
+#: The counts of the startup that are subtracted.
 _OF_A_START = ("copied_bytes", "moved_bytes", "allocated_bytes")
 _STARTS: dict[str, dict[str, int]] = {}
 
 
 def _start(setting: Setting, folder: Path) -> dict[str, int]:
-    """What the command copies, moves and allocates for one row of one character: nearly all of it before it runs."""
+    """The bytes that the command copies, moves and allocates for one row of one character: its
+    startup."""
     if setting.module not in _STARTS:
         dump = folder / "start"
         dump.mkdir()
@@ -95,7 +98,7 @@ def _start(setting: Setting, folder: Path) -> dict[str, int]:
 
 
 def by_command(setting: Setting, folder: Path, to: str, form: str, target: str, sql: str) -> tuple[bytes, Counted]:
-    """`onecopy query` to a pipe, a file or a terminal: what it gave, and what was counted."""
+    """Run `onecopy query` to a pipe, a file or a terminal; return its output and the counts."""
     dump = folder / "dump"
     dump.mkdir()
     (folder / "target").write_text(target, encoding="utf-8")
@@ -122,16 +125,16 @@ def by_command(setting: Setting, folder: Path, to: str, form: str, target: str, 
         body = (folder / "rows").read_bytes() if to == "file" else done.stdout
     said = stderr.decode("utf-8")
     assert code == 0, said
-    witness = dumped(dump)
+    counter = dumped(dump)
     for name, n in _start(setting, folder).items():
-        witness[name] -= n
-    return body, Counted(*told(said), witness)
+        counter[name] -= n
+    return body, Counted(*printed_ledger(said), counter)
 
 
 def _served(
     setting: Setting, folder: Path, form: str, target: str, sql: str, n_requests: int
 ) -> tuple[list[bytes], str, Path]:
-    """The answers of `onecopy serve` to requests, its standard error, and the folder of the counts."""
+    """The responses of `onecopy serve`, its standard error, and the folder of the counts."""
     dump = folder / "dump"
     dump.mkdir(parents=True)
     (folder / "url").write_text(target, encoding="utf-8")
@@ -162,7 +165,7 @@ _IDLE: dict[str, dict[str, int]] = {}
 
 
 def _idle(setting: Setting, folder: Path) -> dict[str, int]:
-    """Bytes that a process of `onecopy serve` copies, moves and allocates without a request."""
+    """The bytes that a process of `onecopy serve` copies, moves and allocates without a request."""
     if setting.module not in _IDLE:
         _, _, dump = _served(setting.with_fault("none"), folder / "idle", "csv", "sqlite::memory:", "select 1 as x", 0)
         counts = dumped(dump)
@@ -171,38 +174,38 @@ def _idle(setting: Setting, folder: Path) -> dict[str, int]:
 
 
 def over_http(setting: Setting, folder: Path, form: str, target: str, sql: str) -> tuple[list[bytes], Counted]:
-    """The answers of `onecopy serve` to some requests, and the counts of all its processes."""
+    """The responses of `onecopy serve` to some requests, and the counts of all its processes."""
     bodies, said, dump = _served(setting, folder, form, target, sql, N_REQUESTS)
-    witness = dumped(dump)
+    counter = dumped(dump)
     n_processes = len(list(dump.glob("*.json")))
     for name, n in _idle(setting, folder).items():
-        witness[name] -= n_processes * n
-    return bodies, Counted(*told(said), witness)
+        counter[name] -= n_processes * n
+    return bodies, Counted(*printed_ledger(said), counter)
 
 
 @pytest.mark.parametrize(("form", "to"), COMMAND)
-def test_ledger_and_witness_agree_on_the_command(
+def test_ledger_and_counter_agree_on_the_command(
     setting: Setting, texts: str, tmp_path: Path, form: str, to: str
 ) -> None:
     body, counted = by_command(setting, tmp_path, to, form, texts, "select x from cyrillic")
     assert values(body, form) == [cell("cyrillic", k) for k in range(N_ROWS)]
     check(counted, payload("cyrillic"), handled(form, "cyrillic", "utf-8"))
-    # The witness saw all of it go out of the module itself.
-    assert counted.witness["sent_bytes"] >= len(body)
+    # The counter has seen the module send all of it.
+    assert counted.counter["sent_bytes"] >= len(body)
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_ledger_and_witness_agree_over_http(setting: Setting, texts: str, tmp_path: Path, form: str) -> None:
+def test_ledger_and_counter_agree_over_http(setting: Setting, texts: str, tmp_path: Path, form: str) -> None:
     bodies, counted = over_http(setting, tmp_path, form, texts, "select x from cyrillic")
     for body in bodies:
         assert values(body, form) == [cell("cyrillic", k) for k in range(N_ROWS)]
     _check_http(counted, payload("cyrillic"), handled(form, "cyrillic", "utf-8"))
-    assert counted.witness["sent_bytes"] >= sum(map(len, bodies))
+    assert counted.counter["sent_bytes"] >= sum(map(len, bodies))
 
 
 def _check_http_ledger(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1) -> None:
     head = counted.stages["head"]
-    # A head is copied once, into the bytes that go out; some 300 bytes.
+    # A head is copied once, into the output buffer; some 300 bytes.
     assert head["taken"] == head["copied"] and head["converted"] == 0
     assert 100 * N_REQUESTS < head["taken"] < 1000 * N_REQUESTS
     check_ledger(counted, N_REQUESTS * size, how, N_REQUESTS * n_texts, parts, around=head["taken"])
@@ -219,14 +222,15 @@ def _check_http_red(counted: Counted, size: int, how: str, n_texts: int = N_ROWS
 
 
 def _wide(kind: str) -> tuple[str, int]:
-    """SQL of long cells, and the bytes of their text in UTF-16. Few of them: one of the drivers gives one row a fetch."""
+    """SQL of long cells, and the bytes of their text in UTF-16. Few rows: one of the drivers
+    returns one row per fetch."""
     text = TEXTS[kind] * 200
     return f"select replicate(N'{TEXTS[kind]}', 200) as x from repeat(400)", 400 * len(text.encode("utf-16-le"))
 
 
 @pytest.mark.parametrize("form", [*FORMATS, "bson"])
 @pytest.mark.parametrize("profile", WIDE)
-def test_ledger_and_witness_agree_on_the_command_where_the_driver_is_wide(
+def test_ledger_and_counter_agree_on_the_command_where_the_driver_is_wide(
     setting: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, form: str
 ) -> None:
     database = request.getfixturevalue(profile)
@@ -238,7 +242,7 @@ def test_ledger_and_witness_agree_on_the_command_where_the_driver_is_wide(
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("profile", WIDE)
-def test_ledger_and_witness_agree_over_http_where_the_driver_is_wide(
+def test_ledger_and_counter_agree_over_http_where_the_driver_is_wide(
     setting: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, form: str
 ) -> None:
     database = request.getfixturevalue(profile)
@@ -251,11 +255,12 @@ def test_ledger_and_witness_agree_over_http_where_the_driver_is_wide(
 
 @pytest.mark.parametrize("front", ["command", "http"])
 @pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb"])
-def test_ledger_and_witness_agree_where_the_driver_is_narrow(
+def test_ledger_and_counter_agree_where_the_driver_is_narrow(
     setting: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, front: str
 ) -> None:
     database = request.getfixturevalue(profile)
-    # As many that what the process's start copies (the arguments of all commands) is well below the tolerance.
+    # Enough rows that the copies of the startup (the arguments of all commands) are below the
+    # tolerance.
     n_rows = 4000
     series = f"seq_0_to_{n_rows - 1}" if profile == "mariadb" else f"generate_series(0, {n_rows - 1})"
     text = TEXTS["cyrillic"]
@@ -270,14 +275,14 @@ def test_ledger_and_witness_agree_where_the_driver_is_narrow(
     assert all(values(body, "csv") == [text * 24] * n_rows for body in bodies)
 
 
-# The meters can show a fault on these paths too.
+# The counters detect faults on these paths too.
 
 FAULTS = ["copy", "conversion", "send"]
 
 
 @pytest.mark.parametrize(("form", "to"), COMMAND)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_turns_the_command_red(
+def test_a_planted_fault_in_the_command_is_detected(
     planted: Setting, texts: str, tmp_path: Path, fault: str, form: str, to: str
 ) -> None:
     body, counted = by_command(planted.with_fault(fault), tmp_path, to, form, texts, "select x from cyrillic")
@@ -287,7 +292,9 @@ def test_a_planted_fault_turns_the_command_red(
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_turns_http_red(planted: Setting, texts: str, tmp_path: Path, fault: str, form: str) -> None:
+def test_a_planted_fault_in_http_is_detected(
+    planted: Setting, texts: str, tmp_path: Path, fault: str, form: str
+) -> None:
     _, counted = over_http(planted.with_fault(fault), tmp_path, form, texts, "select x from cyrillic")
     _check_http_red(counted, payload("cyrillic"), handled(form, "cyrillic", "utf-8"))
 
@@ -295,7 +302,7 @@ def test_a_planted_fault_turns_http_red(planted: Setting, texts: str, tmp_path: 
 @pytest.mark.parametrize("front", ["command", "http"])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("profile", WIDE)
-def test_a_planted_fault_turns_the_fronts_red_where_the_driver_is_wide(
+def test_a_planted_fault_in_the_front_ends_is_detected_if_the_driver_is_wide(
     planted: Setting, tmp_path: Path, request: pytest.FixtureRequest, profile: str, fault: str, front: str
 ) -> None:
     database = request.getfixturevalue(profile)
@@ -310,11 +317,11 @@ def test_a_planted_fault_turns_the_fronts_red_where_the_driver_is_wide(
 
 
 @pytest.mark.parametrize("to", ["pipe", "file", "terminal"])
-def test_the_planted_build_without_its_fault_is_green(planted: Setting, texts: str, tmp_path: Path, to: str) -> None:
+def test_the_planted_build_without_its_fault_passes(planted: Setting, texts: str, tmp_path: Path, to: str) -> None:
     _, counted = by_command(planted.with_fault("none"), tmp_path, to, "csv", texts, "select x from cyrillic")
     check(counted, payload("cyrillic"), "copied")
 
 
-def test_the_planted_build_without_its_fault_is_green_over_http(planted: Setting, texts: str, tmp_path: Path) -> None:
+def test_the_planted_build_without_its_fault_passes_over_http(planted: Setting, texts: str, tmp_path: Path) -> None:
     _, counted = over_http(planted.with_fault("none"), tmp_path, "json", texts, "select x from cyrillic")
     _check_http(counted, payload("cyrillic"), "converted")

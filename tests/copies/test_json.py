@@ -1,4 +1,5 @@
-"""`str` to JSON and back: what the ledger says is the promise, the witness agrees with it, and a planted fault turns it red."""
+"""`str` to JSON and back: the ledger matches the promise, the copy counter confirms it, and planted
+faults are detected."""
 
 from __future__ import annotations
 
@@ -28,26 +29,26 @@ def test_a_str_becomes_json_by_one_conversion(setting: Setting, path: str, kind:
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("path", DECODING)
 def test_json_becomes_a_str_by_one_conversion(setting: Setting, path: str, kind: str) -> None:
-    # ASCII stands in a `str` as it does in JSON.
+    # ASCII has the same bytes in a `str` and in JSON.
     how = "copied" if kind == "ascii" else "converted"
     check(setting.run("tests.copies.json_paths", path, kind), _in_utf8(kind), how)
 
 
 @pytest.mark.parametrize("fault", ["copy", "conversion"])
 @pytest.mark.parametrize("path", ENCODING)
-def test_a_planted_fault_turns_encoding_red(planted: Setting, path: str, fault: str) -> None:
+def test_a_planted_fault_in_encoding_is_detected(planted: Setting, path: str, fault: str) -> None:
     counted = planted.with_fault(fault).run("tests.copies.json_paths", path, "cyrillic")
     check_red(counted, _in_memory("cyrillic"), "converted")
 
 
 @pytest.mark.parametrize("fault", ["copy", "conversion"])
 @pytest.mark.parametrize("path", DECODING)
-def test_a_planted_fault_turns_decoding_red(planted: Setting, path: str, fault: str) -> None:
+def test_a_planted_fault_in_decoding_is_detected(planted: Setting, path: str, fault: str) -> None:
     counted = planted.with_fault(fault).run("tests.copies.json_paths", path, "cyrillic")
     check_red(counted, _in_utf8("cyrillic"), "converted")
 
 
 @pytest.mark.parametrize("path", [*ENCODING, *DECODING])
-def test_the_planted_build_without_its_fault_is_green(planted: Setting, path: str) -> None:
+def test_the_planted_build_without_its_fault_passes(planted: Setting, path: str) -> None:
     counted = planted.with_fault("none").run("tests.copies.json_paths", path, "cyrillic")
     check(counted, _in_memory("cyrillic") if path in ENCODING else _in_utf8("cyrillic"), "converted")

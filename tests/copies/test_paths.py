@@ -1,6 +1,6 @@
-"""For each path from Python: what the ledger says is the promise, and the witness agrees with it.
+"""For each path from Python: the ledger matches the promise, and the copy counter confirms it.
 
-The promise of each path is in docs/concepts/ledger.md; `tests.copies.counting.check` is where it is asserted.
+docs/concepts/ledger.md states the promise of each path; `tests.copies.counting.check` asserts it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.copies.counting import (
 )
 from tests.copies.paths import PATHS
 
-#: One path of each kind: a `str` by block, by row; a chunk that is handed out, written, sent.
+#: One path of each kind: a `str` by block, by row; a chunk that is returned, written, sent.
 MAIN = [
     "str by fetchall",
     "str by iteration",
@@ -38,7 +38,7 @@ MAIN = [
 
 @pytest.mark.parametrize("kind", ["ascii", "cyrillic"])
 @pytest.mark.parametrize("path", PATHS)
-def test_ledger_and_witness_agree_on_sqlite(setting: Setting, texts: str, path: str, kind: str) -> None:
+def test_ledger_and_counter_agree_on_sqlite(setting: Setting, texts: str, path: str, kind: str) -> None:
     check(setting.count(path, texts, f"select x from {kind}"), payload(kind), handled(path, kind, "utf-8"))
 
 
@@ -49,7 +49,8 @@ def test_text_of_each_kind_is_handled_once(setting: Setting, texts: str, path: s
 
 
 def _literal_rows(kind: str) -> str:
-    """SQL that makes the same cells in PostgreSQL and MariaDB: repeat and modulo are in both."""
+    """SQL that creates the same cells in PostgreSQL and MariaDB, since both have repeat and
+    modulo."""
     text = TEXTS[kind].replace("'", "''")
     return f"concat(k, ': ', repeat('{text}', 24 + mod(k, 5)))"
 
@@ -57,7 +58,7 @@ def _literal_rows(kind: str) -> str:
 @pytest.mark.parametrize("kind", ["ascii", "cyrillic"])
 @pytest.mark.parametrize("path", MAIN)
 @pytest.mark.parametrize("profile", ["postgres", "postgres_ansi"])
-def test_ledger_and_witness_agree_on_postgres(
+def test_ledger_and_counter_agree_on_postgres(
     setting: Setting, request: pytest.FixtureRequest, profile: str, path: str, kind: str
 ) -> None:
     database = request.getfixturevalue(profile)
@@ -66,21 +67,22 @@ def test_ledger_and_witness_agree_on_postgres(
 
 
 @pytest.mark.parametrize("path", MAIN)
-def test_ledger_and_witness_agree_on_mariadb(setting: Setting, mariadb: Any, path: str) -> None:
+def test_ledger_and_counter_agree_on_mariadb(setting: Setting, mariadb: Any, path: str) -> None:
     sql = f"select {_literal_rows('cyrillic')} as x from (select seq as k from seq_0_to_{N_ROWS - 1}) s"
     check(setting.count(path, mariadb.odbc, sql), payload("cyrillic"), handled(path, "cyrillic", "utf-8"))
 
 
-# Drivers that are read as UTF-16. The responder gives one row many times.
+# Drivers with UTF-16 results. The TDS responder returns one row many times.
 
 WIDE = ["tds_msodbc", "tds_freetds", "tds_rust"]
 
 
 def _wide(kind: str, declared: str) -> tuple[str, int, int]:
-    """SQL of long cells, the bytes of their text in UTF-16, and how many they are.
+    """SQL of long cells, the bytes of their text in UTF-16, and the number of cells.
 
-    ``declared``: a column with a length, or one without, whose cells are fetched in pieces. These are longer and fewer:
-    Microsoft's Rust driver gives one row a fetch, and a fetch moves 720 bytes of its own results, whatever the row holds.
+    ``declared``: if true, a column with a length; if false, one without, whose cells are fetched in
+    parts. These are longer and fewer: Microsoft's Rust driver returns one row per fetch, and a
+    fetch moves 720 bytes of its own structures, whatever the row holds.
     """
     if declared == "nvarchar(max)":
         times, n = 24_000 // len(TEXTS[kind].encode("utf-16-le")), 400
@@ -97,7 +99,7 @@ def _wide(kind: str, declared: str) -> tuple[str, int, int]:
     ("profile", "declared"),
     [*((profile, "nvarchar(max)") for profile in WIDE), ("tds_msodbc", "nvarchar(n)"), ("tds_freetds", "nvarchar(n)")],
 )
-def test_ledger_and_witness_agree_on_drivers_of_utf_16(
+def test_ledger_and_counter_agree_on_drivers_of_utf_16(
     setting: Setting, request: pytest.FixtureRequest, profile: str, declared: str, path: str, kind: str
 ) -> None:
     database = request.getfixturevalue(profile)
@@ -105,10 +107,10 @@ def test_ledger_and_witness_agree_on_drivers_of_utf_16(
     check(setting.count(path, database.odbc, sql), size, handled(path, kind, "utf-16-le"), n, PARTS)
 
 
-# Cells of some megabytes: in parts through a chunk that stays small, or gathered whole for a `str`.
+# Cells of some megabytes: in parts through a small chunk, or gathered for a `str`.
 
 N_LONG, TIMES = 8, 20_000
-#: What a chunk of BSON grows to for a row that it cannot hold.
+#: The size to which a chunk of BSON grows for a row that exceeds it.
 BSON_CHUNK_BYTES = 64 << 20
 
 
@@ -117,11 +119,12 @@ BSON_CHUNK_BYTES = 64 << 20
     ["str by fetchall", "json in memory", "csv to a socket", "ndjson by read", "bson in memory", "bson to a file"],
 )
 @pytest.mark.parametrize("profile", ["sqlite", "postgres", "mariadb", *WIDE])
-def test_ledger_and_witness_agree_on_long_cells(
+def test_ledger_and_counter_agree_on_long_cells(
     setting: Setting, request: pytest.FixtureRequest, profile: str, path: str
 ) -> None:
     encoding = "utf-16-le" if profile in WIDE else "utf-8"
-    # A `str` that is a plain copy of so long a cell is made in one pass by code of our own, which the witness cannot see.
+    # A `str` from such a long cell is a plain copy by our own code in one pass, which the counter
+    # cannot see.
     kind = "ascii" if profile in WIDE and path.startswith("str") else "cyrillic"
     text = TEXTS[kind]
     target = "sqlite::memory:" if profile == "sqlite" else request.getfixturevalue(profile).odbc
@@ -134,21 +137,22 @@ def test_ledger_and_witness_agree_on_long_cells(
     one = len(text.encode(encoding)) * TIMES
     counted = setting.count(path, target, sql)
     check_ledger(counted, N_LONG * one, handled(path, kind, encoding), N_LONG, parts=one // (16 << 10) + 2)
-    # The place where a value is gathered for a `str` grows to twice its size at most, for each value anew.
+    # The buffer in which a value is gathered for a `str` grows to at most twice its size, for each
+    # value.
     gathered = 2 * N_LONG * one if path.startswith("str") else 0
-    # A document is whole in its chunk, which goes on in address space of its own.
+    # A document is contiguous in its chunk, which grows in reserved address space.
     chunk = BSON_CHUNK_BYTES if path == "bson to a file" else 0
     assert agree(counted, N_LONG * one, 1 + gathered // ONCE_BYTES, freed=chunk), counted
 
 
-# A result of many blocks, which a thread reads ahead.
+# A result of many blocks, which a thread prefetches.
 
 N_AHEAD = 10_000
 READ_AHEAD = ["str by fetchall", "json in memory", "csv to a file"]
 
 
 def _many_rows(profile: str) -> tuple[str, int]:
-    """SQL of a result of so many rows, and the bytes of its text."""
+    """SQL of a result with so many rows, and the bytes of its text."""
     text = TEXTS["cyrillic"] * 30
     if profile == "postgres":
         sql = f"select cast(repeat('{TEXTS['cyrillic']}', 30) as varchar(4000)) as x from generate_series(1, {N_AHEAD})"
@@ -159,7 +163,7 @@ def _many_rows(profile: str) -> tuple[str, int]:
 @pytest.mark.reads_ahead
 @pytest.mark.parametrize("path", READ_AHEAD)
 @pytest.mark.parametrize("profile", ["postgres", "tds_msodbc"])
-def test_ledger_and_witness_agree_on_what_is_read_ahead(
+def test_ledger_and_counter_agree_on_prefetched_blocks(
     setting: Setting, request: pytest.FixtureRequest, profile: str, path: str
 ) -> None:
     encoding = "utf-8" if profile == "postgres" else "utf-16-le"
@@ -168,18 +172,18 @@ def test_ledger_and_witness_agree_on_what_is_read_ahead(
     check(counted, size, handled(path, "cyrillic", encoding), N_AHEAD, PARTS, freed=AHEAD_BYTES)
 
 
-# Arrow's batches end in memory of our own making, which the witness sees allocated.
+# Arrow batches are in memory that we allocate, which the counter sees.
 
 
 @pytest.mark.parametrize("kind", sorted(TEXTS))
-def test_ledger_and_witness_agree_on_arrow(setting: Setting, texts: str, kind: str) -> None:
+def test_ledger_and_counter_agree_on_arrow(setting: Setting, texts: str, kind: str) -> None:
     path = "arrow in batches"
     counted = setting.count(path, texts, f"select x from {kind}")
     check(counted, payload(kind), handled(path, kind, "utf-8"), freed=_batches(payload(kind)))
 
 
 @pytest.mark.parametrize("kind", ["ascii", "cyrillic"])
-def test_ledger_and_witness_agree_on_arrow_of_drivers(
+def test_ledger_and_counter_agree_on_arrow_of_drivers(
     setting: Setting, postgres: Any, tds_msodbc: Any, kind: str
 ) -> None:
     path = "arrow in batches"
@@ -192,7 +196,7 @@ def test_ledger_and_witness_agree_on_arrow_of_drivers(
 
 
 @pytest.mark.parametrize("fault", ["copy", "conversion"])
-def test_a_planted_fault_turns_arrow_red(planted: Setting, texts: str, fault: str) -> None:
+def test_a_planted_fault_in_arrow_is_detected(planted: Setting, texts: str, fault: str) -> None:
     path = "arrow in batches"
     counted = planted.with_fault(fault).count(path, texts, "select x from cyrillic")
     check_ledger(counted, payload("cyrillic"), handled(path, "cyrillic", "utf-8"))
@@ -200,11 +204,12 @@ def test_a_planted_fault_turns_arrow_red(planted: Setting, texts: str, fault: st
 
 
 def _batches(size: int) -> int:
-    """Bytes that the batches of so much text may take: each a quarter more than the one before it had."""
+    """The bytes that batches with so much text may allocate: each a quarter more than the previous
+    one."""
     return size + size // 4
 
 
-# The meters can show a fault.
+# The counters detect faults.
 
 
 SENDING = [path for path in PATHS if not path.startswith("str")]
@@ -214,7 +219,7 @@ SENDING = [path for path in PATHS if not path.startswith("str")]
     ("fault", "path"),
     [(fault, path) for fault in ("copy", "conversion") for path in PATHS] + [("send", path) for path in SENDING],
 )
-def test_a_planted_fault_turns_the_path_red(planted: Setting, texts: str, path: str, fault: str) -> None:
+def test_a_planted_fault_in_a_path_is_detected(planted: Setting, texts: str, path: str, fault: str) -> None:
     counted = planted.with_fault(fault).count(path, texts, "select x from cyrillic")
     check_red(counted, payload("cyrillic"), handled(path, "cyrillic", "utf-8"))
 
@@ -234,7 +239,7 @@ def test_a_planted_fault_turns_the_path_red_on_drivers_of_utf_16(
 @pytest.mark.reads_ahead
 @pytest.mark.parametrize("fault", ["copy", "conversion"])
 @pytest.mark.parametrize("path", READ_AHEAD)
-def test_a_planted_fault_turns_what_is_read_ahead_red(planted: Setting, tds_msodbc: Any, path: str, fault: str) -> None:
+def test_a_planted_fault_in_prefetching_is_detected(planted: Setting, tds_msodbc: Any, path: str, fault: str) -> None:
     sql, size = _many_rows("tds_msodbc")
     counted = planted.with_fault(fault).count(path, tds_msodbc.odbc, sql)
     check_ledger(counted, size, handled(path, "cyrillic", "utf-16-le"), N_AHEAD, PARTS)
@@ -242,6 +247,6 @@ def test_a_planted_fault_turns_what_is_read_ahead_red(planted: Setting, tds_msod
 
 
 @pytest.mark.parametrize("path", MAIN)
-def test_the_planted_build_without_its_fault_is_green(planted: Setting, texts: str, path: str) -> None:
+def test_the_planted_build_without_its_fault_passes(planted: Setting, texts: str, path: str) -> None:
     counted = planted.with_fault("none").count(path, texts, "select x from cyrillic")
     check(counted, payload("cyrillic"), handled(path, "cyrillic", "utf-8"))

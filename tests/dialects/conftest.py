@@ -1,5 +1,5 @@
-"""Engines of `onecopy.sqlalchemy` over each database. Where SQLAlchemy or pandas is not there, nothing of this folder is collected:
-other CPythons are tested without them."""
+"""SQLAlchemy engines with onecopy for each database. If SQLAlchemy or pandas is not installed, no
+test of this folder is collected, since other CPythons are tested without them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.conftest import Database
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-#: Text of many scripts: marks that combine, right to left, outside of the BMP, and what SQL and URLs give a meaning.
+#: Text in many scripts: combining marks, right to left, outside of the BMP, special in SQL and
+#: URLs.
 SCRIPTS = [
     "Zürich – São Paulo",
     "Ελλάδα",
@@ -32,7 +33,7 @@ collect_ignore_glob = ["test_*.py"] if missing else []
 
 
 def url(backend: str, found: Database) -> Any:
-    """The URL of a database of the tests."""
+    """The URL of a test database."""
     from sqlalchemy import URL
 
     native = found.native
@@ -42,7 +43,7 @@ def url(backend: str, found: Database) -> Any:
 
 @pytest.fixture(params=["sqlite", "postgresql", "mysql", "mariadb"])
 def engine(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Engine]:
-    """An engine over each database that keeps what it is given."""
+    """An engine for each database that stores values."""
     from sqlalchemy import URL, create_engine
 
     if request.param == "sqlite":

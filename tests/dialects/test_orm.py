@@ -1,4 +1,5 @@
-"""SQLAlchemy over onecopy: tables made and dropped, objects written and read, types, relationships, errors."""
+"""SQLAlchemy with onecopy: tables are created and dropped, objects written and read, types,
+relationships, errors."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tests.dialects.conftest import SCRIPTS, url
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::onecopy.DriverWarning"),
-    # SQLite has no decimals; that SQLAlchemy says so is its own matter.
+    # SQLite has no decimals; SQLAlchemy's warning about that is not tested here.
     pytest.mark.filterwarnings("ignore:Dialect sqlite.onecopy does .not. support Decimal"),
 ]
 
@@ -84,7 +85,7 @@ def tables(engine: sa.Engine) -> Iterator[sa.Engine]:
     assert not sa.inspect(engine).has_table("dialect_city")
 
 
-def test_objects_come_back_as_they_were_with_every_type(tables: sa.Engine) -> None:
+def test_objects_of_every_type_round_trip(tables: sa.Engine) -> None:
     with orm.Session(tables) as session:
         country = Country(name="Ελλάδα")
         country.cities = [City(name=text, **VALUES) for text in SCRIPTS] + [City(name="")]
@@ -131,7 +132,7 @@ def test_objects_are_changed_found_and_deleted(tables: sa.Engine) -> None:
         assert [len(c.cities) for c in loaded] == [1, 1]
 
 
-def test_many_rows_go_in_one_call_and_give_their_keys(tables: sa.Engine) -> None:
+def test_many_rows_are_inserted_in_one_call_and_return_their_keys(tables: sa.Engine) -> None:
     names = [f"{i} {SCRIPTS[i % len(SCRIPTS)]}"[:200] for i in range(2500)]
     with tables.begin() as con:
         if tables.dialect.insert_returning:
@@ -144,13 +145,13 @@ def test_many_rows_go_in_one_call_and_give_their_keys(tables: sa.Engine) -> None
         assert con.scalars(sa.select(Country.name).order_by(Country.id)).all() == names
 
 
-def test_the_key_of_a_single_insert_is_known(tables: sa.Engine) -> None:
+def test_the_key_of_a_single_insert_is_returned(tables: sa.Engine) -> None:
     with tables.begin() as con:
         keys = [con.execute(sa.insert(Country).values(name=name)).inserted_primary_key for name in ("a", "b")]
         assert [tuple(key) for key in keys if key] == [tuple(row) for row in con.execute(sa.select(Country.id)).all()]
 
 
-def test_errors_are_those_of_sqlalchemy_around_ours(tables: sa.Engine) -> None:
+def test_errors_are_those_of_sqlalchemy_with_ours_as_the_cause(tables: sa.Engine) -> None:
     def twice() -> None:
         with tables.begin() as con:
             con.execute(sa.insert(Country), [{"name": "a"}, {"name": "a"}])
@@ -197,7 +198,7 @@ def test_isolation_levels(tables: sa.Engine) -> None:
         assert con.scalars(sa.select(Country.name)).all() == ["kept"]
 
 
-def test_rows_stream_and_text_takes_names(tables: sa.Engine) -> None:
+def test_rows_stream_and_text_accepts_named_parameters(tables: sa.Engine) -> None:
     with tables.begin() as con:
         con.execute(sa.insert(Country), [{"name": f"name {i}"} for i in range(1200)])
     with tables.connect() as con:
@@ -249,7 +250,7 @@ def test_types_of_postgresql(postgres: Database) -> None:
 
 def test_a_whole_connection_string_and_options_in_the_url(postgres: Database, tmp_path: pathlib.Path) -> None:
     engine = sa.create_engine(
-        sa.URL.create("postgresql+onecopy", query={"odbc_connect": postgres.odbc, "timeout": "5"})
+        sa.URL.create("postgresql+onecopy", query={"odbc_connect": postgres.odbc, "connect_timeout": "5"})
     )
     with engine.connect() as con:
         assert con.scalar(sa.text("select 1")) == 1
@@ -266,11 +267,11 @@ def test_a_whole_connection_string_and_options_in_the_url(postgres: Database, tm
     engine.dispose()
     with pytest.raises(sa.exc.ArgumentError, match="host"):
         sa.create_engine("postgresql+onecopy:///x").connect()
-    with pytest.raises(sa.exc.ArgumentError, match="no host"):
+    with pytest.raises(sa.exc.ArgumentError, match="has no host"):
         sa.create_engine("sqlite+onecopy://host/x").connect()
 
 
-def test_memory_is_one_database_for_a_thread() -> None:
+def test_a_database_in_memory_is_one_per_thread() -> None:
     engine = sa.create_engine("sqlite+onecopy://")
     with engine.begin() as con:
         con.exec_driver_sql("create table t (a)")
@@ -280,13 +281,14 @@ def test_memory_is_one_database_for_a_thread() -> None:
     engine.dispose()
 
 
-def test_sql_server_speaks_its_dialect(tds_msodbc: Database) -> None:
+def test_sql_server_uses_its_dialect(tds_msodbc: Database) -> None:
     engine = sa.create_engine("mssql+onecopy://me:s3cr3t@host:1433/db?Encrypt=no")
     args, options = engine.dialect.create_connect_args(engine.url)
     assert (args, options) == (["mssql://me:s3cr3t@host:1433/db?Encrypt=no"], {})
     compiled = str(sa.insert(Country).values(name="x").returning(Country.id).compile(engine))
     assert compiled == "INSERT INTO dialect_country (name) OUTPUT inserted.id VALUES (?)"
-    # The responder knows no server properties: what is sent and read back is shown below SQLAlchemy's own set-up.
+    # The TDS responder has no server properties: requests and results are tested below SQLAlchemy's
+    # setup.
     made = sa.URL.create("mssql+onecopy", query={"odbc_connect": tds_msodbc.odbc})
     engine = sa.create_engine(made, _initialize=False)
     with engine.connect() as con:

@@ -1,4 +1,4 @@
-"""`pandas.read_sql` and `to_sql` over connections and engines of onecopy."""
+"""`pandas.read_sql` and `to_sql` with connections and engines of onecopy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 ROWS = [tuple(row) for row in table.rows(1000)]
 
 
-def test_a_frame_goes_to_the_database_and_back(engine: sa.Engine) -> None:
+def test_a_frame_round_trips_through_the_database(engine: sa.Engine) -> None:
     frame = pandas.DataFrame(
         {"i": [1, 2, 3], "t": ["Zürich", "東京", None], "x": [0.5, -1.25, 1e300], "b": [True, False, True]}
     )
@@ -33,12 +33,12 @@ def test_a_frame_goes_to_the_database_and_back(engine: sa.Engine) -> None:
         con.exec_driver_sql("drop table dialect_frame")
 
 
-@pytest.mark.parametrize("profile", ["postgres", "mariadb", "tds_msodbc"])
-def test_read_sql_takes_a_connection(profile: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb", "tds_msodbc"])
+def test_read_sql_accepts_a_connection(profile: str, request: pytest.FixtureRequest) -> None:
     found: Database = request.getfixturevalue(profile)
     con = onecopy.connect(found.odbc)
     with warnings.catch_warnings():
-        # pandas tells that it has tested no other connections than SQLAlchemy's and sqlite3's.
+        # pandas warns that it was tested only with SQLAlchemy's and sqlite3's connections.
         warnings.simplefilter("ignore", UserWarning)
         frame: Any = pandas.read_sql("select * from t1000 order by id", con)
         assert [*frame.columns] == [*table.COLUMNS]

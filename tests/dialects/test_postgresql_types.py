@@ -1,4 +1,5 @@
-"""Types and operators of PostgreSQL in SQLAlchemy: intervals, times with a zone, ranges, JSONB's operators with `?`."""
+"""PostgreSQL types and operators in SQLAlchemy: intervals, times with zone, ranges, JSONB operators
+with `?`."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def connection(postgres: Database) -> Iterator[sa.Connection]:
 
 
 @pytest.mark.parametrize(("of", "values"), VALUES, ids=lambda v: type(v).__name__)
-def test_values_come_back_as_they_went(connection: sa.Connection, of: Any, values: list[Any]) -> None:
+def test_values_round_trip(connection: sa.Connection, of: Any, values: list[Any]) -> None:
     table = sa.Table(
         "dialect_values", sa.MetaData(), sa.Column("id", sa.Integer), sa.Column("x", of), prefixes=["TEMPORARY"]
     )
@@ -61,7 +62,7 @@ def test_values_come_back_as_they_went(connection: sa.Connection, of: Any, value
         assert connection.execute(sa.select(table.c.id).where(table.c.x == value)).scalars().all() == [k]
 
 
-def test_a_span_is_subtracted_from_a_moment(connection: sa.Connection) -> None:
+def test_an_interval_is_subtracted_from_a_timestamp(connection: sa.Connection) -> None:
     sql = sa.text("select now() - :span < now()")
     assert connection.execute(sql, {"span": dt.timedelta(1)}).scalar() is True
     shifted = sa.select(sa.literal(START, sa.DateTime()) - sa.literal(dt.timedelta(1), sa.Interval()))

@@ -1,4 +1,4 @@
-"""What SQLAlchemy's test suite needs of a dialect of another package."""
+"""The hooks that SQLAlchemy's test suite requires of a third-party dialect."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_the_hooks_of_the_suite_are_found_for_each_database(name: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_file_is_known_from_a_database_in_memory() -> None:
+def test_a_file_is_distinguished_from_a_database_in_memory() -> None:
     for url, is_file in (("///a.db", True), ("//", False), ("///:memory:", False)):
         assert SQLiteDialectOnecopy._is_url_file_db(make_url(f"sqlite+onecopy:{url}")) is is_file

@@ -13,7 +13,7 @@ import pytest
 import onecopy
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What the pages shorten.
+#: Abbreviations in the pages.
 FOLDERS = {
     "t": "tests",
     "c": "crates",
@@ -24,7 +24,8 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 
 
 def _sections() -> list[tuple[str, str]]:
-    """The sections of the reference and the guide, each with its heading, without the guide's prose."""
+    """The sections of the reference and the guide with their headings, without the guide's
+    prose."""
     sections = []
     for folder in ("reference", "guide"):
         for path in (ROOT / "docs" / folder).glob("*.md"):
@@ -39,10 +40,10 @@ SECTIONS = _sections()
 
 
 def _is_documented(name: str, value: object, sections: list[tuple[str, str]]) -> bool:
-    """Returns whether code in a section names it.
+    """Returns true if code in a section names it.
 
     A module or a function, whose name may be a common word (`text`, `files`), is named as a part of
-    `onecopy`; any other name begins the code.
+    `onecopy`; any other name is the start of the code.
     """
     begins = rf"(?:onecopy\.)?{name}(?!\w)"
     part = rf".*\bonecopy\.{name}(?!\w)"
@@ -67,10 +68,15 @@ def test_a_name_is_not_documented_by_prose(name: str) -> None:
     assert _is_documented(name, getattr(onecopy, name), [(f"`onecopy.{name}(x)`", "")])
 
 
-#: Names that are documented in a section of another name.
+#: Names that are documented in a section with another name.
 _ELSEWHERE = {
     "Blob": ("Values in place",),
-    "Connection": ("SQLite", "Values in place", "Exceptions"),
+    "Connection": ("SQLite", "Values in place", "Exceptions", "PostgreSQL without a driver"),
+    "Cursor": ("PostgreSQL without a driver",),
+    "CopyOut": ("PostgreSQL without a driver",),
+    "Json": ("PostgreSQL without a driver",),
+    "Range": ("PostgreSQL without a driver",),
+    "Notification": ("PostgreSQL without a driver",),
     "Ledger": ("`onecopy.ledger() -> Ledger`",),
     "Limits": ("`onecopy.Server(",),
     "Metrics": ("`onecopy.Server(",),
@@ -93,7 +99,7 @@ _OWNERS = (
 
 
 def _undocumented(owner: type, sections: list[tuple[str, str]]) -> list[str]:
-    """The public members of a class that no code names in the sections that are about it."""
+    """The public members of a class that no code names in the sections about the class."""
     heads = (f"`{owner.__name__}`", f"`onecopy.{owner.__name__}", *_ELSEWHERE.get(owner.__name__, ()))
     code = [span for head, body in sections if head.startswith(heads) for span in _SPAN.findall(body)]
     words = {word for span in code for word in re.findall(r"\w+", span)}
@@ -112,7 +118,7 @@ def test_a_member_is_not_documented_by_prose_or_another_class() -> None:
     assert "RowStream.close" not in _undocumented(onecopy.RowStream, [("`RowStream`", words)])
 
 
-#: Modules, and the sections besides their own in which names of theirs are documented.
+#: Modules, and the additional sections that document their names.
 _MODULES = {
     "aio": ("`onecopy.Pool(", "`onecopy.send_file`"),
     "bson": ("In Python",),
@@ -142,7 +148,7 @@ def test_every_public_name_of_a_module_is_documented_with_it(name: str) -> None:
     ]
     words = {word for span in code for word in re.findall(r"\w+", span)}
     public = importlib.import_module(f"onecopy.{name}").__all__
-    # The options of orjson are documented by orjson.
+    # orjson itself documents its options.
     assert [word for word in public if word not in words and not word.startswith("OPT_")] == []
 
 
@@ -154,7 +160,7 @@ def test_every_error_kind_is_documented() -> None:
     assert kinds and [kind for kind in kinds if f"`{kind}`" not in page] == []
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_are_valid() -> None:
     broken = []
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benches").glob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):

@@ -1,8 +1,10 @@
-"""Every snippet of the README and the guides runs, in order, in an empty folder, and prints what the page says.
+"""Every snippet of the README and the guides runs, in order, in an empty folder, and prints the
+documented output.
 
-Conventions of a page: ```python blocks share one namespace; ```sh blocks run in bash; a ```text block right behind a
-block is what it prints; `<!-- file: NAME -->` writes the next block to a file; `<!-- background: URL -->` starts the next
-block and waits until URL answers; `<!-- not run: why -->` leaves the next block out. Port 8000 is exchanged for a free one.
+Conventions of a page: ```python blocks share one namespace; ```sh blocks run in bash; a ```text
+block directly after a block is its output; `<!-- file: NAME -->` writes the next block to a file;
+`<!-- background: URL -->` starts the next block and waits until URL responds; `<!-- not run: why
+-->` skips the next block. Port 8000 is replaced by a free one.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ PAGES = [
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
     *(page for page in sorted((ROOT / "docs" / "concepts").glob("*.md")) if "```python" in page.read_text("utf-8")),
 ]
-# The programs of these are compiled and run by `java/tests`.
+# The programs of these pages are compiled and run by `java/tests`.
 PAGES = [page for page in PAGES if "```java\n" not in page.read_text("utf-8")]
-# Its program is compiled and run by crates/capi/tests/guide.rs, where the library is built.
+# This program is compiled and run by crates/capi/tests/guide.rs, where the library is built.
 PAGES.remove(ROOT / "docs" / "guide" / "c.md")
 if importlib.util.find_spec("duckdb") is None:
-    # Other CPythons are tested without the readers of Arrow's streams.
+    # Other CPythons are tested without consumers of Arrow streams.
     PAGES.remove(ROOT / "docs" / "guide" / "arrow.md")
 if importlib.util.find_spec("flask") is None:
     # And without web frameworks and their servers.
@@ -48,7 +50,7 @@ _FENCE = re.compile(
 
 
 class Block(NamedTuple):
-    """A fenced block, the mark before it and what it prints."""
+    """A fenced block, the directive before it and its output."""
 
     language: str
     text: str
@@ -58,7 +60,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> list[Block]:
-    """The blocks of a page; a `text` block belongs to the one before it."""
+    """The blocks of a page; a `text` block belongs to the previous one."""
     found: list[Block] = []
     end = 0
     for match in _FENCE.finditer(page):
@@ -74,7 +76,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait for a server: connecting is retried while its process lives."""
+    """Wait for a server: retry to connect while its process is alive."""
     end = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < end:
         try:
@@ -87,7 +89,7 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_snippet_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_every_snippet_runs_and_prints_the_documented_output(page: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     port = str(free_port())
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}

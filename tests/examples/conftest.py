@@ -1,4 +1,4 @@
-"""The examples, as their readers start them."""
+"""The examples, run as their READMEs describe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.fixture
 def video(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of the video, its modules to be imported as from within it."""
+    """The folder of the video example, with its modules importable."""
     folder = EXAMPLES / "video"
     monkeypatch.syspath_prepend(folder)
     before = set(sys.modules)

@@ -1,4 +1,5 @@
-"""The video plays and seeks in a browser by ranges; frames are where ffprobe finds them; parts go by sendfile."""
+"""The video plays and seeks in a browser by ranges; frames are where ffprobe finds them; parts use
+sendfile."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ def clip(video: Path) -> Path:
 
 
 def frames(path: Path) -> list[tuple[float, int]]:
-    """When each frame is shown and where it is, by ffprobe."""
+    """The time and the offset of each frame, by ffprobe."""
     command = ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "packet=pos,pts_time", "-of", "json"]
-    told = json.loads(subprocess.run([*command, path], stdout=subprocess.PIPE, check=True).stdout)
-    return sorted((float(packet["pts_time"]), int(packet["pos"])) for packet in told["packets"])
+    report = json.loads(subprocess.run([*command, path], stdout=subprocess.PIPE, check=True).stdout)
+    return sorted((float(packet["pts_time"]), int(packet["pos"])) for packet in report["packets"])
 
 
 def test_every_frame_is_where_ffprobe_finds_it(clip: Path) -> None:
@@ -45,20 +46,21 @@ def test_every_frame_is_where_ffprobe_finds_it(clip: Path) -> None:
     index = timecode.index_of(clip)
     found = frames(clip)
     assert list(index.offsets) == [at for _, at in found] and len(found) == 75 * 30
-    assert all(abs(seen - found[0][0] - told) < 1e-5 for (seen, _), told in zip(found, index.seconds, strict=True))
+    pairs = zip(found, index.seconds, strict=True)
+    assert all(abs(at - found[0][0] - seconds) < 1e-5 for (at, _), seconds in pairs)
     assert index.frame_of(TIMECODE) == 14 * 30 + 28
     assert timecode.timecode_to_index(clip, TIMECODE) == found[14 * 30 + 28][1]
     assert [index.frame_of(index.name(frame)) for frame in range(len(found))] == list(range(len(found)))
 
 
-def test_timecodes_that_drop_frames(video: Path, tmp_path: Path) -> None:
+def test_drop_frame_timecodes(video: Path, tmp_path: Path) -> None:
     timecode = importlib.import_module("timecode")
     clip = tmp_path / "dropping.mp4"
     picture = "testsrc2=size=64x64:rate=30000/1001:duration=130"
     command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", picture, "-timecode", "00:58:59;00", "-c:v", "mpeg4"]
     subprocess.run([*command, clip], check=True)
     index = timecode.index_of(clip)
-    # The first two numbers of a minute are left out, but not in every tenth.
+    # The first two numbers of a minute are dropped, except in every tenth minute.
     assert (index.rate, index.drops, index.name(0), index.name(30)) == (30, True, "00:58:59;00", "00:59:00;02")
     assert index.name(1828) == "01:00:00;00" and index.frame_of("01:00:00;00") == 1828
     assert [index.frame_of(index.name(frame)) for frame in range(3890)] == list(range(3890))
@@ -69,13 +71,13 @@ def test_timecodes_that_drop_frames(video: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", ["", "1:2:3:4", "01:09:14:30", "01:60:00:00", "00:00:00:00", "01:10:15:00", "٠١:٠٩:١٤:٢٨"]
 )
-def test_timecodes_that_are_none_or_outside(clip: Path, wrong: str) -> None:
+def test_timecodes_that_are_invalid_or_out_of_range(clip: Path, wrong: str) -> None:
     timecode = importlib.import_module("timecode")
     with pytest.raises(timecode.VideoError):
         timecode.timecode_to_index(clip, wrong)
 
 
-def test_files_that_are_no_video(video: Path, clip: Path, tmp_path: Path) -> None:
+def test_files_that_are_not_a_video(video: Path, clip: Path, tmp_path: Path) -> None:
     timecode = importlib.import_module("timecode")
     whole = clip.read_bytes()[: 1 << 16]
     at = whole.index(b"stsz") + 4
@@ -87,7 +89,7 @@ def test_files_that_are_no_video(video: Path, clip: Path, tmp_path: Path) -> Non
 
 
 def boxes(choose: random.Random, index: bytes) -> bytes:
-    """The boxes in front of a clip's pictures, with some bytes or numbers changed, or cut off."""
+    """The boxes before a clip's frames, with some bytes or numbers changed, or truncated."""
     data = bytearray(index)
     for _ in range(choose.choice((1, 1, 2, 5))):
         at = choose.randrange(len(data) - 8)
@@ -97,7 +99,7 @@ def boxes(choose: random.Random, index: bytes) -> bytes:
             case 1:
                 data[at : at + 4] = choose.choice((0, 1, 8, 2**31, 2**32 - 1)).to_bytes(4, "big")
             case 2:
-                # A number behind the name of a box: its size, or that of its table.
+                # A number after the name of a box: its size, or the size of its table.
                 kind = choose.choice([b"stts", b"ctts", b"stsz", b"stsc", b"stco", b"mdhd", b"tmcd", b"moov", b"trak"])
                 at = data.find(kind) + 4 * choose.choice((-1, 1, 2, 3, 4))
                 if 0 <= at <= len(data) - 4:
@@ -127,7 +129,7 @@ def test_any_bytes_are_a_video_or_an_error(clip: Path, video: Path, tmp_path: Pa
     assert 0 < n_read < 600
 
 
-def test_a_chunk_goes_from_the_file_to_the_socket(clip: Path) -> None:
+def test_a_chunk_is_sent_from_the_file_to_the_socket(clip: Path) -> None:
     chunks, timecode = importlib.import_module("chunks"), importlib.import_module("timecode")
     offset = timecode.timecode_to_index(clip, TIMECODE)
     with clip.open("rb") as file:
@@ -152,7 +154,7 @@ def test_a_chunk_goes_from_the_file_to_the_socket(clip: Path) -> None:
 
 
 def serving(video: Path) -> tuple[subprocess.Popen[str], str]:
-    """The example, started as its README says, and its URL."""
+    """The example, started as its README describes, and its URL."""
     command = [sys.executable, "-m", "onecopy", "run", "app:app", "--bind", "127.0.0.1:0"]
     process = subprocess.Popen(command, cwd=video, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
@@ -168,7 +170,8 @@ def test_the_page_plays_and_seeks_in_a_browser(video: Path, clip: Path, tmp_path
             plays = browser.run(
                 """const video = document.querySelector("video");
                 await video.play();
-                while (video.currentTime < 0.5) await new Promise(told => video.addEventListener("timeupdate", told, {once: true}));
+                while (video.currentTime < 0.5) await new Promise(done =>
+                    video.addEventListener("timeupdate", done, {once: true}));
                 video.pause();
                 return [video.videoWidth, video.duration, video.currentTime];"""
             )
@@ -177,8 +180,9 @@ def test_the_page_plays_and_seeks_in_a_browser(video: Path, clip: Path, tmp_path
                 shown = browser.run(
                     """const video = document.querySelector("video");
                     document.querySelector("input").value = arguments[0];
-                    const seeked = new Promise(told => video.addEventListener("seeked", told, {once: true}));
-                    const shown = new Promise(told => video.requestVideoFrameCallback((_, frame) => told(frame.mediaTime)));
+                    const seeked = new Promise(done => video.addEventListener("seeked", done, {once: true}));
+                    const shown = new Promise(done =>
+                        video.requestVideoFrameCallback((_, frame) => done(frame.mediaTime)));
                     document.querySelector("button").click();
                     await seeked;
                     return await shown;""",
@@ -188,16 +192,16 @@ def test_the_page_plays_and_seeks_in_a_browser(video: Path, clip: Path, tmp_path
             refused = browser.run(
                 """document.querySelector("input").value = "01:20:00:00";
                 const output = document.querySelector("output");
-                const told = new Promise(told => new MutationObserver(told).observe(output, {childList: true}));
+                const changed = new Promise(done => new MutationObserver(done).observe(output, {childList: true}));
                 document.querySelector("button").click();
-                await told;
+                await changed;
                 return output.textContent;"""
             )
             assert "not in the video" in refused
             answers: list[dict[str, Any]] = [
-                told["response"]
-                for told in browser.events("Network.responseReceived")
-                if told["response"]["url"].endswith("clip.mp4")
+                received["response"]
+                for received in browser.events("Network.responseReceived")
+                if received["response"]["url"].endswith("clip.mp4")
             ]
         assert len(answers) >= 2 and {answer["status"] for answer in answers} == {206}
         starts = {answer["headers"]["Content-Range"].split("-")[0] for answer in answers}
@@ -207,14 +211,14 @@ def test_the_page_plays_and_seeks_in_a_browser(video: Path, clip: Path, tmp_path
         process.communicate()
 
 
-def test_the_parts_that_the_application_gives(video: Path, clip: Path) -> None:
+def test_the_parts_that_the_application_sends(video: Path, clip: Path) -> None:
     process, url = serving(video)
     try:
-        told = json.load(urllib.request.urlopen(f"{url}frame?timecode={TIMECODE}", timeout=60))
-        assert told["frame"] == 448 and told["byte_offset"] == frames(clip)[448][1]
+        reply = json.load(urllib.request.urlopen(f"{url}frame?timecode={TIMECODE}", timeout=60))
+        assert reply["frame"] == 448 and reply["byte_offset"] == frames(clip)[448][1]
         part = urllib.request.urlopen(f"{url}chunk?timecode={TIMECODE}", timeout=60).read()
         with clip.open("rb") as file:
-            assert part == os.pread(file.fileno(), 20 << 20, told["byte_offset"])
+            assert part == os.pread(file.fileno(), 20 << 20, reply["byte_offset"])
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{url}frame?timecode=nine", timeout=60)
         with refused.value as answer:

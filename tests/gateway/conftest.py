@@ -1,4 +1,4 @@
-"""The command under test, and a gateway over a database."""
+"""The command under test, and a gateway for a database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def command() -> str:
-    """The command under test: ONECOPY_COMMAND, or the one that `make dev` installs."""
+    """The command under test: ONECOPY_COMMAND, or the one installed by `make dev`."""
     found = os.environ.get("ONECOPY_COMMAND") or shutil.which("onecopy", path=str(ROOT / ".venv" / "bin"))
     need(found, "`onecopy` is not installed in .venv: make dev")
     assert found is not None
@@ -29,11 +29,12 @@ def command() -> str:
 
 @pytest.fixture
 def serve(command: str, tmp_path: Path) -> Start:
-    """Serves queries (TOML) of a database; its password must stand in nothing the gateway says."""
+    """Serves queries (TOML) of a database; nothing that the gateway sends or logs may contain its
+    password."""
 
     @contextmanager
     def start(database: Database, queries: str) -> Iterator[Gateway]:
-        # A secret goes by a file, as the reference recommends.
+        # The secret is in a file, as the reference recommends.
         (tmp_path / "url").write_text(database.odbc, encoding="utf-8")
         config = f'[databases.d]\nurl_file = "url"\nmax_concurrent = 1\n{queries}'
         (tmp_path / "c.toml").write_text(config, encoding="utf-8")

@@ -1,6 +1,7 @@
-"""`onecopy serve` and `onecopy query` over real databases: values, the read-only guard, time limits, secrets.
+"""`onecopy serve` and `onecopy query` with real databases: values, the read-only guard, time
+limits, secrets.
 
-What needs no database server is tested in crates/gateway/tests and crates/cli/tests, over SQLite.
+Tests that need no database server are in crates/gateway/tests and crates/cli/tests, with SQLite.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from tests.support import table
 from tests.support.gateway import Start
 
 #: A statement that waits a minute, for each database that has one.
-WAIT = {"postgres": "select pg_sleep(60)", "mariadb": "select sleep(60)"}
-#: How many such statements the database is at.
+WAIT = {"postgres_native": "select pg_sleep(60)", "postgres": "select pg_sleep(60)", "mariadb": "select sleep(60)"}
+#: A query for the number of such statements that are running.
 WAITING = {
+    "postgres_native": "select count(*) as n from pg_stat_activity where wait_event = 'PgSleep'",
     "postgres": "select count(*) as n from pg_stat_activity where wait_event = 'PgSleep'",
     "mariadb": "select count(*) as n from information_schema.processlist where state = 'User sleep'",
 }
@@ -39,11 +41,22 @@ def _expect(row: table.Row, got: dict[str, Any]) -> None:
 
 
 def _rows(text: str) -> list[dict[str, Any]]:
-    # Decimals are JSON numbers with all their digits: not through float.
+    # Decimals are JSON numbers with all their digits, not converted through float.
     return [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb", "tds_freetds", "tds_msodbc", "tds_rust"])
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "postgres_native",
+        "postgres",
+        "postgres_ansi",
+        "mariadb",
+        "tds_freetds",
+        "tds_msodbc",
+        "tds_rust",
+    ],
+)
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_rows_are_the_same_over_http_and_from_the_command(
     profile: str,
@@ -71,7 +84,7 @@ def test_rows_are_the_same_over_http_and_from_the_command(
     assert from_command.stderr == ""
 
 
-@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb"])
 def test_parameters_of_each_type_are_bound(profile: str, request: pytest.FixtureRequest, serve: Start) -> None:
     database = request.getfixturevalue(profile)
     row = next(r for r in table.rows(1000) if "'" in r.name or "\\" in r.name)
@@ -88,13 +101,16 @@ def test_parameters_of_each_type_are_bound(profile: str, request: pytest.Fixture
         assert json.loads(gateway.get(f"/one.json?{query_string}")[1]) == []
 
 
-@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb"])
 def test_a_statement_that_writes_changes_nothing(profile: str, request: pytest.FixtureRequest, serve: Start) -> None:
     database = request.getfixturevalue(profile)
-    queries = '[queries.delete]\nsql = "delete from t1000 where id = 1"\n[queries.count]\nsql = "select count(*) as n from t1000"\n'
+    queries = (
+        '[queries.delete]\nsql = "delete from t1000 where id = 1"\n'
+        '[queries.count]\nsql = "select count(*) as n from t1000"\n'
+    )
     with serve(database, queries) as gateway:
         problem = gateway.problem("/delete.json", 500)
-        assert problem["detail"] == "the statement writes, and the gateway reads alone"
+        assert problem["detail"] == "the statement writes, and the gateway only reads"
         assert problem["sqlstate"] == "25006"
         assert json.loads(gateway.get("/count.json")[1]) == [{"n": 1000}]
 
@@ -107,7 +123,7 @@ def test_the_time_limit_frees_the_slot(profile: str, request: pytest.FixtureRequ
     )
     with serve(database, queries) as gateway:
         assert "limit of 1 s" in gateway.problem("/wait.json", 504)["detail"]
-        # There is one slot.
+        # There is only one slot.
         assert gateway.free_slot("/one.json") == b'[{"one":1}]'
 
 
@@ -121,7 +137,8 @@ def test_a_client_that_leaves_frees_the_slot(
     with serve(database, queries) as gateway:
         leaving = http.client.HTTPConnection(gateway.address, timeout=60)
         leaving.request("GET", "/wait.json")
-        # The database says when the slot is taken: asking the gateway for another query could take it first.
+        # The database reports that the slot is taken: another query to the gateway could take it
+        # first.
         end = time.monotonic() + 60
         while "1" not in subprocess.run(waiting, capture_output=True, text=True, check=True).stdout:
             assert time.monotonic() < end, "the query never came to the database"
@@ -130,13 +147,13 @@ def test_a_client_that_leaves_frees_the_slot(
         assert gateway.free_slot("/one.json") == b'[{"one":1}]'
 
 
-#: Ends every other session of the same user, as a restart of the server would.
+#: Ends all other sessions of the same user, as a restart of the server would.
 END_SESSIONS = (
     "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and usename = current_user"
 )
 
 
-def test_a_connection_that_broke_while_idle_is_made_anew(postgres: Database, serve: Start, command: str) -> None:
+def test_a_connection_that_broke_while_idle_is_replaced(postgres: Database, serve: Start, command: str) -> None:
     with serve(postgres, '[queries.one]\nsql = "select 1 as one"\n') as gateway:
         assert gateway.get("/one.json")[0] == 200
         subprocess.run([command, "query", postgres.odbc, END_SESSIONS], capture_output=True, check=True)
@@ -160,7 +177,7 @@ def test_a_database_that_stops_midway_breaks_the_answer(
             response.read()
         connection.close()
         gateway.wait_for(rf"GET /many\.{end} 200 failed")
-        # The slot is free.
+        # The slot is free again.
         assert gateway.free_slot("/one.json") == b'[{"one":1}]'
 
 
@@ -170,7 +187,8 @@ def test_the_commands_time_limit_cancels_and_fails(
 ) -> None:
     database = request.getfixturevalue(profile)
     run = subprocess.run(
-        [command, "query", "--quiet", database.odbc, WAIT[profile], "--timeout", "0.5", "--output", str(tmp_path / "a.csv")],
+        [command, "query", "--quiet", database.odbc, WAIT[profile], "--time-limit", "0.5", "--output",
+            str(tmp_path / "a.csv")],
         capture_output=True, text=True, timeout=50, check=False,
     )  # fmt: skip
     assert run.returncode == 1
@@ -178,7 +196,7 @@ def test_the_commands_time_limit_cancels_and_fails(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("profile", ["postgres", "mariadb"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb"])
 def test_problems_have_the_sqlstate_and_neither_sql_nor_password(
     profile: str, request: pytest.FixtureRequest, serve: Start, command: str
 ) -> None:

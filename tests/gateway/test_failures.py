@@ -1,4 +1,5 @@
-"""What goes wrong inside the rows, over HTTP and from the command: seen as a failure by both, and the slot comes free."""
+"""Errors within the rows, over HTTP and from the command: both report a failure, and the slot is
+freed."""
 
 from __future__ import annotations
 
@@ -15,25 +16,25 @@ from tests.support.gateway import Gateway, Start
 TDS = ["tds_freetds", "tds_msodbc", "tds_rust"]
 FORMATS = ["json", "ndjson", "csv"]
 ONE = '[queries.one]\nsql = "select 1 as one"\n'
-#: More rows than a first chunk holds, so that bytes are out when the bad one comes.
+#: More rows than fit in the first chunk, so that bytes were sent before the bad row.
 MANY = "select N'some text to fill chunks' as t from repeat(200000)"
 LONE = "nchar(0xD800) + N'x'"
 
 
 @pytest.fixture(params=TDS)
 def sql_server(request: pytest.FixtureRequest) -> Database:
-    """Each driver of SQL Server, over the responder."""
+    """Each driver of SQL Server, with the TDS responder."""
     database: Database = request.getfixturevalue(request.param)
     return database
 
 
 def slot_is_free(gateway: Gateway) -> None:
-    """There is one slot; a query that ended gives it back."""
+    """Checks that the only slot is free after a query has ended."""
     assert gateway.free_slot("/one.json") == b'[{"one":1}]'
 
 
 def breaks(gateway: Gateway, path: str) -> bytes:
-    """An answer of 200 that breaks off; what came of it."""
+    """A response of 200 that is aborted; returns the received bytes."""
     connection = http.client.HTTPConnection(gateway.address, timeout=60)
     connection.request("GET", path)
     response = connection.getresponse()
@@ -46,7 +47,7 @@ def breaks(gateway: Gateway, path: str) -> bytes:
 
 
 def queries(sql: dict[str, str]) -> str:
-    """TOML of queries by name, and ``one``."""
+    """TOML of named queries, and the query ``one``."""
     return ONE + "".join(f'[queries.{name}]\nsql = "{text}"\n' for name, text in sql.items())
 
 
@@ -61,12 +62,12 @@ def test_a_lone_surrogate_is_a_problem_first_and_a_broken_answer_later(sql_serve
             assert len(got) > 100_000 and not got.endswith(b"]")
             gateway.wait_for(rf"GET /late\.{form} 200 failed")
             slot_is_free(gateway)
-        # The remedy is the configuration's.
-        assert 'or set `text_errors = "replace"` for this database' in "".join(gateway.said)
+        # The remedy is a setting of the configuration.
+        assert 'or set `errors = "replace"` for this database' in "".join(gateway.said)
 
 
-def test_a_lone_surrogate_is_ufffd_where_the_database_says_replace(sql_server: Database, serve: Start) -> None:
-    toml = f"text_errors = 'replace'\n{queries({'q': f'select {LONE} as t'})}"
+def test_a_lone_surrogate_is_ufffd_if_the_database_has_errors_replace(sql_server: Database, serve: Start) -> None:
+    toml = f"errors = 'replace'\n{queries({'q': f'select {LONE} as t'})}"
     with serve(sql_server, toml) as gateway:
         assert gateway.get("/q.json") == (200, '[{"t":"\ufffdx"}]'.encode())
 
@@ -92,7 +93,7 @@ def test_a_query_that_fails_half_way_is_a_problem_first_and_a_broken_answer_late
 
 
 @pytest.mark.parametrize("profile", ["tds_freetds", "tds_msodbc"])
-def test_a_database_that_falls_silent_is_left_at_the_time_limit(
+def test_a_database_that_falls_silent_is_abandoned_at_the_time_limit(
     profile: str, request: pytest.FixtureRequest, serve: Start
 ) -> None:
     toml = queries({"early": f"{MANY} /* stall after 0 */", "late": f"{MANY} /* stall after 190000 */"})
@@ -106,7 +107,7 @@ def test_a_database_that_falls_silent_is_left_at_the_time_limit(
         slot_is_free(gateway)
 
 
-def test_a_driver_that_obeys_no_cancel_answers_at_the_time_limit_and_keeps_its_slot(
+def test_a_driver_that_ignores_cancel_answers_at_the_time_limit_and_keeps_its_slot(
     tds_rust: Database, serve: Start
 ) -> None:
     toml = queries({"early": f"{MANY} /* stall after 0 */", "late": f"{MANY} /* stall after 190000 */"})
@@ -114,7 +115,7 @@ def test_a_driver_that_obeys_no_cancel_answers_at_the_time_limit_and_keeps_its_s
     with serve(tds_rust, toml.replace(early, f"{early}time_limit_s = 1\n")) as gateway:
         assert "limit of 1 s" in gateway.problem("/early.json", 504)["detail"]
         gateway.wait_for(r"held query=early database=d: .* 1 of 1 slots")
-        # The driver waits for a server that says nothing, and has the one slot; the gateway lives, and stops.
+        # The driver waits for a silent server and has the only slot; the gateway works, and stops.
         assert gateway.get("/one.json")[0] == 503
         assert gateway.get("/-/live")[0] == 200
     with serve(tds_rust, toml.replace(late, f"{late}time_limit_s = 3\n")) as gateway:
@@ -124,11 +125,11 @@ def test_a_driver_that_obeys_no_cancel_answers_at_the_time_limit_and_keeps_its_s
 
 @pytest.mark.parametrize(
     ("profile", "sql"),
-    # FreeTDS tells 0 columns of a call, the other one nothing of any statement.
+    # FreeTDS reports 0 columns for a call, the other driver nothing for any statement.
     [("tds_freetds", "exec onecopy_results 1"), ("tds_rust", "select 1 as one")],
     ids=["freetds", "rust"],
 )
-def test_a_query_that_the_driver_cannot_look_at_beforehand_is_not_called_wrong(
+def test_a_query_that_the_driver_cannot_describe_is_not_an_error(
     profile: str, sql: str, request: pytest.FixtureRequest, command: str, tmp_path: Path
 ) -> None:
     database: Database = request.getfixturevalue(profile)
@@ -141,12 +142,12 @@ def test_a_query_that_the_driver_cannot_look_at_beforehand_is_not_called_wrong(
         capture_output=True, text=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "d.one" in checked.stdout and "could not be checked before it is run" in checked.stdout
+    assert "d.one" in checked.stdout and "cannot be checked before its execution" in checked.stdout
     assert "1 query can be served" in checked.stdout
 
 
 def query(command: str, database: Database, sql: str, *more: str) -> subprocess.CompletedProcess[bytes]:
-    """`onecopy query`; its password must stand nowhere in what it says."""
+    """`onecopy query`; its output must not contain its password."""
     done = subprocess.run(
         [command, "query", "--quiet", database.odbc, sql, *more], capture_output=True, timeout=60, check=False
     )
@@ -179,22 +180,31 @@ def test_the_command_fails_with_1_and_leaves_no_file(
 
 
 @pytest.mark.parametrize("profile", ["tds_freetds", "tds_msodbc"])
-def test_the_command_leaves_a_database_that_falls_silent_at_its_time_limit(
+def test_the_command_abandons_a_database_that_falls_silent_at_its_time_limit(
     profile: str, request: pytest.FixtureRequest, command: str
 ) -> None:
     done = query(
-        command, request.getfixturevalue(profile), f"{MANY} /* stall after 1000 */", "--format", "csv", "--timeout", "1"
+        command,
+        request.getfixturevalue(profile),
+        f"{MANY} /* stall after 1000 */",
+        "--format",
+        "csv",
+        "--time-limit",
+        "1",
     )
     assert done.returncode == 1
     assert done.stderr == b"error: the query took longer than 1 s and was cancelled\n"
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_the_command_fails_with_1_where_the_server_ends_its_session(
+def test_the_command_fails_with_1_if_the_server_ends_its_session(
     form: str, postgres: Database, command: str, tmp_path: Path
 ) -> None:
     sql = "select generate_series(1, 100000000) as i, repeat(chr(233), 50) as t"
-    end = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and usename = current_user"
+    end = (
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where pid <> pg_backend_pid() and usename = current_user"
+    )
     with subprocess.Popen(
         [command, "query", postgres.odbc, sql, "--format", form], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:

@@ -1,4 +1,5 @@
-"""The same values from Python, from the command and over HTTP, on each driver, in each locale: byte for byte."""
+"""The same values from Python, from the command and over HTTP, for each driver and locale, byte for
+byte."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def test_every_type_from_the_command(database: Database, command: str) -> None:
 
 def test_every_type_over_http(database: Database, serve: Start) -> None:
     of = values.VALUES[database.profile]
-    sql = json.dumps(values.select(of), ensure_ascii=False)  # A basic string of TOML is one of JSON.
+    sql = json.dumps(values.select(of), ensure_ascii=False)  # A JSON string is a valid TOML string.
     with serve(database, f"[queries.values]\nsql = {sql}\n") as gateway:
         for form, expected in FORMS.items():
             status, body = gateway.get(f"/values.{form}")
@@ -82,7 +83,7 @@ def test_every_type_over_http(database: Database, serve: Start) -> None:
 
 
 def _row_of_sqlite(row: table.Row) -> dict[str, object]:
-    """A row as SQLite holds it, with doubles as its ODBC driver gives them."""
+    """A row as SQLite stores it, with doubles as its ODBC driver returns them."""
     price, amount = float(f"{row.price:.15g}"), float(row.amount)
     return {**row._asdict(), "price": price, "amount": amount, "created": str(row.created)}
 
@@ -92,10 +93,10 @@ def test_the_table_through_sqlites_odbc_driver(sqlite_odbc: Database, serve: Sta
     expected = [_row_of_sqlite(row) for row in table.rows(1000)]
     script = (
         "import sys, json, warnings, onecopy\n"
-        "with warnings.catch_warnings(record=True) as told:\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
         "    con = onecopy.connect(sys.argv[1])\n"
-        "assert any(w.category is onecopy.DriverWarning and 'sqlite:' in str(w.message) for w in told), told\n"
+        "assert any(w.category is onecopy.DriverWarning and 'sqlite:' in str(w.message) for w in caught), caught\n"
         "print(json.dumps(con.execute(sys.argv[2]).fetchall()))\n"
     )
     from_python = subprocess.run(

@@ -1,4 +1,4 @@
-"""Files stay short enough to be read as one idea: below 500 lines, but for those named here."""
+"""Source files have fewer than 500 lines, except those listed here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 500
-#: Sources by their endings; data, records and lock files are of any length.
+#: Suffixes of source files; data, records and lock files may have any length.
 SOURCES = {".rs", ".py", ".pyi", ".c", ".h", ".java", ".sh", ".md", ".toml", ".css", ".html"}
-#: Longer ones that wait to be split. None is added; what is split leaves the list.
+#: Longer files that are still to be split. The list may only shrink.
 LONGER: set[str] = {
     "python/onecopy/_core.pyi",  # One module has one stub.
 }
@@ -30,14 +30,14 @@ def sources() -> list[str]:
 
 
 def too_long(names: list[str]) -> dict[str, int]:
-    """Those that have more lines than they may, with their number of lines."""
+    """The files over the limit, with their number of lines."""
     lines = {
         name: len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in names if (ROOT / name).exists()
     }
     return {name: n for name, n in lines.items() if n > MOST_LINES}
 
 
-def test_no_file_is_longer_than_it_may_be() -> None:
+def test_no_file_is_over_the_limit() -> None:
     names = sources()
     assert len(names) > 200
     assert too_long([name for name in names if name not in LONGER]) == {}
@@ -47,7 +47,7 @@ def test_the_exceptions_are_still_needed() -> None:
     assert set(too_long(sorted(LONGER))) == LONGER, "take off the list what was split"
 
 
-def test_a_long_file_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     (tmp_path / "a.rs").write_text("//\n" * 501)
     (tmp_path / "b.rs").write_text("//\n" * 500)

@@ -1,4 +1,5 @@
-"""The other CPythons are tested with what `requirements/test.txt` installs: what their tests import at the top stands there."""
+"""Other CPythons are tested with the packages of `requirements/test.txt`: unconditional imports
+must be in it."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: `tools/pythons.py` leaves these out.
+#: `tools/pythons.py` excludes these folders.
 NOT_THERE = ("gateway", "house", "layers", "support", "wheel")
-#: Distributions whose module is called otherwise.
+#: Distributions whose module has another name.
 MODULES = {
     "PyMySQL": "pymysql",
     "pymongo": "bson",
@@ -22,16 +23,21 @@ MODULES = {
 
 
 def installed() -> set[str]:
-    """The modules that `requirements/test.txt` brings."""
+    """The modules that `requirements/test.txt` installs."""
     text = (ROOT / "requirements" / "test.txt").read_text(encoding="utf-8")
     names = re.findall(r"^([A-Za-z][\w-]*)", text, re.M)
     return {MODULES.get(name, name) for name in names}
 
 
 def imported(source: str) -> set[str]:
-    """The modules that are imported wherever the file is, conditional imports left out."""
+    """The modules that are imported unconditionally, or whose absence skips tests."""
     found = set()
-    for node in ast.parse(source).body:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="importorskip"), args=[ast.Constant(value=str(name)), *_]):
+                found.add(name.partition(".")[0])
+    for node in tree.body:
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -40,18 +46,18 @@ def imported(source: str) -> set[str]:
 
 
 def _collected() -> list[Path]:
-    """What another CPython collects: a folder may leave itself out by its own `conftest.py`."""
+    """The files that another CPython collects: a folder's `conftest.py` may exclude the folder."""
     files = []
     for file in sorted([*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "tests").rglob("conftest.py")]):
-        room = file.relative_to(ROOT / "tests").parts[0]
-        conftest = ROOT / "tests" / room / "conftest.py"
+        folder = file.relative_to(ROOT / "tests").parts[0]
+        conftest = ROOT / "tests" / folder / "conftest.py"
         leaves_itself_out = conftest.is_file() and "collect_ignore_glob" in conftest.read_text(encoding="utf-8")
-        if room not in NOT_THERE and (file == conftest or not leaves_itself_out):
+        if folder not in NOT_THERE and (file == conftest or not leaves_itself_out):
             files.append(file)
     return files
 
 
-def test_no_test_imports_what_the_other_cpythons_have_not() -> None:
+def test_no_test_imports_packages_missing_on_other_cpythons() -> None:
     known = installed() | sys.stdlib_module_names | {"onecopy", "tests"}
     files = _collected()
     assert len(files) > 50
@@ -59,6 +65,7 @@ def test_no_test_imports_what_the_other_cpythons_have_not() -> None:
     assert {name: modules for name, modules in foreign.items() if modules} == {}
 
 
-def test_a_foreign_import_at_the_top_is_seen() -> None:
+def test_an_external_import_at_the_top_is_found() -> None:
     assert imported("import json\nimport pyarrow.csv\nfrom numpy import array\n") == {"json", "pyarrow", "numpy"}
+    assert imported("def f():\n    pytest.importorskip('pyarrow.csv')\n") == {"pyarrow"}
     assert imported("if True:\n    import pyarrow\n\ndef f():\n    import numpy\n") == set()

@@ -1,4 +1,5 @@
-"""What is linked into the wheel and the command may be given away under our own licences: every crate's licence is known."""
+"""Everything linked into the wheel and the command may be distributed under our licences: the
+licence of every crate is known."""
 
 from __future__ import annotations
 
@@ -12,12 +13,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Licences that ask for no more than their text (SPDX names). One that asks for more is a decision, made here.
+#: Licences that require only their text (SPDX names). One that requires more is a decision, made
+#: here.
 ALLOWED = {"MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unicode-3.0"}
 
 
 def allowed(expression: str) -> bool:
-    """Whether an SPDX expression can be met with the licences allowed; `/` is the old way to write `OR`."""
+    """True if an SPDX expression is satisfied by the allowed licences; `/` is the old notation of
+    `OR`."""
     words = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
 
     def one() -> bool:
@@ -49,7 +52,7 @@ def allowed(expression: str) -> bool:
 
 
 def given_away(nodes: list[dict[str, Any]], members: set[str]) -> set[str]:
-    """The packages that what is built here is made of, or built with: not those that tests alone have."""
+    """The packages that the artifacts are made of, or built with, without those of tests only."""
     needs = {
         node["id"]: [
             other["pkg"] for other in node["deps"] if any(kind["kind"] != "dev" for kind in other["dep_kinds"])
@@ -66,7 +69,7 @@ def given_away(nodes: list[dict[str, Any]], members: set[str]) -> set[str]:
     return found
 
 
-def test_what_tests_alone_have_is_not_given_away() -> None:
+def test_test_dependencies_are_not_distributed() -> None:
     def node(name: str, **needs: str | None) -> dict[str, Any]:
         return {"id": name, "deps": [{"pkg": other, "dep_kinds": [{"kind": kind}]} for other, kind in needs.items()]}
 
@@ -81,15 +84,15 @@ def test_what_tests_alone_have_is_not_given_away() -> None:
     assert given_away(nodes, {"ours"}) == {"ours", "a", "b", "d"}
 
 
-def test_every_crate_has_a_licence_that_we_may_give_away() -> None:
+def test_every_crate_has_a_licence_that_permits_distribution() -> None:
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
     target = ["--filter-platform", "x86_64-unknown-linux-gnu"]
     listed = subprocess.run(
         [sys.executable, "tools/rust.py", *command, *target], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    told = json.loads(listed.stdout)
-    given = given_away(told["resolve"]["nodes"], set(told["workspace_members"]))
-    crates = [package for package in told["packages"] if package["source"] and package["id"] in given]
+    metadata = json.loads(listed.stdout)
+    given = given_away(metadata["resolve"]["nodes"], set(metadata["workspace_members"]))
+    crates = [package for package in metadata["packages"] if package["source"] and package["id"] in given]
     assert len(crates) > 30
     wrong = {crate["name"]: crate["license"] for crate in crates if not allowed(crate["license"] or "none")}
     assert wrong == {}
@@ -109,5 +112,5 @@ def test_every_crate_has_a_licence_that_we_may_give_away() -> None:
         ("none", False),
     ],
 )
-def test_an_expression_is_met_or_not(expression: str, expected: bool) -> None:
+def test_an_expression_is_satisfied_or_not(expression: str, expected: bool) -> None:
     assert allowed(expression) is expected

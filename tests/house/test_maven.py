@@ -1,4 +1,5 @@
-"""The JDKs for the Java tests are found where people have them, and what is missing is told with its remedy."""
+"""The JDKs for the Java tests are found in the usual places; a missing one is reported with the
+remedy."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def maven(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def _jdk(home: Path, version: str, compiler: bool = True) -> Path:
-    """A folder that looks like a JDK; a JRE without the compiler."""
+    """A folder with the layout of a JDK, or of a JRE without the compiler."""
     (home / "bin").mkdir(parents=True)
     for name in ("java", "javac") if compiler else ("java",):
         (home / "bin" / name).write_text("#!/bin/sh\n")
@@ -31,9 +32,7 @@ def _jdk(home: Path, version: str, compiler: bool = True) -> Path:
     return home
 
 
-def test_what_is_named_comes_first_then_the_path_then_the_folder_of_the_system(
-    maven: ModuleType, tmp_path: Path
-) -> None:
+def test_the_named_jdk_comes_first_then_the_path_then_the_system_folder(maven: ModuleType, tmp_path: Path) -> None:
     jvms = tmp_path / "jvms"
     _jdk(jvms / "java-17", "17.0.15")
     _jdk(jvms / "java-25", "25.0.3")
@@ -44,12 +43,12 @@ def test_what_is_named_comes_first_then_the_path_then_the_folder_of_the_system(
     assert [jdk.full for jdk in maven.found(environment, jvms)] == ["23.0.1", "24", "25.0.3", "17.0.15"]
     assert maven.native(maven.found(environment, jvms)).home == named
     assert maven.pure(maven.found(environment, jvms)).full == "17.0.15"
-    # One that is named and too old hides none that is new enough.
+    # A named JDK that is too old does not hide a newer one.
     environment = {"JAVA_HOME": str(jvms / "java-17"), "PATH": ""}
     assert maven.native(maven.found(environment, jvms)).full == "25.0.3"
 
 
-def test_what_is_missing_is_told_with_what_was_found_and_its_remedy(maven: ModuleType, tmp_path: Path) -> None:
+def test_a_missing_jdk_is_reported_with_those_found_and_the_remedy(maven: ModuleType, tmp_path: Path) -> None:
     jvms = tmp_path / "jvms"
     _jdk(jvms / "java-21", "21.0.2")
     absent = maven.missing({"PATH": ""}, jvms)
@@ -81,7 +80,8 @@ def test_tests_that_ran_and_were_skipped_are_counted_with_their_reasons(maven: M
     assert maven.counts(tmp_path) == (0, [])
     (tmp_path / "TEST-a.xml").write_text(
         '<testsuite><testcase classname="io.github.onecopy.ATest" name="runs"/>'
-        '<testcase classname="io.github.onecopy.ATest" name="waits"><skipped message="no library"/></testcase></testsuite>'
+        '<testcase classname="io.github.onecopy.ATest" name="waits">'
+        '<skipped message="no library"/></testcase></testsuite>'
     )
     (tmp_path / "TEST-b.xml").write_text('<testsuite><testcase classname="B" name="runs"/></testsuite>')
     assert maven.counts(tmp_path) == (2, ["ATest.waits: no library"])
@@ -91,7 +91,7 @@ def test_tests_that_ran_and_were_skipped_are_counted_with_their_reasons(maven: M
     ("fails", "skips", "ci", "code"),
     [("0", "", "", 0), ("1", "", "", 1), ("0", "<skipped/>", "", 0), ("0", "<skipped/>", "true", 1)],
 )
-def test_maven_runs_with_the_jdk_that_was_found_and_its_failure_is_ours(
+def test_maven_runs_with_the_jdk_that_was_found_and_its_failure_is_passed_on(
     fails: str, skips: str, ci: str, code: int, tmp_path: Path
 ) -> None:
     home = _jdk(tmp_path / "jdk", "99.1")
@@ -100,17 +100,17 @@ def test_maven_runs_with_the_jdk_that_was_found_and_its_failure_is_ours(
     )
     maven = tmp_path / "bin" / "mvn"
     maven.parent.mkdir()
-    # It leaves a report where it is told to build, as Surefire does, and says which JDK it was given.
+    # The fake Maven writes a report into the build folder, as Surefire does, and prints its JDK.
     maven.write_text(
         "#!/bin/sh\n"
         f'echo "$JAVA_HOME" >> "{tmp_path}/homes"\n'
         'for word; do case "$word" in -DbuildDirectory=*) place="${word#*=}" ;; esac; done\n'
         'mkdir -p "$place/onecopy-tests/surefire-reports"\n'
         f"echo '{case}' > \"$place/onecopy-tests/surefire-reports/TEST-a.xml\"\n"
-        f"echo told by maven\nexit {fails}\n"
+        f"echo printed by maven\nexit {fails}\n"
     )
     maven.chmod(0o755)
-    # With a checkout of its own: what is built in this one stays.
+    # With a separate checkout, so that this one's build is kept.
     checkout = tmp_path / "checkout"
     (checkout / "tools").mkdir(parents=True)
     (checkout / "tests" / "support").mkdir(parents=True)
@@ -122,6 +122,6 @@ def test_maven_runs_with_the_jdk_that_was_found_and_its_failure_is_ours(
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == code, done.stdout
     assert (tmp_path / "homes").read_text().splitlines()[0] == str(home)
-    assert ("told by maven" in done.stdout) is (fails == "1")
+    assert ("printed by maven" in done.stdout) is (fails == "1")
     if fails == "0":
         assert f"{1 if skips else 2} tests passed with JDK 99.1, {1 if skips else 0} skipped" in done.stdout

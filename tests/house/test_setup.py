@@ -1,4 +1,4 @@
-"""The set-up scripts say what is missing, and what to do about it."""
+"""The setup scripts report what is missing, and the remedy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_help_lists_every_target() -> None:
     assert {"dev", "run", "check", "test", "test-all", "fuzz", "bench", "bench-save", "docs", "java"} <= targets
 
 
-def test_all_that_is_missing_is_listed_at_once(tmp_path: Path) -> None:
+def test_everything_missing_is_listed_at_once(tmp_path: Path) -> None:
     done = _run(sys.executable, str(ROOT / "tools" / "preflight.py"), PATH=str(tmp_path), HOME=str(tmp_path))
     assert done.returncode == 1
     for program in ("cc", "c++", "git", "curl"):
@@ -37,7 +37,7 @@ def test_all_that_is_missing_is_listed_at_once(tmp_path: Path) -> None:
     assert "sudo apt-get install -y build-essential curl git" in done.stdout
 
 
-def test_a_busy_port_is_named_with_the_way_out() -> None:
+def test_a_busy_port_is_reported_with_the_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         done = _run(sys.executable, str(ROOT / "tools" / "demo.py"), PORT=str(port), PATH=os.environ["PATH"])
@@ -47,13 +47,13 @@ def test_a_busy_port_is_named_with_the_way_out() -> None:
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http", "-1"])
-def test_a_port_that_is_none_is_refused(port: str) -> None:
+def test_an_invalid_port_is_refused(port: str) -> None:
     done = _run(sys.executable, str(ROOT / "tools" / "demo.py"), PORT=port, PATH=os.environ["PATH"])
     assert done.returncode == 2
     assert f"`PORT={port}` is not a port" in done.stderr
 
 
-def test_a_toolchain_that_cannot_be_fetched_says_what_to_install(tmp_path: Path) -> None:
+def test_a_toolchain_that_cannot_be_fetched_is_an_error_with_the_remedy(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     shutil.copytree(ROOT / "tools", checkout / "tools")
     shutil.copy(ROOT / "Cargo.toml", checkout)
@@ -64,7 +64,7 @@ def test_a_toolchain_that_cannot_be_fetched_says_what_to_install(tmp_path: Path)
         "--version",
         PATH=str(tmp_path / "nothing"),
         HOME=str(tmp_path),
-        PIP_INDEX_URL="http://127.0.0.1:9/",  # The discard port: nobody answers.
+        PIP_INDEX_URL="http://127.0.0.1:9/",  # The discard port: nothing listens there.
         PIP_RETRIES="0",
         PIP_CONFIG_FILE=os.devnull,
     )
@@ -74,7 +74,7 @@ def test_a_toolchain_that_cannot_be_fetched_says_what_to_install(tmp_path: Path)
     assert {path.name for path in tmp_path.iterdir()} == {"checkout"}
 
 
-def test_a_server_that_died_is_started_anew(tmp_path: Path) -> None:
+def test_a_server_that_died_is_restarted(tmp_path: Path) -> None:
     home = servers.Home(tmp_path)
     try:
         assert servers.start(["tds"], home) == {}

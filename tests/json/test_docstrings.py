@@ -1,4 +1,4 @@
-"""Docstrings are there, and their examples run."""
+"""Docstrings exist, and their examples run."""
 
 from __future__ import annotations
 

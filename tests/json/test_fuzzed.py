@@ -1,4 +1,4 @@
-"""The seeds of the fuzz targets that have an oracle in Python, and what these found, judged without the fuzzer."""
+"""Seeds and findings of the fuzz targets with an oracle in Python, checked without the fuzzer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _inputs() -> Iterator[object]:
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, bytes], None]]:
-    """What looks at an input, and raises; the interpreter's limits are as before behind it."""
+    """The check of an input, which raises; afterwards the interpreter's limits are restored."""
     depth, digits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
     monkeypatch.syspath_prepend(FUZZ / "oracles")
     yield lambda name, data: importlib.import_module(name).check(data)
@@ -33,11 +33,9 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, bytes], No
 
 
 @pytest.mark.parametrize(("name", "path"), list(_inputs()))
-def test_an_input_of_the_fuzzer_is_as_its_oracle_says(
-    name: str, path: Path, judge: Callable[[str, bytes], None]
-) -> None:
+def test_an_input_of_the_fuzzer_matches_its_oracle(name: str, path: Path, judge: Callable[[str, bytes], None]) -> None:
     judge(name, path.read_bytes())
 
 
-def test_there_are_inputs_for_each_target() -> None:
+def test_each_target_has_inputs() -> None:
     assert all(any((FUZZ / "seeds" / name).iterdir()) for name in TARGETS)

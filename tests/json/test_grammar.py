@@ -1,4 +1,5 @@
-"""RFC 8259 to the letter: what it allows is taken, what it does not is refused at its place and with the reason."""
+"""RFC 8259: what it allows is accepted, and anything else is refused with its position and the
+reason."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 from onecopy import json
 from tests.json.values import ACCEPTED, OPEN, REFUSED, NotJson, Refused, oracle, outcome, same
 
-#: What the standard library takes although the grammar does not, or what is a matter of policy here.
+#: Deviations of the standard library from the grammar, and matters of policy.
 LAX = ("NaN", "too large", "surrogate")
 
 
@@ -35,13 +36,14 @@ def test_the_cases_agree_with_the_standard_library() -> None:
 
 
 @pytest.mark.parametrize(("data", "value"), ACCEPTED, ids=[repr(data) for data, _ in ACCEPTED])
-def test_what_the_grammar_allows_is_taken_from_every_buffer_and_from_str(data: bytes, value: Any) -> None:
-    for given in (data, bytearray(data), memoryview(data), array.array("B", data), memoryview(b"x" + data + b"x")[1:-1], data.decode()):  # fmt: skip
+def test_valid_text_is_accepted_from_every_buffer_and_str(data: bytes, value: Any) -> None:
+    views: list[Any] = [memoryview(data), array.array("B", data), memoryview(b"x" + data + b"x")[1:-1]]
+    for given in (data, bytearray(data), *views, data.decode()):
         assert same(json.loads(given), value), given
 
 
 @pytest.mark.parametrize(("data", "value"), ACCEPTED, ids=[repr(data) for data, _ in ACCEPTED])
-def test_values_stand_in_arrays_and_objects_with_blanks_around(data: bytes, value: Any) -> None:
+def test_values_in_arrays_and_objects_may_have_white_space_around_them(data: bytes, value: Any) -> None:
     for blanks in (b"", b" ", b"\n\t\r ", b" " * 70):
         assert same(json.loads(b"[" + blanks + data + blanks + b"," + data + b"]" + blanks), [value, value])
         assert same(json.loads(b'{"k":' + blanks + data + blanks + b"}"), {"k": value})
@@ -58,7 +60,7 @@ def _check(error: standard.JSONDecodeError, case: Refused, doc: bytes | str) -> 
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: repr(case.data))
-def test_what_the_grammar_forbids_is_refused_at_its_place_with_the_reason(case: Refused) -> None:
+def test_invalid_text_is_refused_with_position_and_reason(case: Refused) -> None:
     with pytest.raises(json.JSONDecodeError) as caught:
         json.loads(case.data)
     _check(caught.value, case, caught.value.doc)
@@ -69,7 +71,7 @@ def test_what_the_grammar_forbids_is_refused_at_its_place_with_the_reason(case: 
         _check(caught.value, case, text)
 
 
-def test_the_place_is_counted_in_characters_lines_and_bytes() -> None:
+def test_the_position_is_counted_in_characters_lines_and_bytes() -> None:
     with pytest.raises(json.JSONDecodeError) as caught:
         json.loads('{"имя": "東京",\n "😀": [1,\n  2 3]}')
     error = caught.value
@@ -86,7 +88,7 @@ def test_the_place_is_counted_in_characters_lines_and_bytes() -> None:
 
 
 @pytest.mark.parametrize("case", OPEN, ids=[f"{case[0]!r}, {case[1]}" for case in OPEN])
-def test_what_the_grammar_leaves_open_is_chosen_by_an_option(case: tuple[bytes, dict[str, Any], str]) -> None:
+def test_options_decide_what_the_grammar_leaves_open(case: tuple[bytes, dict[str, Any], str]) -> None:
     data, options, wanted = case
     for given in (data, data.decode()):
         if wanted.startswith("! "):
@@ -97,12 +99,13 @@ def test_what_the_grammar_leaves_open_is_chosen_by_an_option(case: tuple[bytes, 
             assert same(json.loads(given, **options), value)
 
 
-def test_every_byte_at_every_place_of_a_text_is_taken_or_refused_as_by_the_oracle() -> None:
+def test_every_byte_at_every_index_is_accepted_or_refused_as_by_the_oracle() -> None:
     text = b'{"a\\n":[1,-2.5e1,"\xd1\x8f",null]}'
     for at in range(len(text) + 1):
         for byte in range(256):
             for data in (text[:at] + bytes([byte]) + text[at + 1 :], text[:at] + bytes([byte]) + text[at:]):
-                ours, theirs = outcome(lambda d=data: json.loads(d)), outcome(lambda d=data: oracle(d))  # type: ignore[misc]
+                ours = outcome(lambda d=data: json.loads(d))  # type: ignore[misc]
+                theirs = outcome(lambda d=data: oracle(d))  # type: ignore[misc]
                 assert (ours is NotJson) == (theirs is NotJson) and (ours is NotJson or same(ours, theirs)), data
 
 
@@ -114,7 +117,7 @@ def test_every_prefix_of_a_text_is_refused() -> None:
             json.loads(text[:n])
 
 
-def test_what_is_no_buffer_and_no_text_is_a_type_error() -> None:
+def test_an_object_that_is_neither_buffer_nor_text_is_a_type_error() -> None:
     untyped: Any = json
     for given in (None, 1, ["1"], object()):
         with pytest.raises(TypeError):

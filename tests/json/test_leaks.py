@@ -1,4 +1,4 @@
-"""What thousands of calls leave behind: nothing; and what a large one takes."""
+"""Thousands of calls leak nothing, and a large call uses bounded memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATA = standard.dumps([VALUE] * 5).encode()
 
 
 class Strange:
-    """What has no form."""
+    """A class without a JSON form."""
 
 
 def _refused(call: Callable[[], Any]) -> None:
@@ -61,7 +61,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "lines left": lambda: next(iter(json.loads_lines(DATA + b"\n1"))),
     "object_hook": lambda: json.loads(DATA, object_hook=lambda d: tuple(d.items())),
     "hook raises": lambda: _refused(lambda: json.loads(DATA, object_hook=_raise)),
-    "float_hook": lambda: json.loads(b"[1.5,[2.5,1e400]]", float_hook=str),
+    "parse_float": lambda: json.loads(b"[1.5,[2.5,1e400]]", parse_float=str),
     "refused": lambda: _all_refused(),
     "duplicate": lambda: _refused(lambda: json.loads(b'{"a":[1],"b":"x","a":2}', duplicate_keys="error")),
     "too deep in": lambda: _refused(lambda: json.loads(b"[[[1,[", max_depth=3)),
@@ -78,20 +78,21 @@ def _grown(call: Callable[[], Any]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_thousand_calls_leave_nothing_behind(name: str) -> None:
+def test_a_thousand_calls_leak_nothing(name: str) -> None:
     call = CALLS[name]
     tracemalloc.start()
     try:
-        for _ in range(300):  # What is made on first use is no leak.
+        for _ in range(300):  # Objects created on first use are not a leak.
             call()
-        # A leak is there in each round, a block a call; the interpreter's own lists of free objects come and go by hundreds.
+        # A leak shows in each round, as a block per call; the interpreter's free lists vary by
+        # hundreds.
         rounds = [_grown(call) for _ in range(3)]
         assert any(n_bytes < 16_000 and n_blocks < 60 for n_bytes, n_blocks in rounds), rounds
     finally:
         tracemalloc.stop()
 
 
-def test_what_was_encoded_is_held_as_often_as_before() -> None:
+def test_encoding_keeps_reference_counts() -> None:
     string, inner, key = "я" * 50, [1], "ключ" * 5
     value = {key: [string, inner, (inner,)]}
     before = [sys.getrefcount(x) for x in (string, inner, key, value)]
@@ -103,7 +104,7 @@ def test_what_was_encoded_is_held_as_often_as_before() -> None:
 
 
 @pytest.mark.parametrize("name", ["loads", "loads of str", "dumps", "iter_chunks"])
-def test_what_was_decoded_is_seen_by_the_collector(name: str) -> None:
+def test_decoded_objects_are_tracked_by_the_collector(name: str) -> None:
     made = json.loads(b'[{"a":[]},[[1]],{}]')
     assert gc.is_tracked(made) and gc.is_tracked(made[1])
     made[0]["a"].append(made)
@@ -139,7 +140,7 @@ def measured(code: str) -> list[int]:
 
 
 @pytest.mark.parametrize("text", ["東京都" * 5, "я" * 20, "é" * 20, "a" * 30])
-def test_encoding_peaks_at_the_size_of_the_json_and_leaves_nothing(text: str) -> None:
+def test_encoding_peaks_at_the_size_of_the_json_and_leaks_nothing(text: str) -> None:
     size, peak, kept = measured(f"""
 values = [{text!r} + chr(0x4e00 + k % 900) + str(k) for k in range(200_000)]
 json.dumps(values[:10])
@@ -153,7 +154,7 @@ print(size, most - before, now() - before)
 
 
 @pytest.mark.parametrize("lines", [False, True])
-def test_the_iterator_of_chunks_stays_flat(lines: bool) -> None:
+def test_the_iterator_of_chunks_has_bounded_memory(lines: bool) -> None:
     size, peak = measured(f"""
 def rows(n):
     for k in range(n):
@@ -166,7 +167,7 @@ print(size, peak() - before)
     assert size > 30_000_000 and peak <= 1 << 20, (size, peak)
 
 
-def test_decoding_takes_what_the_objects_take() -> None:
+def test_decoding_allocates_only_the_objects() -> None:
     kept, peak = measured("""
 data = json.dumps([{"id": k, "имя": "東京" * (k % 20), "x": [k / 7, None]} for k in range(50_000)])
 json.loads(data[:0] + b"[1]")

@@ -1,4 +1,4 @@
-"""`onecopy.json.loads_lines`: a value for each line."""
+"""`onecopy.json.loads_lines`: one value per line."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ ROWS = [{"id": i, "name": "Zürich"[: i % 7], "x": [i / 7, None], "東": "😀" 
 
 
 @pytest.mark.parametrize("letters", ["", "é", "東", "😀"])
-def test_lines_are_read_from_each_form(letters: str) -> None:
+def test_lines_are_read_from_each_kind_of_input(letters: str) -> None:
     for ensure_ascii in (True, False):
         text = "".join(json.dumps([row, letters], ensure_ascii=ensure_ascii) + "\n" for row in ROWS)
         for given in (text, text.encode(), bytearray(text.encode()), memoryview(text.encode()), text.rstrip("\n")):
             assert list(loads_lines(given)) == [[row, letters] for row in ROWS]
 
 
-def test_lines_without_a_value_are_passed_over() -> None:
+def test_lines_without_a_value_are_skipped() -> None:
     assert list(loads_lines(b"")) == []
     assert list(loads_lines("\n \r\n\t\n")) == []
     assert list(loads_lines(b"\n1\r\n\n  2  \r\n \n3")) == [1, 2, 3]
 
 
-def test_a_line_that_is_wrong_has_its_place_and_the_next_can_be_read() -> None:
+def test_an_invalid_line_reports_its_position_and_the_next_can_be_read() -> None:
     for text in ('[1]\n{"é": x}\n\n[3]\n', '["東"]\n{"é": x}\n\n[3]\n'):
         lines = loads_lines(text.encode())
         next(lines)
@@ -39,20 +39,20 @@ def test_a_line_that_is_wrong_has_its_place_and_the_next_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["1 2\n", "[1,\n2]\n", '"a\nb"', "[1]]\n", "{\n}\n"])
-def test_a_line_holds_one_whole_value(text: str) -> None:
+def test_a_line_holds_exactly_one_value(text: str) -> None:
     with pytest.raises(JSONDecodeError):
         list(loads_lines(text))
 
 
-def test_options_go_to_each_line() -> None:
-    assert list(loads_lines("1.5\n{}\n", float_hook=str, object_hook=list)) == ["1.5", []]
+def test_options_apply_to_each_line() -> None:
+    assert list(loads_lines("1.5\n{}\n", parse_float=str, object_hook=list)) == ["1.5", []]
     with pytest.raises(JSONDecodeError, match="max_depth"):
         list(loads_lines("[[1]]\n", max_depth=1))
     with pytest.raises(TypeError, match="bytes-like"):
         loads_lines(1)  # type: ignore[arg-type]
 
 
-def test_the_lines_are_those_that_a_buffer_had_at_the_call() -> None:
+def test_the_lines_are_those_of_the_buffer_at_the_call() -> None:
     data = bytearray(b"1\n2\n3\n")
     lines = loads_lines(data)
     assert next(lines) == 1
@@ -61,7 +61,7 @@ def test_the_lines_are_those_that_a_buffer_had_at_the_call() -> None:
     assert list(lines) == [2, 3]
 
 
-def test_a_hook_cannot_go_on_with_the_lines_that_called_it() -> None:
+def test_a_hook_cannot_advance_the_iterator_that_called_it() -> None:
     lines = loads_lines('{"a": 1}\n2\n', object_hook=lambda _: next(lines))
     with pytest.raises(ValueError, match="read already"):
         next(lines)

@@ -1,4 +1,4 @@
-"""`onecopy.json.loads` beside the standard library: values, options, places of what is wrong."""
+"""`onecopy.json.loads` compared with the standard library: values, options, positions of errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def a_value(rng: random.Random, depth: int) -> Any:
 
 
 def as_made(value: Any) -> object:
-    """A value with all that `==` does not tell: types, signs of zeros, the order of keys, the form of a `str`."""
+    """A value with the details that `==` ignores: types, signs of zeros, the order of keys, the
+    kind of a `str`."""
     if isinstance(value, list):
         return [as_made(item) for item in value]
     if isinstance(value, dict):
@@ -70,7 +71,7 @@ def test_values_are_those_of_the_standard_library(seed: int) -> None:
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_texts_of_each_form_are_read_from_each_form(length: int) -> None:
+def test_texts_of_each_kind_are_read_from_each_input(length: int) -> None:
     for wide in ("", "é", "Ж", "東", "😀"):
         for letter in ("x", "é", "Ж", "東", "😀", "\\n", "\\u00e9", "\\ud83d\\ude00"):
             document = f'{{"{letter * length}": ["{letter * length}", "{wide}"]}}'
@@ -79,7 +80,7 @@ def test_texts_of_each_form_are_read_from_each_form(length: int) -> None:
                 assert as_made(loads(given)) == as_made(expected)
 
 
-def test_no_cache_is_left_behind_a_str() -> None:
+def test_decoding_leaves_no_utf8_cache_on_a_str() -> None:
     for letter in ("é", "Ж", "東", "😀"):
         text = json.dumps([letter * 1000], ensure_ascii=False)
         before = sys.getsizeof(text)
@@ -88,16 +89,20 @@ def test_no_cache_is_left_behind_a_str() -> None:
 
 
 WRONG = [
-    "", " ", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "[1}", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,}', "{a:1}", "{1:1}",
-    '{"a" 1}', '{"a":1 "b":2}', "tru", "nul", "True", "none", "01", "-01", "-", "+1", "1.", ".5", "1.e3", "1e", "1e+", "0x1",
-    "1_000", "NaN", "Infinity", "-Infinity", "-NaN", "1e400", "-1e400", '"', '"\\"', '"\\x"', '"\\u12"', '"\\u12g4"', "'a'",
-    '"a\nb"', '"\t"', '"\x00"', '"\\ud800"', '"\\udc00\\ud800"', "1 2", "[]]", "// c\n1", "/**/1", "1\x00", "\ufeff1", "\xa01",
+    "", " ", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "[1}", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,}', "{a:1}",
+    "{1:1}",
+    '{"a" 1}', '{"a":1 "b":2}', "tru", "nul", "True", "none", "01", "-01", "-", "+1", "1.", ".5", "1.e3", "1e",
+    "1e+", "0x1",
+    "1_000", "NaN", "Infinity", "-Infinity", "-NaN", "1e400", "-1e400", '"', '"\\"', '"\\x"', '"\\u12"',
+    '"\\u12g4"', "'a'",
+    '"a\nb"', '"\t"', '"\x00"', '"\\ud800"', '"\\udc00\\ud800"', "1 2", "[]]", "// c\n1", "/**/1", "1\x00",
+    "\ufeff1", "\xa01",
     "[1]\xa0", '{"a":1}}', '["a",', '"abc', "[true,fals]",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_no_json_is_refused_in_each_form(text: str) -> None:
+def test_invalid_json_is_refused_in_each_kind_of_input(text: str) -> None:
     places = set()
     for given in (text, text.encode(), bytearray(text.encode()), memoryview(text.encode())):
         with pytest.raises(JSONDecodeError) as caught:
@@ -111,7 +116,7 @@ def test_what_is_no_json_is_refused_in_each_form(text: str) -> None:
         assert error.colno == error.pos - before.rfind("\n")
         assert error.offset_bytes == len(before.encode())
     assert len(places) == 1
-    # The same in wide units, with the same place behind what makes them wide.
+    # The same in wide units, with the same position after the wide character.
     for letter in ("é", "東", "😀"):
         with pytest.raises(JSONDecodeError) as caught:
             loads(f'["{letter}" {text}')
@@ -136,9 +141,9 @@ def test_what_is_no_json_is_refused_in_each_form(text: str) -> None:
     ],
 )
 def test_malformed_utf8_is_refused_with_its_byte(data: bytes, at: int) -> None:
-    for surrogates in ("error", "replace", "pass"):
+    for errors in ("strict", "replace", "surrogatepass"):
         with pytest.raises(JSONDecodeError, match="malformed") as caught:
-            loads(data, surrogates=surrogates)
+            loads(data, errors=errors)
         assert caught.value.offset_bytes == at
         assert caught.value.pos == len(data[:at].decode())
 
@@ -154,7 +159,7 @@ def test_an_error_has_its_text_and_can_be_pickled() -> None:
     assert (str(again), again.doc, again.offset_bytes) == (str(error), error.doc, 18)
 
 
-def test_depth_is_limited_and_never_a_crash() -> None:
+def test_depth_is_limited_and_never_crashes() -> None:
     for n in (1, 63, 64, 65, 1000):
         for unit, end in (("[", "]"), ('{"k":', "}")):
             text = unit * n + "1" + end * n
@@ -174,7 +179,7 @@ def test_depth_is_limited_and_never_a_crash() -> None:
             loads(unit * 100_000, max_depth=10**6)
 
 
-def test_long_lists_and_dicts_have_their_size_and_no_more() -> None:
+def test_long_lists_and_dicts_have_no_spare_capacity() -> None:
     for n in (2047, 2048, 2049, 4096, 100_003):
         items = list(range(n))
         made = loads(json.dumps(items))
@@ -197,7 +202,8 @@ def test_objects_with_the_same_keys_in_any_order_and_number() -> None:
 
 
 def test_keys_that_are_not_ascii_are_the_same_in_every_form_of_the_text() -> None:
-    # What UTF-8 has for one key, Latin-1 has for another: neither is taken for the other, whichever came before.
+    # The UTF-8 bytes of one key are the Latin-1 bytes of another: they are never confused, in any
+    # order.
     keys = ["é", "Ã©", "имя", "Ð¸Ð¼Ñ\x8f", "東京", "😀", "ascii", "é" * 32, "é" * 33, "x" * 63 + "é"]
     for _ in range(3):
         for key in keys:
@@ -216,17 +222,17 @@ def test_a_key_that_is_malformed_is_refused_each_time(key: bytes) -> None:
         assert caught.value.offset_bytes == 8
 
 
-def test_a_key_that_stands_twice() -> None:
+def test_a_duplicate_key() -> None:
     text = '{"a": 1, "b": 2, "a": 3}'
     for times in range(4):
         document = "[" + ",".join([text] * (times + 1)) + "]"
         assert loads(document) == [{"a": 3, "b": 2}] * (times + 1)
-        with pytest.raises(JSONDecodeError, match="twice"):
+        with pytest.raises(JSONDecodeError, match="duplicate key"):
             loads(document, duplicate_keys="error")
     many = {f"k{i}": i for i in range(5000)}
     twice = json.dumps(many)[:-1] + ', "k17": 1}'
     assert loads(twice)["k17"] == 1
-    with pytest.raises(JSONDecodeError, match="twice"):
+    with pytest.raises(JSONDecodeError, match="duplicate key"):
         loads(twice, duplicate_keys="error")
     assert loads(json.dumps(many), duplicate_keys="error") == many
 
@@ -256,23 +262,23 @@ def test_lone_surrogates() -> None:
         for given in (text, text.encode(), text + "\n", f'"{expected}"' if "\n" not in expected else text):
             with pytest.raises(JSONDecodeError, match="surrogate"):
                 loads(given)
-            assert loads(given, surrogates="pass") == expected
-            assert loads(given, surrogates="replace") == replaced
+            assert loads(given, errors="surrogatepass") == expected
+            assert loads(given, errors="replace") == replaced
     for n in (20000, 40000):
         long = "x" * n + "\\ud800"
-        assert loads(f'["{long}"]', surrogates="pass") == ["x" * n + "\ud800"]
+        assert loads(f'["{long}"]', errors="surrogatepass") == ["x" * n + "\ud800"]
 
 
-def test_numbers_that_are_none() -> None:
-    value = loads("[NaN, Infinity, -Infinity]", nan="accept")
+def test_nan_and_infinities() -> None:
+    value = loads("[NaN, Infinity, -Infinity]", nan="literal")
     assert math.isnan(value[0]) and value[1:] == [math.inf, -math.inf]
     for text in ("-NaN", "nan", "Infinit", "-Infinit", "NaNx"):
         with pytest.raises(JSONDecodeError):
-            loads(text, nan="accept")
+            loads(text, nan="literal")
 
 
 def test_hooks_are_called_and_may_do_anything() -> None:
-    assert loads("[1.10, 2, 1e400]", float_hook=Decimal) == [Decimal("1.10"), 2, Decimal("1e400")]
+    assert loads("[1.10, 2, 1e400]", parse_float=Decimal) == [Decimal("1.10"), 2, Decimal("1e400")]
     pairs = loads('{"a": {"b": 1}, "c": []}', object_hook=lambda d: sorted(d))
     assert pairs == ["a", "c"]
 
@@ -285,7 +291,7 @@ def test_hooks_are_called_and_may_do_anything() -> None:
     def failing(_: object) -> Any:
         raise KeyError("mine")
 
-    hooks: list[dict[str, Callable[[Any], Any]]] = [{"object_hook": failing}, {"float_hook": failing}]
+    hooks: list[dict[str, Callable[[Any], Any]]] = [{"object_hook": failing}, {"parse_float": failing}]
     for hook in hooks:
         with pytest.raises(KeyError, match="mine"):
             loads('[1, [2, {"a": {"b": 1.5}}]]', **hook)  # type: ignore[arg-type]
@@ -296,7 +302,7 @@ def test_wrong_arguments() -> None:
     for given in (None, 1, [1], {"a": 1}):
         with pytest.raises(TypeError, match="bytes-like"):
             loads(given)  # type: ignore[arg-type]
-    for options in ({"big_ints": "no"}, {"nan": 1}, {"surrogates": "é"}, {"duplicate_keys": None}, {"max_depth": -1}):
+    for options in ({"big_ints": "no"}, {"nan": 1}, {"errors": "é"}, {"duplicate_keys": None}, {"max_depth": -1}):
         with pytest.raises(ValueError, match=next(iter(options))):
             loads(b"1", **options)
     with pytest.raises(TypeError, match="callable"):
@@ -304,10 +310,10 @@ def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="positional"):
         loads(b"1", "exact")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected"):
-        loads(b"1", parse_float=float)  # type: ignore[call-arg]
+        loads(b"1", float_hook=float)  # type: ignore[call-arg]
 
 
-def test_a_buffer_in_pieces_is_read_in_the_order_of_its_elements() -> None:
+def test_a_strided_buffer_is_read_in_the_order_of_its_elements() -> None:
     assert loads(memoryview(b"[_1_,_2_]_")[::2]) == [1, 2]
 
 
@@ -318,7 +324,7 @@ def test_load_reads_bytes_and_text() -> None:
         load(io.BytesIO(b"["))
 
 
-def test_the_collector_is_as_it_was() -> None:
+def test_the_state_of_the_collector_is_restored() -> None:
     for text in ("[1, {}]", "[1, {]"):
         for enable in (gc.enable, gc.disable):
             enable()
@@ -328,15 +334,15 @@ def test_the_collector_is_as_it_was() -> None:
     gc.enable()
 
 
-def test_containers_are_known_to_the_collector() -> None:
-    for _ in range(3):  # the shape of an object is learnt from the one before
+def test_containers_are_tracked_by_the_collector() -> None:
+    for _ in range(3):  # the shape of an object is predicted from the previous one
         made = loads('[{"a": [], "b": 1}, {"a": 1, "b": {}}, {"a": "x", "b": 2}, []]')
         assert gc.is_tracked(made)
         assert [gc.is_tracked(item) for item in made[:2]] == [True, True]
         made[0]["a"].append(made)
 
 
-def test_memory_comes_back_after_errors() -> None:
+def test_memory_is_released_after_errors() -> None:
     text = json.dumps([{"a": i, "b": str(i), "c": [i], "Ж": "東"} for i in range(200)])
     loads(text)
     gc.collect()

@@ -1,6 +1,6 @@
-"""Arrays and scalars of NumPy as JSON: each type of items in each layout of memory, compared with NumPy's own texts."""
+"""NumPy arrays and scalars as JSON: each dtype in each memory layout, compared with NumPy's text."""
 
-# Types of items are made from text: NumPy's own annotations know only literals.
+# Dtypes are created from text: NumPy's annotations only know literals.
 # mypy: disable-error-code="call-overload,assignment,no-any-return,arg-type,unused-ignore"
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOT_A_TIME = np.iinfo("i8").min
 
 
 def text_of(value: Any) -> str:
-    """A number, boolean or moment as it is to be written, by NumPy's own means."""
+    """The expected text of a number, boolean or datetime, by NumPy's own means."""
     if isinstance(value, np.bool_):
         return "true" if value else "false"
     if isinstance(value, np.integer):
@@ -59,7 +59,7 @@ def moment_of(value: np.datetime64) -> str:
 
 
 def is_same_text(text: str, wanted: str) -> bool:
-    """Whether two texts are the same, or the same number in as many digits: exponents are written in several ways."""
+    """True if two texts are equal, or numbers with equal values and as many digits."""
     if text == wanted:
         return True
     try:
@@ -71,7 +71,7 @@ def is_same_text(text: str, wanted: str) -> bool:
 
 
 def check_row(array: np.ndarray[Any, Any], **options: Any) -> None:
-    """Compares an array of one dimension, and its scalars, with NumPy's texts of the items."""
+    """Compares a one-dimensional array, and its scalars, with NumPy's text of the items."""
     items = json.dumps(array, **options).decode()[1:-1].split(",") if array.size else []
     assert len(items) == array.size
     for item, value in zip(items, array, strict=True):
@@ -81,7 +81,7 @@ def check_row(array: np.ndarray[Any, Any], **options: Any) -> None:
 
 
 def samples(dtype: str) -> np.ndarray[Any, Any]:
-    """Items of a type: small, large, random."""
+    """Items of a dtype: small, large, random."""
     draw = np.random.default_rng(7)
     if dtype == "?":
         return draw.random(300) < 0.5
@@ -102,7 +102,7 @@ def samples(dtype: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_numbers_are_written_as_short_as_their_own_width_allows(dtype: str) -> None:
+def test_numbers_are_written_with_the_digits_of_their_own_width(dtype: str) -> None:
     check_row(samples(dtype))
 
 
@@ -112,7 +112,7 @@ def test_each_float_of_16_bits_is_written_as_numpy_writes_it() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_moments_of_each_unit_are_dates_or_times_with_all_their_digits(unit: str) -> None:
+def test_datetimes_of_each_unit_have_all_their_digits(unit: str) -> None:
     draw = np.random.default_rng(3)
     counts = [0, 1, -1, 12, -13, 999, 1000, -1000, 10**6, *draw.integers(-(10**15), 10**15, 300)]
     days_each = {"Y": 366, "M": 31, "W": 7, "D": 1, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86_400}
@@ -121,7 +121,7 @@ def test_moments_of_each_unit_are_dates_or_times_with_all_their_digits(unit: str
     check_row(moments[(days > -700_000) & (days < 2_900_000)])
 
 
-def test_moments_of_several_units_each_are_written() -> None:
+def test_datetimes_with_a_multiple_of_a_unit_are_written() -> None:
     quarters = np.array([0, 1, 5, -1], "i8").view("M8[15m]")
     assert json.dumps(quarters) == json.dumps(quarters.astype("M8[m]"))
     assert json.dumps(list(quarters)) == json.dumps(quarters)
@@ -136,7 +136,7 @@ def test_not_a_time_is_null_in_arrays_and_as_a_scalar(unit: str | None) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS[:9])
-def test_a_moment_outside_of_the_years_0_to_9999_is_an_error_with_its_path(unit: str) -> None:
+def test_a_datetime_outside_of_the_years_0_to_9999_is_an_error_with_its_path(unit: str) -> None:
     start = "0000-01-08" if unit == "W" else "0000-01-01"
     first, last = np.array([start, "9999-12-31T23"], f"M8[{unit}]")
     assert standard.loads(json.dumps(np.array([first, last])))[0].startswith("0000-01-0")
@@ -148,7 +148,7 @@ def test_a_moment_outside_of_the_years_0_to_9999_is_an_error_with_its_path(unit:
             json.dumps(list(array))
 
 
-def test_a_moment_without_a_unit_is_an_error() -> None:
+def test_a_datetime_without_a_unit_is_an_error() -> None:
     array = np.array([5], "i8").view("M8")
     for value in (array, array[0]):
         with pytest.raises(json.JSONEncodeError, match="no unit"):
@@ -156,7 +156,7 @@ def test_a_moment_without_a_unit_is_an_error() -> None:
 
 
 def layouts(array: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
-    """The same items in other places of memory."""
+    """The same items in other memory layouts."""
     yield array
     yield np.asfortranarray(array)
     yield array.T
@@ -239,8 +239,8 @@ def test_surrogates_in_an_array_of_text_are_treated_as_in_a_str() -> None:
     array = np.array(["ab", "c\ud800"])
     with pytest.raises(json.JSONEncodeError, match=r"lone surrogate.*character 1, at `\$\[1\]`"):
         json.dumps(array)
-    assert json.dumps(array, surrogates="escape") == b'["ab","c\\ud800"]'
-    assert json.dumps(array, surrogates="replace") == '["ab","c\ufffd"]'.encode()
+    assert json.dumps(array, errors="backslashreplace") == b'["ab","c\\ud800"]'
+    assert json.dumps(array, errors="replace") == '["ab","c\ufffd"]'.encode()
     with pytest.raises(ValueError, match="U\\+110000"):
         json.dumps(np.array([0x110000], "u4").view("U1"))
 
@@ -279,7 +279,7 @@ def test_types_without_a_form_are_type_errors_as_scalars_and_in_arrays(value: An
         assert seen[0] is given_
 
 
-def test_arrays_that_are_only_their_memory_are_written_and_other_classes_are_left_to_default(tmp_path: Any) -> None:
+def test_array_subclasses_with_only_memory_are_written_and_others_passed_to_default(tmp_path: Any) -> None:
     mapped = np.memmap(tmp_path / "map", dtype="i4", mode="w+", shape=(2, 2))
     mapped[:] = [[1, 2], [3, 4]]
     assert json.dumps(mapped) == b"[[1,2],[3,4]]"
@@ -318,16 +318,16 @@ def test_large_integers_follow_the_option_as_ints_do() -> None:
     values = [0, 2**53 - 1, 2**53, -(2**53), -(2**53) + 1, 2**63 - 1, -(2**63)]
     for array in (np.array(values, "i8"), np.array([0, 2**53 - 1, 2**53, 2**64 - 1], "u8")):
         plain = array.tolist()
-        for how in ("exact", "text", "error"):
+        for how in ("exact", "text53", "error"):
             assert json.dumps(array, big_ints=how) == json.dumps(plain, big_ints=how)
             assert json.dumps(list(array), big_ints=how) == json.dumps(plain, big_ints=how)
         for value in (array, list(array)):
-            with pytest.raises(json.JSONEncodeError, match=r"past what was asked for, at `\$\[2\]`"):
-                json.dumps(value, big_ints="strict")
-        assert json.dumps(array[:2], big_ints="strict") == json.dumps(plain[:2])
+            with pytest.raises(json.JSONEncodeError, match=r"the int is too large for this `big_ints`, at `\$\[2\]`"):
+                json.dumps(value, big_ints="error53")
+        assert json.dumps(array[:2], big_ints="error53") == json.dumps(plain[:2])
 
 
-def test_moments_follow_the_options_of_times() -> None:
+def test_datetimes_follow_the_options_of_times() -> None:
     at = np.array(["2026-01-02T03:04:05.678901234"], "M8[ns]")
     day = np.array(["2026-01-02"], "M8[D]")
     for value in (at, [at[0]]):
@@ -348,7 +348,7 @@ def test_dimensions_count_as_levels() -> None:
     assert json.dumps(np.zeros((1,) * 60)).count(b"[") == 60
 
 
-def test_all_are_left_to_default_where_that_is_asked_for() -> None:
+def test_all_are_passed_to_default_by_option() -> None:
     for value in (np.int8(1), np.float32(1), np.bool_(True), np.datetime64("2026"), np.arange(3)):
         assert json.dumps([value], passthrough=["numpy"], default=lambda o: type(o).__name__) == (
             f'["{type(value).__name__}"]'.encode()
@@ -358,7 +358,8 @@ def test_all_are_left_to_default_where_that_is_asked_for() -> None:
 
 def test_scalars_are_written_as_keys() -> None:
     keys: list[Any] = [
-        np.int8(-1), np.uint64(2**64 - 1), np.float16(0.1), np.float32(0.1), np.float64(0.1), np.bool_(True), np.str_("é"),
+        np.int8(-1), np.uint64(2**64 - 1), np.float16(0.1), np.float32(0.1), np.float64(0.1), np.bool_(True),
+        np.str_("é"),
         np.datetime64("2026-01-02"), np.datetime64("2026-01-02T03:04"), np.datetime64("NaT"),
     ]  # fmt: skip
     for key in keys:
@@ -376,7 +377,7 @@ def test_scalars_are_written_as_keys() -> None:
 
 
 class Chunks(io.RawIOBase):
-    """Keeps what is written, piece by piece."""
+    """Keeps what is written, in parts."""
 
     def __init__(self, after: Callable[[], None] = lambda: None) -> None:
         self.chunks: list[bytes] = []
@@ -389,7 +390,7 @@ class Chunks(io.RawIOBase):
 
 
 @pytest.mark.parametrize("dtype", ["f8", "i4", "?", "M8[us]", "U9"])
-def test_all_outputs_hold_the_same_and_chunks_stay_small(dtype: str) -> None:
+def test_all_outputs_are_equal_and_chunks_stay_small(dtype: str) -> None:
     array: np.ndarray[Any, Any] = (np.arange(120_000) * 7919 % 100_003).astype(dtype).reshape(400, 300)
     wanted = json.dumps(array)
     assert wanted == json.dumps([list(row) for row in array])
@@ -418,7 +419,7 @@ def test_objects_with_arrays_are_sorted_and_indented_as_with_lists() -> None:
     assert json.dumps(value, sort_keys=True) == json.dumps(plain, sort_keys=True)
 
 
-def test_a_file_that_gives_the_array_other_memory_ends_the_call_with_an_error() -> None:
+def test_a_file_that_moves_the_array_s_memory_ends_the_call_with_an_error() -> None:
     def shrunk(array: np.ndarray[Any, Any]) -> None:
         array.resize(1, refcheck=False)
 
@@ -434,7 +435,7 @@ def test_a_file_that_gives_the_array_other_memory_ends_the_call_with_an_error() 
                 json.dump({"a": [array]}, file)
 
 
-def test_an_array_that_a_file_takes_out_of_its_list_is_written_to_its_end() -> None:
+def test_an_array_that_a_file_removes_from_its_list_is_written_to_its_end() -> None:
     array = np.arange(100_000)
     wanted = json.dumps([array])
     held: list[Any] = [array]
@@ -452,7 +453,7 @@ def test_an_array_that_another_thread_writes_to_gives_each_item_one_of_its_value
 
     def write() -> None:
         while not stop.is_set():
-            array[:] = high  # Without the GIL.
+            array[:] = high  # This releases the GIL.
             array[:] = low
 
     thread = threading.Thread(target=write)
@@ -465,32 +466,31 @@ def test_an_array_that_another_thread_writes_to_gives_each_item_one_of_its_value
         thread.join()
 
 
-def test_the_first_call_of_a_process_writes_what_later_ones_write() -> None:
+def test_the_first_call_of_a_process_writes_the_same_as_later_ones() -> None:
     code = """
 import numpy as np
 from onecopy import json
-values = [np.int64(5), np.float32(0.1), np.float64(0.1), np.datetime64(5, "25s"), np.arange(3), np.zeros(2, "M8[ns]"), np.array(["a"]),
-          np.arange(3, dtype=">i2"), np.bool_(True), np.longlong(3), np.uint8(3), np.float16(0.1)]
+values = [np.int64(5), np.float32(0.1), np.float64(0.1), np.datetime64(5, "25s"), np.arange(3),
+          np.zeros(2, "M8[ns]"), np.array(["a"]), np.arange(3, dtype=">i2"), np.bool_(True),
+          np.longlong(3), np.uint8(3), np.float16(0.1)]
 for value in values:
     first = json.dumps(value)
     assert first == json.dumps(value) == json.dumps([value])[1:-1], (value, first)
 print(json.dumps(values).decode())
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == (
-        '[5,0.1,0.1,"1970-01-01T00:02:05",[0,1,2],["1970-01-01T00:00:00","1970-01-01T00:00:00"],["a"],[0,1,2],true,3,3,0.1]\n'
-    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    times = '["1970-01-01T00:00:00","1970-01-01T00:00:00"]'
+    assert ran.stdout == f'[5,0.1,0.1,"1970-01-01T00:02:05",[0,1,2],{times},["a"],[0,1,2],true,3,3,0.1]\n'
 
 
-def test_many_types_of_items_are_remembered_and_forgotten() -> None:
+def test_many_dtypes_are_cached_and_evicted() -> None:
     for _ in range(2):
         for n_units in range(1, 60):
             array = np.array([1, 2], "i8").view(f"M8[{n_units}s]")
             assert json.dumps([array, array]) == json.dumps([array.tolist()] * 2)
 
 
-def test_a_choice_of_orjson_writes_what_orjson_writes() -> None:
+def test_the_option_for_orjson_matches_orjson() -> None:
     at = np.array(["2026-01-02T03:04:05.678901234"], "M8[ns]")
     assert json.dumps(at, compat="orjson") == b'["2026-01-02T03:04:05.678901"]'
     assert json.dumps(np.datetime64("2026"), compat="orjson") == b'"2026-01-01T00:00:00"'

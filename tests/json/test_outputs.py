@@ -1,4 +1,4 @@
-"""Where the JSON goes: bytes, text, a buffer, a file, a socket, lines, chunks; and where it comes from."""
+"""Outputs of JSON: bytes, text, a buffer, a file, a socket, lines, chunks; and inputs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_into_a_buffer_from_an_offset() -> None:
     assert json.dumps_into(VALUE, memoryview(exact)) == n and exact == WANTED.encode()
 
 
-def test_a_buffer_that_is_too_small_is_told_and_never_written_past() -> None:
+def test_a_buffer_that_is_too_small_is_an_error_and_never_overrun() -> None:
     n = len(WANTED.encode())
     whole = bytearray(b"#" * (n + 100))
-    for room in (0, 1, 10, n - 1):
+    for space in (0, 1, 10, n - 1):
         with pytest.raises(BufferError, match="too small"):
-            json.dumps_into(VALUE, memoryview(whole)[:room])
-        assert whole[room:] == b"#" * (n + 100 - room)
+            json.dumps_into(VALUE, memoryview(whole)[:space])
+        assert whole[space:] == b"#" * (n + 100 - space)
     with pytest.raises((ValueError, IndexError, BufferError)):
         json.dumps_into(1, bytearray(3), 4)
     with pytest.raises((ValueError, IndexError, OverflowError)):
@@ -45,7 +45,7 @@ def test_a_buffer_that_is_too_small_is_told_and_never_written_past() -> None:
         json.dumps_into(1, b"read-only")
 
 
-def test_into_a_file_of_bytes_and_into_one_of_text(tmp_path: Path) -> None:
+def test_into_a_binary_file_and_a_text_file(tmp_path: Path) -> None:
     memory = io.BytesIO()
     assert json.dump(VALUE, memory) == len(WANTED.encode())
     assert memory.getvalue() == WANTED.encode()
@@ -81,7 +81,7 @@ def test_into_a_socket_larger_than_its_buffers() -> None:
     assert written == len(got) and bytes(got) == json.dumps(rows)
 
 
-def test_chunks_are_of_bounded_size_whatever_the_value() -> None:
+def test_chunks_have_bounded_size_for_any_value() -> None:
     rows = ({"id": k, "text": "я" * (k % 500)} for k in range(5000))
     chunks = list(json.iter_chunks(rows, chunk_bytes=4096))
     assert standard.loads(b"".join(chunks))[4999]["id"] == 4999
@@ -92,7 +92,7 @@ def test_chunks_are_of_bounded_size_whatever_the_value() -> None:
     assert b"".join(json.iter_chunks(iter([1, [2]]), lines=True)) == b"1\n[2]\n"
 
 
-def test_chunks_are_made_as_they_are_asked_for() -> None:
+def test_chunks_are_created_on_demand() -> None:
     taken = 0
 
     def rows() -> Any:
@@ -108,20 +108,20 @@ def test_chunks_are_made_as_they_are_asked_for() -> None:
     del chunks
 
 
-def test_indent_is_of_any_width() -> None:
+def test_indent_may_be_any_width() -> None:
     assert json.dumps({"a": [1, {}], "b": []}, indent=3) == b'{\n   "a": [\n      1,\n      {}\n   ],\n   "b": []\n}'
     for by in (1, 2, 4, 8, 40):
         assert json.dumps_str(VALUE, indent=by) == standard.dumps(VALUE, indent=by, ensure_ascii=False)
 
 
-def test_sorted_keys_of_each_kind_are_in_the_order_of_characters() -> None:
+def test_sorted_keys_of_each_kind_are_in_code_point_order() -> None:
     keys = ["b", "a", "", "é", "я", "東", "\uffff", "😀", "aa", "\x00", "Z"]
     value = {key: k for k, key in enumerate(keys)}
     assert list(standard.loads(json.dumps(value, sort_keys=True))) == sorted(keys)
     assert list(standard.loads(json.dumps(value))) == keys
 
 
-def test_moments_by_option() -> None:
+def test_datetimes_by_option() -> None:
     import datetime as dt
 
     assert json.dumps(dt.datetime(2026, 1, 2), naive_utc=True) == b'"2026-01-02T00:00:00+00:00"'
@@ -139,7 +139,7 @@ def test_the_ledger_counts_each_text_once() -> None:
     assert ledger.stages["decode"]["copied"] + ledger.stages["decode"]["converted"] == 69_000, ledger
 
 
-def test_fragments_are_copied_as_they_are() -> None:
+def test_fragments_are_copied_unchanged() -> None:
     fragment = json.Fragment(b'{"a" :  1}')
     assert json.dumps([fragment, {"k": fragment}], indent=2).count(b'{"a" :  1}') == 2
     with pytest.raises(TypeError):

@@ -1,4 +1,5 @@
-"""Any value there and back, beside the standard library; any text that is nearly JSON, beside it made strict."""
+"""Any value round-trips, compared with the standard library; so does text that is almost JSON, with
+the standard library made strict."""
 
 from __future__ import annotations
 
@@ -35,13 +36,14 @@ _FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 
 
 def _plain_numbers(text: str) -> str:
-    """`1e-07` of the standard library and `1e-7` are one number, written in the fewest digits: told apart by its value alone."""
+    """`1e-07` of the standard library and `1e-7` are one number in the fewest digits: they are
+    compared by value."""
     return _FLOAT.sub(lambda match: repr(float(match[0])), text)
 
 
 @given(anything)
 @tried(400)
-def test_what_is_encoded_means_the_same(value: Any) -> None:
+def test_encoded_values_decode_to_the_same(value: Any) -> None:
     assert same(oracle(json.dumps(value)), value)
     assert same(json.loads(json.dumps(value)), value)
     assert same(json.loads(json.dumps_str(value)), value)
@@ -68,14 +70,16 @@ def test_indented_text_is_that_of_the_standard_library(value: Any, by: int) -> N
 
 @given(documents)
 @tried(150)
-def test_sorted_keys_are_in_the_order_of_their_characters(value: Any) -> None:
+def test_sorted_keys_are_in_code_point_order(value: Any) -> None:
     wanted = _compact(value, ensure_ascii=False, sort_keys=True)
     assert _plain_numbers(json.dumps(value, sort_keys=True).decode()) == _plain_numbers(wanted)
 
 
 @given(anything, st.booleans(), st.sampled_from([None, 2]))
 @tried(300)
-def test_what_the_standard_library_writes_is_read_as_it_reads_it(value: Any, escaped: bool, by: int | None) -> None:
+def test_text_of_the_standard_library_is_read_as_by_the_standard_library(
+    value: Any, escaped: bool, by: int | None
+) -> None:
     text = standard.dumps(value, ensure_ascii=escaped, indent=by)
     assert same(json.loads(text.encode()), value)
     assert same(json.loads(text), value)
@@ -84,7 +88,7 @@ def test_what_the_standard_library_writes_is_read_as_it_reads_it(value: Any, esc
 @given(anything, harms)
 @example({"a": "я"}, [(4, 1, b"\xff")])
 @tried(600)
-def test_a_text_that_was_harmed_is_taken_or_refused_as_by_the_oracle(value: Any, changes: Any) -> None:
+def test_corrupted_text_is_accepted_or_refused_as_by_the_oracle(value: Any, changes: Any) -> None:
     data = harmed(json.dumps(value), changes)
     ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
     assert (ours is NotJson) == (theirs is NotJson)
@@ -93,7 +97,7 @@ def test_a_text_that_was_harmed_is_taken_or_refused_as_by_the_oracle(value: Any,
 
 @given(st.binary(max_size=60))
 @tried(500)
-def test_any_bytes_are_taken_or_refused_as_by_the_oracle(data: bytes) -> None:
+def test_any_bytes_are_accepted_or_refused_as_by_the_oracle(data: bytes) -> None:
     ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
     assert (ours is NotJson) == (theirs is NotJson)
     assert ours is NotJson or same(ours, theirs)
@@ -101,7 +105,7 @@ def test_any_bytes_are_taken_or_refused_as_by_the_oracle(data: bytes) -> None:
 
 @given(st.text('[]{}",:\\/0123456789.-+eEtrufalsn \n', max_size=30))
 @tried(600)
-def test_any_text_of_the_characters_of_json_is_taken_or_refused_as_by_the_oracle(text: str) -> None:
+def test_any_text_of_json_characters_is_accepted_or_refused_as_by_the_oracle(text: str) -> None:
     data = text.encode()
     ours, theirs = outcome(lambda: json.loads(data)), outcome(lambda: oracle(data))
     assert (ours is NotJson) == (theirs is NotJson)
@@ -112,23 +116,23 @@ def test_any_text_of_the_characters_of_json_is_taken_or_refused_as_by_the_oracle
 
 @given(st.text(max_size=80), st.text(st.characters(categories=["Cs"]), max_size=3), texts)
 @tried(200)
-def test_a_lone_surrogate_is_refused_replaced_or_escaped(before: str, surrogates: str, behind: str) -> None:
-    text = before + surrogates + behind
+def test_a_lone_surrogate_is_refused_replaced_or_escaped(before: str, surrogates: str, after: str) -> None:
+    text = before + surrogates + after
     lone = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") != text
     assert lone == any("\ud800" <= c <= "\udfff" for c in text)
     if lone:
         assert outcome(lambda: json.dumps([text])) is NotJson
     replaced = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
-    assert json.loads(json.dumps(text, surrogates="replace")) == replaced
-    ascii_only = json.dumps(text, surrogates="replace", ensure_ascii=True)
+    assert json.loads(json.dumps(text, errors="replace")) == replaced
+    ascii_only = json.dumps(text, errors="replace", ensure_ascii=True)
     assert ascii_only.isascii() and json.loads(ascii_only) == replaced
-    escaped = json.dumps(text, surrogates="escape")
+    escaped = json.dumps(text, errors="backslashreplace")
     assert standard.loads(escaped) == standard.loads(standard.dumps(text))
 
 
 @given(floats)
 @tried(500)
-def test_a_float_is_as_short_as_can_be_and_comes_back(number: float) -> None:
+def test_a_float_has_the_fewest_digits_and_round_trips(number: float) -> None:
     text = json.dumps(number)
     back = float(text)
     assert same(back, number) and same(json.loads(text), number)
@@ -139,7 +143,7 @@ def test_a_float_is_as_short_as_can_be_and_comes_back(number: float) -> None:
 
 @given(ints)
 @tried(500)
-def test_an_int_of_any_size_is_exact_both_ways(number: int) -> None:
+def test_an_int_of_any_size_round_trips(number: int) -> None:
     text = json.dumps(number)
     assert text == str(number).encode() and same(json.loads(text), number)
 

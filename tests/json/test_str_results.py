@@ -1,4 +1,5 @@
-"""`dumps_str` past one block: each order of kinds, after each guess, with what only some blocks hold."""
+"""`dumps_str` past one block: each order of kinds, after each prediction, with rare characters in
+blocks."""
 
 from __future__ import annotations
 
@@ -13,20 +14,23 @@ import pytest
 from onecopy import json
 from tests.json.test_leaks import measured
 
-#: Texts of each kind in memory, one of them with what is escaped.
+#: Texts of each storage kind, one with characters that are escaped.
 TEXTS = {"ascii": 'say "a"', "latin1": "Zürich", "ucs2": "Цюрих", "ucs4": "tea 🍵"}
-#: Enough for some blocks of 16 KiB each.
+#: Enough for several blocks of 16 KiB each.
 N = 5_000
 
 
 def _is_canonical(string: str) -> bool:
-    """Whether it is as narrow as CPython's own of the same text, with one terminator and no cache."""
+    """True if it has the same storage kind as CPython's own `str`, one terminator and no cached
+    UTF-8."""
     return sys.getsizeof(string) == sys.getsizeof(string[: len(string) // 2] + string[len(string) // 2 :])
 
 
 @pytest.mark.parametrize("guess", TEXTS)
-@pytest.mark.parametrize("order", [*itertools.permutations(TEXTS, 2), ("ascii", "latin1", "ucs2", "ucs4"), ("ucs4", "ascii")])  # fmt: skip
-def test_blocks_of_each_kind_in_each_order_after_each_guess(guess: str, order: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "order", [*itertools.permutations(TEXTS, 2), ("ascii", "latin1", "ucs2", "ucs4"), ("ucs4", "ascii")]
+)
+def test_blocks_of_each_kind_in_each_order_after_each_prediction(guess: str, order: tuple[str, ...]) -> None:
     json.dumps_str([TEXTS[guess]] * N)
     value = [f"{TEXTS[kind]}{k}" for kind in order for k in range(N)]
     made = json.dumps_str(value)
@@ -37,7 +41,7 @@ def test_blocks_of_each_kind_in_each_order_after_each_guess(guess: str, order: t
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_a_guess_too_long_or_too_wide_leaves_no_trace(kind: str) -> None:
+def test_a_prediction_too_long_or_too_wide_leaves_no_trace(kind: str) -> None:
     json.dumps_str([TEXTS["ucs4"]] * 20 * N)
     value = [TEXTS[kind]] * N
     for _ in range(3):
@@ -66,7 +70,7 @@ def test_a_long_cache_of_utf8_is_not_cut_inside_a_character(text: str) -> None:
 
 @pytest.mark.parametrize("wide", ['Цюрих "', "東京\n\x01" * 20, "Ж" * 70 + "\\", "東" * 30_000, "東\t" * 3000], ids=len)
 @pytest.mark.parametrize("between", ["a", "é", "🍵"], ids=ascii)
-def test_wide_texts_stand_where_they_belong(wide: str, between: str) -> None:
+def test_wide_texts_are_at_their_positions(wide: str, between: str) -> None:
     for guess in TEXTS.values():
         json.dumps_str([guess] * N)
         value = [[wide, 1.5, {between: wide, wide: between}, wide + str(k)] for k in range(max(1, 9000 // len(wide)))]
@@ -76,12 +80,12 @@ def test_wide_texts_stand_where_they_belong(wide: str, between: str) -> None:
         lone = wide + "\ud800"
         with pytest.raises(ValueError, match="lone surrogate"):
             json.dumps_str([*value, lone])
-        replaced = json.dumps_str([*value, lone], surrogates="replace")
+        replaced = json.dumps_str([*value, lone], errors="replace")
         assert replaced == standard.dumps([*value, wide + "\ufffd"], ensure_ascii=False, separators=(",", ":"))
 
 
 @pytest.mark.parametrize("mark", ["Ж", '"', "\\", "\n", "\x00", "\x1f", "é", "\uffff"], ids=ascii)
-def test_wide_texts_of_every_length_with_a_mark_at_each_place(mark: str) -> None:
+def test_wide_texts_of_every_length_with_a_mark_at_each_index(mark: str) -> None:
     lengths = [*range(1, 70), 127, 128, 129, 4095, 4096, 4097, 9000]
     texts = [
         "東" * (at - 1) + mark + "京" * (n - at)
@@ -98,19 +102,19 @@ def test_wide_texts_of_every_length_with_a_mark_at_each_place(mark: str) -> None
             assert _is_canonical(made)
 
 
-@pytest.mark.parametrize("policy", ["error", "replace", "escape"])
+@pytest.mark.parametrize("errors", ["strict", "replace", "backslashreplace"])
 @pytest.mark.parametrize("n", [1, 20, 32, 33, 64, 5000])
-def test_lone_surrogates_in_wide_results(policy: Literal["error", "replace", "escape"], n: int) -> None:
+def test_lone_surrogates_in_wide_results(errors: Literal["strict", "replace", "backslashreplace"], n: int) -> None:
     json.dumps_str(["Ж" * 10] * N)
     for at in {0, n // 2, n - 1}:
         lone = "Ж" * at + "\udc80" + "東" * (n - 1 - at)
         value = ["Ж" * 10] * N + [lone, {lone: 1}] + ["Ж"] * N
-        if policy == "error":
+        if errors == "strict":
             with pytest.raises(ValueError, match=rf"lone surrogate, \\udc80 at character {at},"):
                 json.dumps_str(value)
         else:
-            made = json.dumps_str(value, surrogates=policy)
-            assert made.encode() == json.dumps(value, surrogates=policy)
+            made = json.dumps_str(value, errors=errors)
+            assert made.encode() == json.dumps(value, errors=errors)
             assert _is_canonical(made)
 
 
@@ -118,13 +122,13 @@ def test_lone_surrogates_in_wide_results(policy: Literal["error", "replace", "es
     "text", ["\udc80", "a" * 40 + "\udc80", "\udc80" * 5000, "é\udc80", "é" * 40 + "\udc80" + "é" * 40], ids=len
 )
 @pytest.mark.parametrize(
-    "beside", [[], ["a"], ["é"], ["a" * 20_000], ["é" * 20_000], ["Ж"]], ids=lambda b: ascii(b)[:9]
+    "neighbors", [[], ["a"], ["é"], ["a" * 20_000], ["é" * 20_000], ["Ж"]], ids=lambda b: ascii(b)[:9]
 )
-def test_a_result_is_as_narrow_as_it_can_be_where_surrogates_become_escapes(text: str, beside: list[str]) -> None:
-    for value in ([*beside, text], [text, *beside], text):
+def test_a_result_is_as_narrow_as_possible_if_surrogates_become_escapes(text: str, neighbors: list[str]) -> None:
+    for value in ([*neighbors, text], [text, *neighbors], text):
         json.dumps_str(["Ж" * 10] * N)
-        made = json.dumps_str(value, surrogates="escape")
-        assert made == json.dumps(value, surrogates="escape").decode()
+        made = json.dumps_str(value, errors="backslashreplace")
+        assert made == json.dumps(value, errors="backslashreplace").decode()
         assert _is_canonical(made)
 
 
@@ -153,7 +157,7 @@ def test_code_that_runs_between_wide_texts() -> None:
 
 
 def _leave_cache(string: str) -> None:
-    """CPython keeps the UTF-8 of a `str` that is used as a name."""
+    """CPython caches the UTF-8 form of a `str` that is used as a name."""
     import ctypes
 
     ctypes.pythonapi.PyUnicode_AsUTF8AndSize.restype = ctypes.c_void_p
@@ -170,7 +174,7 @@ def test_a_fragment_in_a_result_of_latin1(fragment: str, before: int) -> None:
 
 
 @pytest.mark.parametrize("before", [0, 3000])
-def test_a_fragment_that_is_not_utf8_is_told_with_its_place(before: int) -> None:
+def test_a_fragment_that_is_not_utf8_is_an_error_with_its_path(before: int) -> None:
     with pytest.raises(ValueError, match="Fragment is not UTF-8") as found:
         json.dumps_str([*["Ж"] * before, json.Fragment(b'"\xff"'), *["Ж"] * before])
     assert str(len(("[" + '"Ж",' * before + '"').encode())) in str(found.value)
@@ -188,11 +192,13 @@ def test_options_in_long_results(kind: str) -> None:
 
 def test_code_that_runs_meanwhile_may_encode_too() -> None:
     def inner(_: Any) -> Any:
-        assert json.dumps_str(["é" * 100] * 1000) == standard.dumps(["é" * 100] * 1000, ensure_ascii=False, separators=(",", ":"))  # fmt: skip
+        expected = standard.dumps(["é" * 100] * 1000, ensure_ascii=False, separators=(",", ":"))
+        assert json.dumps_str(["é" * 100] * 1000) == expected
         gc.collect()
         return "Ж"
 
-    assert json.loads(json.dumps_str([*["é" * 100] * 300, object(), "é"], default=inner)) == [*["é" * 100] * 300, "Ж", "é"]  # fmt: skip
+    text = json.dumps_str([*["é" * 100] * 300, object(), "é"], default=inner)
+    assert json.loads(text) == [*["é" * 100] * 300, "Ж", "é"]
 
 
 @pytest.mark.parametrize("text", ["東京都" * 5, "é" * 20, "a" * 30, "🍵" * 10])

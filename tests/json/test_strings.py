@@ -1,4 +1,5 @@
-"""Strings of each kind at each length around the width of a vector, with what must be escaped at each place."""
+"""Strings of each kind at each length around the vector width, with characters to escape at each
+index."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from onecopy import json, text
 from tests.json.values import ALPHABETS
 
 LENGTHS = (*range(70), *range(124, 133), 191, 192, 193, 255, 256, 257, 511, 512, 513, 1000, 4095, 4097)
-#: One character of each width in UTF-8 and each kind in memory.
+#: One character of each width in UTF-8 and each storage kind.
 WIDE = ("z", "é", "Ж", "東", "😀")
 
 
 def _escaped(string: str) -> str:
-    """As the standard library escapes to ASCII, but for U+007F, which is ASCII."""
+    """Escaped to ASCII as by the standard library, except U+007F, which is ASCII."""
     return standard.dumps(string).replace("\\u007f", "\x7f")
 
 
@@ -44,9 +45,13 @@ def test_each_length_is_written_and_read(alphabet: str) -> None:
         assert json.loads(f"{{{plain}:[{escaped}]}}".encode()) == {string: [string]}, n
 
 
-@pytest.mark.parametrize("put", ['"', "\\", "\n", "\x00", "\x1f", "\x7f", "\x80", "é", "Ж", "東", "\ud7ff", "\uffff", "😀"], ids=ascii)  # fmt: skip
+@pytest.mark.parametrize(
+    "put",
+    ['"', "\\", "\n", "\x00", "\x1f", "\x7f", "\x80", "é", "Ж", "東", "\ud7ff", "\uffff", "😀"],
+    ids=ascii,
+)
 @pytest.mark.parametrize("around", WIDE)
-def test_one_character_at_each_place_of_a_vector(around: str, put: str) -> None:
+def test_one_character_at_each_index_of_a_vector(around: str, put: str) -> None:
     for n in (1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 130):
         for at in range(n):
             string = around * at + put + around * (n - at - 1)
@@ -59,7 +64,7 @@ def test_one_character_at_each_place_of_a_vector(around: str, put: str) -> None:
 
 
 @pytest.mark.parametrize("around", WIDE)
-def test_malformed_utf8_is_found_at_each_place_of_a_vector(around: str) -> None:
+def test_malformed_utf8_is_found_at_each_index_of_a_vector(around: str) -> None:
     for n in (1, 15, 16, 31, 32, 33, 63, 64, 65, 130):
         for at in range(n):
             before = b'["' + around.encode() * at
@@ -75,7 +80,7 @@ def test_every_ascii_character_is_written_as_by_the_standard_library() -> None:
         assert json.dumps(c, ensure_ascii=True).decode() == _escaped(c)
 
 
-def test_every_character_of_the_basic_plane_goes_there_and_back() -> None:
+def test_every_character_of_the_basic_plane_round_trips() -> None:
     every = "".join(chr(c) for c in range(0x10000) if not 0xD800 <= c < 0xE000)
     assert json.loads(json.dumps(every)) == every
     assert json.loads(json.dumps(every, ensure_ascii=True)) == every
@@ -83,10 +88,10 @@ def test_every_character_of_the_basic_plane_goes_there_and_back() -> None:
 
 
 @pytest.mark.parametrize("string", ["é" * 20, "Ж" * 20, "東" * 20, "😀" * 20, 'é"\n' * 20, "Ж\\" * 20])
-def test_no_utf8_is_left_on_a_string(string: str) -> None:
+def test_encoding_leaves_no_utf8_cache_on_a_string(string: str) -> None:
     fresh = "".join(list(string))
     size = sys.getsizeof(fresh)
-    for options in ({}, {"ensure_ascii": True}, {"indent": 2}, {"sort_keys": True}, {"surrogates": "replace"}):
+    for options in ({}, {"ensure_ascii": True}, {"indent": 2}, {"sort_keys": True}, {"errors": "replace"}):
         json.dumps([fresh, {fresh: fresh}], **options)
         json.dumps_str([fresh, {fresh: fresh}], **options)
     json.dumps_into(fresh, bytearray(1000))
@@ -100,11 +105,11 @@ def test_no_utf8_is_left_on_a_string(string: str) -> None:
     assert (sys.getsizeof(fresh), sys.getsizeof(document)) == (size, whole)
 
 
-def test_utf8_that_stands_on_a_string_changes_nothing() -> None:
+def test_a_cached_utf8_form_changes_nothing() -> None:
     fresh = 'Ж"я' * 20
     wanted = json.dumps({fresh: [fresh]})
     with pytest.raises(LookupError):
-        "é".encode("ascii", fresh)  # CPython makes its cache where its C code requires UTF-8.
+        "é".encode("ascii", fresh)  # CPython creates the cache when C code requests UTF-8.
     assert text.utf8_view(fresh).nbytes == len(fresh.encode())
     assert json.dumps({fresh: [fresh]}) == wanted
 
@@ -116,8 +121,8 @@ def test_a_string_of_a_megabyte_of_each_kind() -> None:
         assert json.loads(json.dumps_str(string)) == string
 
 
-def test_what_replaces_a_surrogate_is_ascii_where_all_is_asked_to_be() -> None:
+def test_the_replacement_of_a_surrogate_is_ascii_with_ensure_ascii() -> None:
     for string in ("\ud800", "é\udfff東", "😀\ud83d"):
-        plain = json.dumps([string], surrogates="replace")
-        written = json.dumps([string], surrogates="replace", ensure_ascii=True)
+        plain = json.dumps([string], errors="replace")
+        written = json.dumps([string], errors="replace", ensure_ascii=True)
         assert written.isascii() and standard.loads(written) == standard.loads(plain)

@@ -1,4 +1,5 @@
-"""What the tests of JSON share: the cases of the data files, values of all kinds, and the standard library as an oracle."""
+"""Shared by the tests of JSON: the cases of the data files, values of all kinds, and the standard
+library as an oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def cases(name: str) -> Iterator[list[str]]:
     """The fields of each line of a data file."""
     for line in (HERE / "data" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
-            # The text is a literal of Python and may hold a bar; the fields behind it are parted by bars with blanks.
+            # The text is a Python literal and may contain a bar; the following fields are separated
+            # by ` | `.
             end = line.index(" | ")
             while not _is_literal(line[:end]):
                 end = line.index(" | ", end + 1)
@@ -34,7 +36,7 @@ def _is_literal(text: str) -> bool:
 
 
 class Refused(NamedTuple):
-    """A text that is no JSON."""
+    """Raised for text that is not valid JSON."""
 
     data: bytes
     offset: int
@@ -49,7 +51,8 @@ OPEN: list[tuple[bytes, dict[str, Any], str]] = [
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are of the same types and equal, NaN and the zero's sign included; walks without recursion."""
+    """True if two values have equal types and values, including NaN and the sign of zero; not
+    recursive."""
     stack = [(one, other)]
     while stack:
         a, b = stack.pop()
@@ -69,7 +72,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class NotJson(Exception):
-    """What the oracle raises."""
+    """The oracle's exception."""
 
 
 def _refuse(name: str) -> float:
@@ -97,7 +100,8 @@ def _no_surrogates(value: Any) -> None:
 
 
 def oracle(data: bytes) -> Any:
-    """What a text means by RFC 8259 and the defaults here: the standard library, made as strict. Raises `NotJson`."""
+    """The value of a text by RFC 8259 and the defaults here: the standard library, made strict.
+    Raises `NotJson`."""
     try:
         text = data.decode()
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
@@ -108,15 +112,18 @@ def oracle(data: bytes) -> Any:
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or that it fails."""
+    """The result of a call, or that it fails."""
     try:
         return call()
     except (NotJson, ValueError):
         return NotJson
 
 
-#: Characters of one kind and width, and mixes, so that each kernel and each border between kinds turns up.
-ALPHABETS = ("ab", "aé", "éÿ\x80", "Жя", "Ж a", "東京", "東a\ud7ff\ue000\uffff", "😀", "😀a", "\U0010ffff\U00010000Ж", 'a"\\', "\x00\x1f\n\t/\x7f", "é\"東\\😀\n")  # fmt: skip
+#: Characters of one kind and width, and mixtures, to reach each kernel and each change of kinds.
+ALPHABETS = (
+    "ab", "aé", "éÿ\x80", "Жя", "Ж a", "東京", "東a\ud7ff\ue000\uffff", "😀", "😀a",
+    "\U0010ffff\U00010000Ж", 'a"\\', "\x00\x1f\n\t/\x7f", "é\"東\\😀\n",
+)  # fmt: skip
 runs = st.sampled_from(ALPHABETS).flatmap(lambda alphabet: st.text(alphabet, max_size=70))
 texts = st.one_of(runs, st.text(max_size=20), st.lists(runs, max_size=3).map("".join))
 ints = st.one_of(
@@ -152,7 +159,7 @@ documents = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=6), st.dictionaries(texts, inner, max_size=6)),
     max_leaves=40,
 )
-#: Rows with the same keys, as databases give them.
+#: Rows with the same keys, as databases return them.
 rows = st.lists(
     st.sampled_from(["id", "name", "город", "名前", 'a"b', ""]), min_size=1, max_size=5, unique=True
 ).flatmap(
@@ -161,7 +168,7 @@ rows = st.lists(
     )
 )
 anything = st.one_of(documents, rows)
-#: What spoils a text: cut a few bytes at a place, and put others there.
+#: Corruptions of a text: some bytes removed at a position, and others inserted.
 harms = st.lists(
     st.tuples(
         st.integers(0, 400),
@@ -200,7 +207,7 @@ harms = st.lists(
 
 
 def harmed(data: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:
-    """A text with some of its bytes changed."""
+    """A text with some bytes changed."""
     for at, cut, put in changes:
         at %= len(data) + 1
         data = data[:at] + put + data[at + cut :]

@@ -1,14 +1,15 @@
 """Import circles between the source files of a crate.
 
-A file imports another where its code names something that the other defines: in a `use`, or in a path such as
-`super::frame::write(…)`. The rules:
-
-* A name that is imported through a re-export (`pub use` in `mod.rs` or `lib.rs`, or any other `use`) counts as an import
-  of the file that *defines* it, not of the file that re-exports it.
-* `mod x;` and a re-export are no imports. An imported module counts only where a name inside it is used.
+A file imports another if its code names something that the other defines: in a `use`, or in a path
+such as `super::frame::write(…)`. The rules:
+* A name that is imported through a re-export (`pub use` in `mod.rs` or `lib.rs`, or any other
+  `use`) counts as an import of the file that *defines* it, not of the file that re-exports it. of
+  the file that *defines* it, not of the file that re-exports it.
+* `mod x;` and a re-export are not imports. An imported module counts only if a name inside it is
+  used.
 * After a glob import (`use super::*`), the names of that module which occur in the file count.
-* Code under `#[cfg(test)]` or `#[cfg(all(test, …))]`, and the files of such modules, are left out.
-* Calls of methods are not followed: they need types, and the import of the type is counted already.
+* Code under `#[cfg(test)]` or `#[cfg(all(test, …))]`, and the files of such modules, are ignored.
+* Method calls are not followed: they need types, and the import of the type is counted already.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _NOT_CODE = re.compile(
 
 @dataclass
 class Module:
-    """A module of a crate: its file, and what its own code says."""
+    """A module of a crate: its file, and the names in its own code."""
 
     file: str
     items: set[str] = field(default_factory=set)
@@ -54,7 +55,7 @@ class Import:
 
 
 def _end_of_block(code: str, start: int) -> int:
-    """The position after the item that begins at `start`: after its `;`, or after its closing brace."""
+    """The position after the item that begins at `start`: after its `;`, or its closing brace."""
     depth = 0
     for position in range(start, len(code)):
         character = code[position]
@@ -70,7 +71,8 @@ def _end_of_block(code: str, start: int) -> int:
 
 
 def without_tests(code: str) -> str:
-    """Code without the items under `#[cfg(test)]`; the file of such a module is then declared by no module."""
+    """Code without the items under `#[cfg(test)]`; the file of such a module is then not
+    declared."""
     while match := _TEST.search(code):
         code = code[: match.start()] + code[_end_of_block(code, match.end()) :]
     return code
@@ -259,7 +261,7 @@ def circles(imports: set[Import]) -> list[list[str]]:
 
 
 def describe(files: list[str], imports: set[Import]) -> str:
-    """A circle in words: its files and the imports between them."""
+    """A description of a circle: its files and the imports between them."""
     lines = [f"{len(files)} files import each other in a circle: {', '.join(files)}"]
     inside: dict[tuple[str, str], list[str]] = {}
     for arrow in imports:

@@ -1,4 +1,5 @@
-"""Inside a crate no more than three files import each other in a circle. `circles.py` says what counts as an import."""
+"""Within a crate at most three files import each other in a circle. `circles.py` defines an
+import."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from tests.layers.circles import Crate, circles, describe
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGEST_CIRCLE = 3
-#: The files of the largest circle of crates that are over the limit. Numbers only become smaller; none is added.
-EXCEPTIONS = {"py": 13}
+#: The number of files of the largest circle, for crates over the limit. The numbers may only
+#: shrink.
+EXCEPTIONS = {"py": 6}
 CRATES = sorted(path.parent.name for path in ROOT.glob("crates/*/Cargo.toml"))
 
 
@@ -28,7 +30,7 @@ def edges(crate: Crate) -> set[tuple[str, str]]:
 
 
 def check_circles(name: str) -> None:
-    """Prints the circles of a crate, and fails where the largest one is not within the limit."""
+    """Prints the circles of a crate, and fails if the largest one exceeds the limit."""
     imports = Crate(ROOT / "crates" / name / "src").imports()
     assert imports, f"no import was found in crates/{name}/src"
     found = circles(imports)
@@ -115,7 +117,7 @@ def test_an_import_counts_for_the_file_that_defines_the_name(code: str, tmp_path
         "use std::fmt;\nfn g() { fmt::f() }",
     ],
 )
-def test_comments_tests_and_reexports_are_no_imports(code: str, tmp_path: Path) -> None:
+def test_comments_tests_and_reexports_are_not_imports(code: str, tmp_path: Path) -> None:
     crate = crate_of(tmp_path, {"lib.rs": "mod low;\nmod user;\n", "low.rs": "pub fn f() {}\n", "user.rs": code + "\n"})
     assert edges(crate) == set()
 

@@ -1,4 +1,4 @@
-"""The arrows of ARCHITECTURE.md, held by a test: who uses whom, which crates a room may take, where `unsafe` may stand."""
+"""The dependency rules of ARCHITECTURE.md: between crates, on external crates, and the modules with `unsafe`."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Room(NamedTuple):
-    """What a room may use, and the files or folders of its `src` that may say `unsafe`."""
+class Rules(NamedTuple):
+    """The dependencies that a crate may have, and the files or folders of `src` that may use `unsafe`."""
 
-    rooms: str
     crates: str
-    fences: tuple[str, ...] = ()
-    #: Modules of `std` that the room keeps out of.
-    never: str = ""
+    external: str
+    unsafe_modules: tuple[str, ...] = ()
+    #: Modules of `std` that the crate must not use.
+    forbidden_std: str = ""
 
 
-#: From left to right. A new arrow, crate or fence is a decision: it is made here and in ARCHITECTURE.md together.
-ROOMS = {
-    "text": Room("", "simdutf encoding_rs chardetng", ("arch", "sink.rs", "chunk.rs"), "fs net io process os"),
-    "wire": Room("text", "itoa zmij base64 httpdate", (), "fs net process os"),
-    "files": Room("text", "rustix"),
-    "rows": Room(
+#: In the order of ARCHITECTURE.md. A new dependency or unsafe module is a decision: change both
+#: places.
+CRATES = {
+    "text": Rules("", "simdutf encoding_rs chardetng", ("arch", "sink.rs", "chunk.rs"), "fs net io process os"),
+    "wire": Rules("text", "itoa zmij base64 httpdate", (), "fs net process os"),
+    "files": Rules("text", "rustix"),
+    "rows": Rules(
         "text wire files",
-        "libloading libsqlite3-sys percent-encoding regex itoa libc postgres-protocol bytes sha2 rustix rustls",
-        ("odbc", "sqlite", "arrow_c", "fork", "pages"),
+        "libloading libsqlite3-sys percent-encoding regex itoa libc postgres-protocol bytes sha2 rustix rustls pkcs8 "
+        "corosensei",
+        ("odbc", "sqlite", "arrow_c", "fork", "pages", "task", "deadlock"),
     ),
-    "serve": Room("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
-    "transfer": Room("files", "blake3 rustix rustls ring rcgen"),
-    "gateway": Room("text wire files rows serve", "serde toml percent-encoding"),
-    "capi": Room("text", "", ("abi",)),
-    "cli": Room("text wire files rows serve transfer gateway", "clap indicatif unicode-width signal-hook console"),
-    "py": Room("text wire files rows serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
+    "serve": Rules("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
+    "transfer": Rules("files", "blake3 rustix rustls ring rcgen"),
+    "gateway": Rules("text wire files rows serve", "serde toml percent-encoding"),
+    "capi": Rules("text", "", ("abi",)),
+    "cli": Rules("text wire files rows serve transfer gateway", "clap indicatif unicode-width signal-hook console"),
+    "py": Rules("text wire files rows serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
 }
-#: The modules of the Python package, each of which may use those before it. Who adds one gives it its place.
+#: The modules of the Python package; each may import those before it. A new module is added here.
 MODULES = [
     "_core",
     "errors",
-    "ahead",
+    "_prefetch",
     "text",
     "json",
     "bson",
     "dbapi",
     "rows",
-    "longs",
-    "sizes",
-    "tsql",
-    "procedures",
-    "keeper",
+    "_long_values",
+    "_input_sizes",
+    "_tsql",
+    "_callproc",
+    "_pool_core",
     "pool",
     "aio",
     "compat",
@@ -62,16 +64,16 @@ MODULES = [
     "static",
     "_wsgi",
     "server",
-    "systemd",
-    "workers",
-    "run",
+    "_systemd",
+    "_supervisor",
+    "_run",
     "gunicorn",
     "web",
     "__init__",
     "sqlalchemy",
     "__main__",
 ]
-#: The one foreign package that a file of `onecopy` may import: each is imported when its framework is there.
+#: The external package that a file of `onecopy` may import; it is imported only with its framework.
 FOREIGN = {
     "web/_flask.py": "flask",
     "web/_django.py": "django",
@@ -80,13 +82,13 @@ FOREIGN = {
     "gunicorn.py": "gunicorn",
     "compat/_bson_names.py": "bson",
 }
-#: What a file may take from type checkers, for them alone.
+#: Imports that a file may have for type checkers only.
 TYPING_ONLY = ("from _typeshed import ReadableBuffer", "from typing_extensions import disjoint_base")
-_ALL_CRATES = {crate for room in ROOMS.values() for crate in room.crates.split()}
+_ALL_EXTERNAL = {name for rules in CRATES.values() for name in rules.external.split()}
 
 
 def code(rust: str) -> str:
-    """Rust without comments, strings and characters, its lines kept: what the compiler would call code."""
+    """Rust code without comments, string and character literals; the line numbers are unchanged."""
     kept = re.compile(
         r"""//[^\n]* | /\*.*?\*/ | b?r(\#*)".*?"\1 | b?"(?:\\.|[^"\\])*" | b?'(?:\\(?:x..|u\{[^}]*\}|.)|[^'\\])'""",
         re.S | re.X,
@@ -95,7 +97,7 @@ def code(rust: str) -> str:
 
 
 def dependencies(manifest: str) -> set[str]:
-    """The names in `[dependencies]` and `[target.….dependencies]` of a Cargo.toml; not those of tests."""
+    """The names in `[dependencies]` and `[target.….dependencies]` of a Cargo.toml, without dev-dependencies."""
     names, inside = set(), False
     for line in manifest.splitlines():
         if line.startswith("["):
@@ -109,12 +111,12 @@ def dependencies(manifest: str) -> set[str]:
 
 
 def uses(rust: str) -> set[str]:
-    """The rooms and outside crates that a source file names as paths."""
+    """The crates, ours and external ones, that a source file names in paths."""
     source = code(rust)
     found = set(re.findall(r"\bonecopy_(\w+)\b", source))
-    # A module of ours may have a crate's name: `use onecopy_wire::{base64, …}`.
+    # One of our modules may have the name of an external crate: `use onecopy_wire::{base64, …}`.
     ours = " ".join(re.findall(r"\buse\s+(?:onecopy_\w+|crate|self|super)::([^;]*);", source))
-    for crate in _ALL_CRATES:
+    for crate in _ALL_EXTERNAL:
         name = crate.replace("-", "_")
         if re.search(rf"(?<![\w:]){name}::", source) and not re.search(rf"\b{name}\b", ours):
             found.add(crate)
@@ -122,14 +124,14 @@ def uses(rust: str) -> set[str]:
 
 
 def unsafe_lines(rust: str) -> list[int]:
-    """The lines, from 1, whose code says `unsafe` or declares foreign functions."""
+    """The lines, from 1, whose code contains `unsafe`."""
     lines = code(rust).split("\n")
     return [number for number, line in enumerate(lines, 1) if re.search(r"\bunsafe\b", line)]
 
 
 def io_modules(rust: str) -> set[str]:
     """The modules of `std` that a source file names, also inside `use std::{…}`."""
-    # An address as a value is no socket.
+    # An address is a value, not I/O.
     source = re.sub(r"\bstd::net::Ip\w*", "", code(rust))
     found = set(re.findall(r"\bstd::(\w+)", source))
     for group in re.findall(r"\bstd::\{([^;]*)\}\s*;", source):
@@ -138,10 +140,13 @@ def io_modules(rust: str) -> set[str]:
 
 
 def undocumented(rust: str) -> list[int]:
-    """The lines, from 1, with an `unsafe` block, impl or `extern` that has no comment with `SAFETY:` directly above it
-    (attributes may stand between), or one that sends the reader elsewhere; or an `unsafe fn` without a `# Safety` in its
-    docs. Methods of a trait are excused: its declaration lists their duties. (clippy lets the comment stand above the
-    whole statement, and does not look at functions that are private.)"""
+    """The lines, from 1, with `unsafe` code that lacks documentation.
+
+    An `unsafe` block, impl or `extern` requires a comment with `SAFETY:` directly above it, apart
+    from attributes, that does not refer to another comment. An `unsafe fn` requires a `# Safety`
+    section, except for methods of a trait, whose declaration has the section. clippy also accepts
+    the comment above the whole statement, and does not check private functions.
+    """
     lines, bare = rust.split("\n"), code(rust).split("\n")
     wrong: list[int] = []
     depth, trait_impls = 0, list[int]()
@@ -166,7 +171,7 @@ def undocumented(rust: str) -> list[int]:
 
 
 def _facts(lines: list[str]) -> bool:
-    """Whether `lines` end with a comment that says `SAFETY:` and what the facts are, not where else they stand."""
+    """True if `lines` end with a `SAFETY:` comment that states facts, and does not refer to another comment."""
     comment: list[str] = []
     for line in (line.strip() for line in reversed(lines)):
         if line.startswith("//"):
@@ -178,7 +183,7 @@ def _facts(lines: list[str]) -> bool:
 
 
 def _in_macro(bare: list[str], at: int) -> bool:
-    """Whether line `at` stands in a `macro_rules!`, whose methods belong to the trait it helps to implement."""
+    """True if line `at` is in a `macro_rules!`, whose methods belong to the trait that it implements."""
     for line in reversed(bare[:at]):
         if re.match(r"macro_rules!", line):
             return True
@@ -188,14 +193,15 @@ def _in_macro(bare: list[str], at: int) -> bool:
 
 
 def python_modules_used(source: str) -> set[str]:
-    """The modules of the package that a module imports, by their names inside it."""
+    """The modules of the package that a module imports, without the prefix `onecopy.`."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "onecopy":
-            # `from onecopy import text` is the module, `from onecopy import connect` the package itself.
+            # `from onecopy import text` is the module, `from onecopy import connect` the package
+            # itself.
             names = [f"onecopy.{alias.name}" if alias.name in MODULES else "onecopy" for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names = [node.module]
@@ -208,70 +214,73 @@ def python_modules_used(source: str) -> set[str]:
     return found
 
 
-def _sources(room: str) -> list[Path]:
-    return sorted((ROOT / "crates" / room / "src").rglob("*.rs"))
+def _sources(crate: str) -> list[Path]:
+    return sorted((ROOT / "crates" / crate / "src").rglob("*.rs"))
 
 
-def test_every_crate_is_a_room_with_arrows() -> None:
-    assert {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")} == set(ROOMS)
+def test_every_crate_has_rules() -> None:
+    assert {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")} == set(CRATES)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_depends_on_nothing_but_its_list(room: str) -> None:
-    taken = dependencies((ROOT / "crates" / room / "Cargo.toml").read_text(encoding="utf-8"))
-    allowed = {f"onecopy-{other}" for other in ROOMS[room].rooms.split()} | set(ROOMS[room].crates.split())
-    assert taken - allowed == set()
+@pytest.mark.parametrize("crate", CRATES)
+def test_a_crate_has_only_the_dependencies_in_its_rules(crate: str) -> None:
+    found = dependencies((ROOT / "crates" / crate / "Cargo.toml").read_text(encoding="utf-8"))
+    allowed = {f"onecopy-{other}" for other in CRATES[crate].crates.split()} | set(CRATES[crate].external.split())
+    assert found - allowed == set()
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_source_file_names_a_room_or_crate_against_the_arrows(room: str) -> None:
-    allowed = {*ROOMS[room].rooms.split(), *ROOMS[room].crates.split(), room}
+@pytest.mark.parametrize("crate", CRATES)
+def test_no_source_file_names_a_crate_outside_of_its_rules(crate: str) -> None:
+    allowed = {*CRATES[crate].crates.split(), *CRATES[crate].external.split(), crate}
     wrong = {}
-    for path in _sources(room):
-        # A test at the end of a file may compare with an oracle.
+    for path in _sources(crate):
+        # The unit tests at the end of a file may use other crates as an oracle.
         source = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ")[0]
-        if not path.name.endswith("tests.rs") and (names := uses(source) & (set(ROOMS) | _ALL_CRATES) - allowed):
+        if not path.name.endswith("tests.rs") and (names := uses(source) & (set(CRATES) | _ALL_EXTERNAL) - allowed):
             wrong[str(path.relative_to(ROOT))] = names
     assert wrong == {}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_unsafe_stands_behind_its_fence(room: str) -> None:
-    base = ROOT / "crates" / room / "src"
+@pytest.mark.parametrize("crate", CRATES)
+def test_unsafe_is_used_only_in_the_listed_modules(crate: str) -> None:
+    base = ROOT / "crates" / crate / "src"
+    modules = CRATES[crate].unsafe_modules
     outside = {}
-    for path in _sources(room):
-        inside = path.relative_to(base).parts[0] in {*ROOMS[room].fences, *(f"{f}.rs" for f in ROOMS[room].fences)}
+    for path in _sources(crate):
+        inside = path.relative_to(base).parts[0] in {*modules, *(f"{name}.rs" for name in modules)}
         if not inside and (lines := unsafe_lines(path.read_text(encoding="utf-8"))):
             outside[str(path.relative_to(ROOT))] = lines
     assert outside == {}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_refuses_unsafe_outside_its_fence(room: str) -> None:
-    word = "deny" if ROOMS[room].fences else "(?:deny|forbid)"
-    if room == "wire":
+@pytest.mark.parametrize("crate", CRATES)
+def test_each_crate_denies_unsafe_by_default(crate: str) -> None:
+    word = "deny" if CRATES[crate].unsafe_modules else "(?:deny|forbid)"
+    if crate == "wire":
         word = "forbid"
-    lib = (ROOT / "crates" / room / "src" / "lib.rs").read_text(encoding="utf-8")
+    lib = (ROOT / "crates" / crate / "src" / "lib.rs").read_text(encoding="utf-8")
     assert re.search(rf"#!\[{word}\(unsafe_code\)\]", code(lib)), (
-        f"crates/{room}/src/lib.rs does not {word} unsafe code"
+        f"crates/{crate}/src/lib.rs does not {word} unsafe code"
     )
 
 
-@pytest.mark.parametrize("room", [name for name, room in ROOMS.items() if room.never])
-def test_a_room_keeps_out_of_the_world_that_is_not_its_own(room: str) -> None:
+@pytest.mark.parametrize("crate", [name for name, rules in CRATES.items() if rules.forbidden_std])
+def test_a_crate_does_no_io_that_its_rules_forbid(crate: str) -> None:
     wrong = {}
-    for path in _sources(room):
+    for path in _sources(crate):
         source = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ")[0]
-        if not path.name.endswith("tests.rs") and (names := io_modules(source) & set(ROOMS[room].never.split())):
+        if not path.name.endswith("tests.rs") and (
+            names := io_modules(source) & set(CRATES[crate].forbidden_std.split())
+        ):
             wrong[str(path.relative_to(ROOT))] = names
     assert wrong == {}
 
 
-@pytest.mark.parametrize("place", [*(f"crates/{room}" for room in ROOMS), "fuzz", "tests"])
-def test_every_unsafe_says_what_makes_it_sound(place: str) -> None:
+@pytest.mark.parametrize("folder", [*(f"crates/{crate}" for crate in CRATES), "fuzz", "tests"])
+def test_all_unsafe_code_is_documented(folder: str) -> None:
     wrong = {}
-    for path in sorted((ROOT / place).rglob("*.rs")):
-        # What a build leaves, where cargo-fuzz is run by hand.
+    for path in sorted((ROOT / folder).rglob("*.rs")):
+        # Build output of cargo-fuzz.
         if "target" in path.relative_to(ROOT).parts:
             continue
         if lines := undocumented(path.read_text(encoding="utf-8")):
@@ -279,18 +288,18 @@ def test_every_unsafe_says_what_makes_it_sound(place: str) -> None:
     assert wrong == {}
 
 
-def test_python_modules_use_those_before_them() -> None:
+def test_python_modules_import_only_modules_before_them() -> None:
     wrong = {}
     for path in sorted((ROOT / "python" / "onecopy").rglob("*.py")):
         name = path.relative_to(ROOT / "python" / "onecopy").with_suffix("").parts[0]
-        assert name in MODULES, f"`{name}` has no place among the modules\nGive it one in MODULES of this file."
+        assert name in MODULES, f"`{name}` is not in MODULES\nAdd it there, after the modules that it imports."
         allowed = set(MODULES[: MODULES.index(name)]) | {name}
         if against := python_modules_used(path.read_text(encoding="utf-8")) - allowed:
             wrong[path.name] = against
     assert wrong == {}
 
 
-def test_the_python_package_imports_nothing_but_itself_and_the_standard_library() -> None:
+def test_the_python_package_imports_only_the_standard_library() -> None:
     known = set(sys.stdlib_module_names) | {"onecopy"}
     wrong = {}
     files = sorted((ROOT / "python").rglob("*.py*"))
@@ -306,46 +315,48 @@ def test_the_python_package_imports_nothing_but_itself_and_the_standard_library(
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names.add(node.module.split(".")[0])
-        # Type checkers carry `typing_extensions` and `_typeshed` themselves; stubs may name them, and what they alone read.
+        # Type checkers provide `typing_extensions` and `_typeshed`, so stubs may import them.
         known_here = known | {"typing_extensions", "_typeshed"} if path.suffix == ".pyi" else known
         if path.parent == ROOT / "python" / "onecopy" / "sqlalchemy":
-            known_here = known | {"sqlalchemy"}  # SQLAlchemy itself loads it.
+            known_here = known | {"sqlalchemy"}  # These modules are loaded by SQLAlchemy.
         known_here |= {FOREIGN.get(path.relative_to(ROOT / "python" / "onecopy").as_posix(), "onecopy")}
         if foreign := names - known_here:
             wrong[str(path.relative_to(ROOT))] = foreign
     assert wrong == {}
 
 
-# The tests above must be able to fail: each of their readers is shown a fault.
+# The checks above must be able to fail: each is run on an input with a fault.
 
 
-def test_a_planted_dependency_is_seen() -> None:
+def test_a_planted_dependency_is_found() -> None:
     manifest = '[package]\nname = "x"\n[dependencies]\npyo3.workspace = true\n[dependencies.tokio]\nversion = "1"\n'
     assert dependencies(manifest + '[dev-dependencies]\nproptest = "1"\n') == {"pyo3", "tokio"}
 
 
-def test_a_planted_import_is_seen_and_a_comment_is_not() -> None:
+def test_a_planted_import_is_found_and_a_comment_is_ignored() -> None:
     assert uses('use onecopy_rows::Cell; // onecopy_py\nlet s = "pyo3::x"; libc::read();') == {"rows", "libc"}
 
 
-def test_a_module_of_ours_with_the_name_of_a_crate_is_no_crate() -> None:
+def test_a_module_with_the_name_of_an_external_crate_is_not_a_dependency() -> None:
     assert uses("use onecopy_wire::{WriteError, base64};\nlet c = base64::Carry::new();") == {"wire"}
     assert uses("use crate::json;\nlet c = base64::encode(b);") == {"base64"}
 
 
-def test_a_planted_unsafe_is_seen_and_an_attribute_is_not() -> None:
+def test_a_planted_unsafe_is_found_and_an_attribute_is_ignored() -> None:
     rust = '#![deny(unsafe_code)]\n// unsafe\nlet a = "unsafe";\nlet c = \'"\';\nunsafe { f() }\nunsafe extern "C" {}\n'
     assert unsafe_lines(rust) == [5, 6]
 
 
-def test_a_planted_undocumented_unsafe_is_seen() -> None:
+def test_a_planted_undocumented_unsafe_is_found() -> None:
     rust = (
         "fn a() {\n    unsafe { f() }\n}\n\n// SAFETY: fine.\nunsafe impl Send for A {}\n\nunsafe impl Sync for A {}\n"
     )
     assert undocumented(rust) == [2, 8]
-    rust = "// SAFETY: x.\nlet a =\n    unsafe { f() };\nlet b =\n    // SAFETY: y,\n    // z.\n    #[a]\n    unsafe { g() };\n"
+    rust = "// SAFETY: x.\nlet a =\n    unsafe { f() };\n"
+    rust += "let b =\n    // SAFETY: y,\n    // z.\n    #[a]\n    unsafe { g() };\n"
     assert undocumented(rust) == [3]
-    rust = '// SAFETY: as above.\nunsafe { f() };\n\n// Bare.\nunsafe extern "C" {}\n\n// Safe.\n// SAFETY: x.\nunsafe {}\n'
+    rust = '// SAFETY: as above.\nunsafe { f() };\n\n// Bare.\nunsafe extern "C" {}\n\n'
+    rust += "// Safe.\n// SAFETY: x.\nunsafe {}\n"
     assert undocumented(rust) == [2, 5]
     rust = "/// # Safety\n/// None.\npub unsafe fn a() {}\n\n/// Bare.\nunsafe fn b() {}\n"
     assert undocumented(rust) == [6]
@@ -353,11 +364,11 @@ def test_a_planted_undocumented_unsafe_is_seen() -> None:
     assert undocumented(rust) == [6]
 
 
-def test_a_planted_use_of_std_is_seen() -> None:
+def test_a_planted_use_of_std_is_found() -> None:
     assert io_modules("use std::{fmt, net::TcpStream};\nlet f = std::fs::read(p); // std::io\n") == {"fmt", "net", "fs"}
 
 
-def test_a_planted_import_between_python_modules_is_seen() -> None:
+def test_a_planted_import_between_python_modules_is_found() -> None:
     source = (
         "import onecopy\nfrom onecopy import web, connect\nfrom onecopy.rows import x\nfrom . import text\nimport os\n"
     )
@@ -368,55 +379,57 @@ def test_a_planted_import_between_python_modules_is_seen() -> None:
     ("check", "where", "fault"),
     [
         (
-            "a_room_depends_on_nothing_but_its_list",
+            "a_crate_has_only_the_dependencies_in_its_rules",
             "crates/{}/Cargo.toml",
             "[dependencies]\nonecopy-py.workspace = true\n",
         ),
-        ("no_source_file_names_a_room_or_crate_against_the_arrows", "crates/{}/src/a.rs", "use onecopy_py::x;\n"),
-        ("unsafe_stands_behind_its_fence", "crates/{}/src/a.rs", "// SAFETY: none.\nunsafe fn f() {}\n"),
-        ("every_unsafe_says_what_makes_it_sound", "crates/{}/src/a.rs", "fn f() { unsafe { g() } }\n"),
-        ("a_room_keeps_out_of_the_world_that_is_not_its_own", "crates/{}/src/a.rs", "use std::net::TcpStream;\n"),
-        ("a_room_refuses_unsafe_outside_its_fence", "crates/{}/src/lib.rs", "//! #![forbid(unsafe_code)]\n"),
-        ("python_modules_use_those_before_them", "python/onecopy/rows.py", "import onecopy.web\n"),
+        ("no_source_file_names_a_crate_outside_of_its_rules", "crates/{}/src/a.rs", "use onecopy_py::x;\n"),
+        ("unsafe_is_used_only_in_the_listed_modules", "crates/{}/src/a.rs", "// SAFETY: none.\nunsafe fn f() {}\n"),
+        ("all_unsafe_code_is_documented", "crates/{}/src/a.rs", "fn f() { unsafe { g() } }\n"),
+        ("a_crate_does_no_io_that_its_rules_forbid", "crates/{}/src/a.rs", "use std::net::TcpStream;\n"),
+        ("each_crate_denies_unsafe_by_default", "crates/{}/src/lib.rs", "//! #![forbid(unsafe_code)]\n"),
+        ("python_modules_import_only_modules_before_them", "python/onecopy/rows.py", "import onecopy.web\n"),
         (
-            "the_python_package_imports_nothing_but_itself_and_the_standard_library",
+            "the_python_package_imports_only_the_standard_library",
             "python/onecopy/rows.py",
             "import numpy\n",
         ),
     ],
 )
-def test_a_tree_with_a_fault_turns_its_test_red(
+def test_each_check_fails_on_a_tree_with_a_fault(
     check: str, where: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for room in ROOMS:
-        path = tmp_path / where.format(room)
+    for crate in CRATES:
+        path = tmp_path / where.format(crate)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(fault, encoding="utf-8")
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     test = globals()[f"test_{check}"]
-    arguments = ["crates/wire" if check.startswith("every_unsafe") else "wire"] if where.startswith("crates") else []
+    arguments = (
+        ["crates/wire" if check == "all_unsafe_code_is_documented" else "wire"] if where.startswith("crates") else []
+    )
     with pytest.raises(AssertionError):
         test(*arguments)
 
 
 def test_a_database_is_one_directory_and_its_registration() -> None:
-    """The database of the tests is what a new one has to write: it is named by two files outside its directory."""
+    """The test database shows the work for a new one: only two files outside of its directory name it."""
     source = ROOT / "crates" / "rows" / "src"
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (source / "memory").glob("*.rs")) <= 200
     named = {
         path.relative_to(ROOT).as_posix()
-        for room in ROOMS
-        for path in (ROOT / "crates" / room / "src").rglob("*.rs")
+        for crate in CRATES
+        for path in (ROOT / "crates" / crate / "src").rglob("*.rs")
         if re.search(r"\bmemory::|=> memory\b|\bmod memory\b|\bMemory => ", code(path.read_text(encoding="utf-8")))
         and "memory" not in path.relative_to(ROOT).parts
         and re.search(r"memory-database", path.read_text(encoding="utf-8"))
     }
     assert named == {"crates/rows/src/connect.rs", "crates/rows/src/lib.rs"}
-    # No code matches on one database: a new one would be forgotten there.
+    # No code matches on a single database, since it would ignore a new one.
     matching = [
         path.relative_to(ROOT).as_posix()
-        for room in ROOMS
-        for path in (ROOT / "crates" / room / "src").rglob("*.rs")
+        for crate in CRATES
+        for path in (ROOT / "crates" / crate / "src").rglob("*.rs")
         if re.search(r"\bStatement::(?:Sqlite|Odbc)\b", code(path.read_text(encoding="utf-8")))
     ]
     assert matching == [], "code that is generic over databases is a StatementVisitor"

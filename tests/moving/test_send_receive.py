@@ -1,4 +1,5 @@
-"""`send_file`, `recv_file` and `copy_file`: every kind of socket and file, ends, timeouts, signals, the ledger."""
+"""`send_file`, `recv_file` and `copy_file`: every kind of socket and file, ends, timeouts, signals,
+the ledger."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ import trustme
 
 import onecopy
 
-#: For what the types refuse already.
+#: As `Any`, for calls that the types refuse already.
 send_any: Any = onecopy.send_file
 receive_any: Any = onecopy.recv_file
 DATA = bytes(range(256)) * 8192 + b"the end"
@@ -59,13 +60,13 @@ Temporary = Callable[[], IO[bytes]]
 
 @pytest.fixture
 def temporary() -> Iterator[Temporary]:
-    """Files without names, closed at the end."""
+    """Anonymous files, closed at the end."""
     with contextlib.ExitStack() as stack:
         yield lambda: stack.enter_context(tempfile.TemporaryFile())
 
 
 class Reader(threading.Thread):
-    """Reads all that comes until the end."""
+    """Reads until the end."""
 
     def __init__(self, sock: Any) -> None:
         super().__init__()
@@ -82,7 +83,7 @@ class Reader(threading.Thread):
 
 
 class Writer(threading.Thread):
-    """Writes all of it, then ends."""
+    """Writes all of it, then closes."""
 
     def __init__(self, sock: Any, data: bytes) -> None:
         super().__init__()
@@ -99,7 +100,7 @@ class Writer(threading.Thread):
     ("offset", "count"),
     [(0, None), (5, None), (300_000, 1_000_000), (7, 0), (len(DATA) - 3, 100), (len(DATA) + 9, None)],
 )
-def test_a_part_of_a_file_arrives(
+def test_a_part_of_a_file_is_transferred(
     pair: tuple[socket.socket, socket.socket], file: IO[bytes], timeout: float | None, offset: int, count: int | None
 ) -> None:
     here, there = pair
@@ -147,7 +148,7 @@ def test_any_file_is_sent(pair: tuple[socket.socket, socket.socket], tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["raw", "buffered", "random", "append", "bytesio"])
-def test_any_file_takes_what_comes_at_its_position(
+def test_any_file_is_written_at_its_position(
     pair: tuple[socket.socket, socket.socket], tmp_path: Path, kind: str
 ) -> None:
     path = tmp_path / "got"
@@ -170,7 +171,7 @@ def test_any_file_takes_what_comes_at_its_position(
     opened.close()
 
 
-def test_a_non_blocking_socket_takes_what_goes_at_once(
+def test_a_non_blocking_socket_accepts_what_fits(
     pair: tuple[socket.socket, socket.socket], temporary: Temporary
 ) -> None:
     here, there = pair
@@ -178,7 +179,7 @@ def test_a_non_blocking_socket_takes_what_goes_at_once(
     there.setblocking(False)
     with pytest.raises(BlockingIOError):
         onecopy.recv_file(there, temporary(), 1)
-    # More than any buffer of a socket holds.
+    # More than the buffers of a socket hold.
     large = temporary()
     large.truncate(1 << 30)
     sent = onecopy.send_file(here, large)
@@ -210,7 +211,7 @@ def test_a_socket_s_timeout_is_kept(pair: tuple[socket.socket, socket.socket], t
     got = temporary()
     with pytest.raises(TimeoutError):
         onecopy.recv_file(there, got, 1 << 30)
-    # What came is there.
+    # The received bytes are there.
     assert got.tell() > 0
 
 
@@ -222,15 +223,15 @@ def test_a_file_that_is_truncated_meanwhile_gives_a_short_count(tmp_path: Path) 
         here.setblocking(False)
         sent = onecopy.send_file(here, file)
         os.truncate(path, sent)
-        # Of what it had, nothing is left; and of what is asked for beyond its end.
+        # Nothing remains of the file, and nothing beyond its end is sent.
         assert onecopy.send_file(here, file, sent, 100) == 0
         assert onecopy.send_file(here, file, sent) == 0
 
 
-def test_a_peer_that_left_is_a_broken_pipe(pair: tuple[socket.socket, socket.socket], file: IO[bytes]) -> None:
+def test_a_peer_that_disconnected_is_a_broken_pipe(pair: tuple[socket.socket, socket.socket], file: IO[bytes]) -> None:
     here, there = pair
     there.close()
-    # The first bytes over TCP may go before the peer's word comes back.
+    # The first bytes over TCP may be sent before the peer's reset arrives.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         onecopy.send_file(here, file)
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
@@ -243,7 +244,7 @@ def test_a_peer_that_left_is_a_broken_pipe(pair: tuple[socket.socket, socket.soc
         (lambda s, f: onecopy.send_file(s, f, -1), ValueError, "`offset` must not be negative"),
         (lambda s, f: onecopy.send_file(s, f, 0, -1), ValueError, "`count` must not be negative"),
         (lambda s, f: onecopy.recv_file(s, f, -1), ValueError, "`count` must not be negative"),
-        (lambda s, f: send_any(3, f), TypeError, "no socket"),
+        (lambda s, f: send_any(3, f), TypeError, "not a socket"),
         (lambda s, f: send_any(s, 3), TypeError, "it has no `read`"),
         (lambda s, f: send_any(s, io.StringIO("x")), TypeError, "binary mode"),
         (lambda s, f: onecopy.recv_file(s, f, 1), ValueError, "not open for writing"),
@@ -267,7 +268,7 @@ def test_closed_and_datagram_sockets_are_refused(file: IO[bytes]) -> None:
         onecopy.send_file(datagrams, file)
 
 
-def test_the_ledger_tells_what_the_kernel_moved_and_what_was_copied(file: IO[bytes], tmp_path: Path) -> None:
+def test_the_ledger_distinguishes_bytes_moved_by_the_kernel_and_copied(file: IO[bytes], tmp_path: Path) -> None:
     here, there = unix_pair()
     with here, there:
         reader = Reader(there)
@@ -291,11 +292,12 @@ def test_the_ledger_tells_what_the_kernel_moved_and_what_was_copied(file: IO[byt
     assert (ledger.taken, ledger.copied) == (len(DATA), 0)
 
 
-def test_ctrl_c_ends_a_call_that_waits() -> None:
+def test_ctrl_c_ends_a_blocking_call() -> None:
     code = """if True:
         import signal, socket, sys, tempfile, onecopy
         here, there = socket.socketpair()
-        # A system call that would wait for ever goes on after a signal, as it does where the signal came before it.
+        # A system call without a time limit resumes after a signal, as if the signal had come
+        # before it.
         signal.siginterrupt(signal.SIGINT, False)
         large = tempfile.TemporaryFile()
         large.truncate(1 << 30)
@@ -316,7 +318,7 @@ def test_ctrl_c_ends_a_call_that_waits() -> None:
             assert process.wait(timeout=60) == 7
 
 
-def test_a_blocking_socket_has_its_own_time_limit_back(temporary: Temporary) -> None:
+def test_the_time_limit_of_a_blocking_socket_is_restored(temporary: Temporary) -> None:
     limit = struct.pack("ll", 7, 0)
     here, there = socket.socketpair()
     file = temporary()
@@ -340,7 +342,7 @@ def test_other_threads_run_while_it_waits(pair: tuple[socket.socket, socket.sock
 
 @pytest.fixture(scope="module")
 def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's and a client's."""
+    """A server's and a client's context."""
     authority = trustme.CA()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(server)
@@ -373,7 +375,7 @@ def test_tls_goes_through_the_socket_s_methods_and_counts(
                 onecopy.recv_file(mine, io.BytesIO(), 1)
 
 
-def test_asyncio_moves_files_while_the_loop_goes_on(tmp_path: Path) -> None:
+def test_asyncio_transfers_files_while_the_loop_runs(tmp_path: Path) -> None:
     large = tmp_path / "large"
     large.write_bytes(DATA * 4)
     got = tmp_path / "got"
@@ -390,7 +392,7 @@ def test_asyncio_moves_files_while_the_loop_goes_on(tmp_path: Path) -> None:
 
         ticking = asyncio.create_task(tick())
         with here, there, large.open("rb") as source, got.open("wb") as target:
-            with pytest.raises(ValueError, match="blocks"):
+            with pytest.raises(ValueError, match="blocking mode"):
                 await onecopy.aio.send_file(here, source)
             here.setblocking(False)
             there.setblocking(False)
@@ -399,7 +401,7 @@ def test_asyncio_moves_files_while_the_loop_goes_on(tmp_path: Path) -> None:
             assert await onecopy.aio.send_file(here, source, 1003) == len(DATA) * 4 - 1003
             here.shutdown(socket.SHUT_WR)
             assert await receiving == len(DATA) * 4 - 3
-            # Cancelled while it waits, it leaves nothing behind in the loop.
+            # Cancelled while it waits, it leaves nothing registered in the loop.
             waiting = asyncio.create_task(onecopy.aio.recv_file(here, target, 1))
             await asyncio.sleep(0)
             waiting.cancel()
@@ -431,7 +433,7 @@ def test_copies_are_whole_and_keep_holes(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
 
 
-def test_what_cannot_be_copied_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_failed_copy_leaves_the_old_file(tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("old")
     target.chmod(0o600)
@@ -454,5 +456,5 @@ def test_what_cannot_be_copied_leaves_the_old_file(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     assert onecopy.copy_file(tmp_path / "empty", target) == 0
     assert target.read_bytes() == b""
-    # Files of the kernel's own say that they are empty.
+    # Files of the kernel report a size of 0.
     assert onecopy.copy_file("/proc/self/status", tmp_path / "status") > 100

@@ -1,4 +1,5 @@
-"""What the kernel sees: where zero copies are claimed, no payload byte goes through read, write, send or recv."""
+"""System calls: where zero copies are claimed, no payload byte passes through read, write, send or
+recv."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import pytest
 from tests.support.skips import need
 
 SIZE = 6_000_000
-#: What moves bytes through the memory of a process, and what does not.
+#: Calls that move bytes through the memory of a process, and calls that do not.
 COPYING = (
     "read",
     "pread64",
@@ -28,7 +29,7 @@ COPYING = (
     "recvmsg",
 )
 MOVING = ("sendfile", "splice", "copy_file_range", "ioctl")
-#: All threads, no signals, no contents; which calls comes behind.
+#: All threads, no signals, no contents; the list of calls follows.
 STRACE = ("strace", "-f", "-qq", "-e", "signal=none", "-s", "0", "-e")
 
 PAIR = """if True:
@@ -69,7 +70,7 @@ SCRIPTS = {
 
 
 def traced(command: list[str], folder: Path) -> dict[str, int]:
-    """Bytes that each system call moved in the process and its children."""
+    """The bytes that each system call moved in the process and its children."""
     log = folder / "strace.log"
     calls = ",".join((*COPYING, *MOVING))
     done = subprocess.run(
@@ -82,7 +83,7 @@ def traced(command: list[str], folder: Path) -> dict[str, int]:
     )
     assert done.returncode == 0, done.stderr
     moved = dict.fromkeys((*COPYING, *MOVING), 0)
-    # A call that another thread's line interrupts ends as `<... sendfile resumed>…) = N`.
+    # A call that is interrupted by another thread's line ends as `<... sendfile resumed>…) = N`.
     for name, count in re.findall(
         r"^\d+ +(?:<\.\.\. )?(\w+)(?: resumed>|\().*\) += (\d+)", log.read_text(encoding="utf-8"), re.M
     ):
@@ -103,7 +104,7 @@ def test_no_payload_goes_through_the_process(folder: Path, name: str) -> None:
     empty.mkdir()
     (empty / "data").touch()
     script = PAIR + SCRIPTS[name]
-    # What an interpreter reads to start, and a run over an empty file, is taken off.
+    # The reads of an interpreter's startup, measured by a run with an empty file, are subtracted.
     before = traced([sys.executable, "-c", script], empty)
     moved = traced([sys.executable, "-c", script], folder)
     assert (folder / "got").read_bytes() == (folder / "data").read_bytes()
@@ -114,7 +115,7 @@ def test_no_payload_goes_through_the_process(folder: Path, name: str) -> None:
     assert by_kernel >= SIZE or is_shared, moved
 
 
-def test_the_trace_sees_what_is_copied(folder: Path) -> None:
+def test_the_trace_shows_copies(folder: Path) -> None:
     script = "open('got', 'wb').write(open('data', 'rb').read())"
     moved = traced([sys.executable, "-W", "ignore", "-c", script], folder)
     assert moved["read"] >= SIZE and moved["write"] >= SIZE
@@ -128,14 +129,14 @@ def test_send_and_receive_move_files_by_the_kernel(folder: Path, hashed: bool) -
     )
     assert receiver.stderr is not None
     address = receiver.stderr.readline().removeprefix("listening on ").strip()
-    # Over loopback what is hashed would be sent out of what was read: as to another machine it goes here.
+    # Over loopback, hashed data would be sent from memory; here it is sent as to another machine.
     options = ["--by-sendfile"] if hashed else ["--no-hash"]
     moved = traced([str(script), "send", "data", "--to", address, *options], folder)
     receiver.communicate(timeout=60)
     assert receiver.returncode == 0
     assert (folder / "inbox" / "data").read_bytes() == (folder / "data").read_bytes()
     assert moved["sendfile"] == SIZE
-    # What is hashed is read once; nothing is written but words.
+    # Hashed data is read once; only messages are written.
     assert (moved["pread64"] >= SIZE) is hashed
     assert sum(moved[call] for call in ("write", "sendto", "sendmsg", "writev")) < SIZE // 100
     assert moved["pread64"] < SIZE * 1.2

@@ -20,7 +20,7 @@ def con() -> Iterator[onecopy.Connection]:
 
 @pytest.fixture
 def numbers(con: onecopy.Connection) -> onecopy.Connection:
-    """The same with a table ``n`` of 1,000 rows: ``i`` from 0, and ``t``, a text of it."""
+    """A database in memory with a table ``n`` of 1,000 rows: ``i`` from 0, and ``t``, its text."""
     con.execute("create table n (i integer, t text)")
     con.executemany("insert into n values (?, ?)", ((i, f"näme {i}") for i in range(1000)))
     con.commit()
@@ -29,5 +29,5 @@ def numbers(con: onecopy.Connection) -> onecopy.Connection:
 
 @pytest.fixture
 def database(any_odbc: Database) -> Database:
-    """Each ODBC database in turn, through each of its drivers."""
+    """Each ODBC database, through each of its drivers."""
     return any_odbc

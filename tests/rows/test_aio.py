@@ -1,4 +1,5 @@
-"""`onecopy.aio`: the same rows with `await`, cancellation that reaches the database, pools of tasks."""
+"""`onecopy.aio`: the same rows with `await`, cancellation that reaches the database, pools for
+tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(main())
 
 
-def test_rows_come_by_every_fetch() -> None:
+def test_rows_are_returned_by_every_fetch() -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY)
         expected = [(i, f"row {i}") for i in range(1, 1001)]
@@ -53,7 +54,7 @@ def test_rows_come_by_every_fetch() -> None:
     run(main)
 
 
-def test_a_cursor_goes_forward_and_keeps_what_was_fetched_ahead() -> None:
+def test_a_cursor_scrolls_forward_and_keeps_prefetched_rows() -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY)
         cur = await con.execute(COUNT.format(100))
@@ -120,7 +121,7 @@ def test_streams_are_asynchronous_iterables(tmp_path: pathlib.Path) -> None:
     run(main)
 
 
-def test_the_loop_goes_on_while_a_query_runs() -> None:
+def test_the_loop_runs_while_a_query_does() -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY)
         task = asyncio.ensure_future(con.execute(COUNT.format(300_000) + " order by 2 desc"))
@@ -154,7 +155,7 @@ def test_calls_of_several_tasks_on_one_connection_run_one_after_the_other() -> N
 
 
 def calls(con: aio.Connection) -> list[Callable[[], Awaitable[object]]]:
-    """Ways to wait for a query that never ends."""
+    """The ways to wait for a query that never ends."""
 
     async def iterate() -> None:
         async for _ in await con.execute(ENDLESS):
@@ -176,7 +177,7 @@ def calls(con: aio.Connection) -> list[Callable[[], Awaitable[object]]]:
 
 
 @pytest.mark.parametrize("which", range(4), ids=["rows", "stream", "file", "insert"])
-def test_cancelling_a_task_cancels_its_statement_and_the_connection_lives(which: int) -> None:
+def test_cancelling_a_task_cancels_its_statement_and_the_connection_survives(which: int) -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY)
         await con.execute("create table t (a)")
@@ -187,7 +188,8 @@ def test_cancelling_a_task_cancels_its_statement_and_the_connection_lives(which:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        # Behind the endless statement in the same thread: it comes only when that one has ended.
+        # Submitted after the endless statement to the same thread: it runs only when that one has
+        # ended.
         await con.rollback()
         assert await (await con.execute("select count(*) from t")).fetchone() == (0,)
         await con.close()
@@ -195,16 +197,16 @@ def test_cancelling_a_task_cancels_its_statement_and_the_connection_lives(which:
     run(main)
 
 
-def test_what_is_cancelled_before_it_begins_never_runs() -> None:
+def test_a_call_cancelled_before_it_starts_never_runs() -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY, autocommit=True)
         await con.execute("create table t (a)")
         endless = asyncio.ensure_future(con.execute(ENDLESS))
-        behind = asyncio.ensure_future(con.execute("insert into t values (1)"))
+        queued = asyncio.ensure_future(con.execute("insert into t values (1)"))
         await asyncio.sleep(0)
-        behind.cancel()
+        queued.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await behind
+            await queued
         endless.cancel()
         with pytest.raises(asyncio.CancelledError):
             await endless
@@ -214,7 +216,7 @@ def test_what_is_cancelled_before_it_begins_never_runs() -> None:
     run(main)
 
 
-def test_a_database_is_told_of_the_cancellation(postgres: Database) -> None:
+def test_the_cancellation_reaches_the_database(postgres: Database) -> None:
     async def main() -> None:
         con = await aio.connect(postgres.odbc)
         watch = await aio.connect(postgres.odbc, autocommit=True)
@@ -251,7 +253,7 @@ def test_errors_are_raised_in_the_task() -> None:
     run(main)
 
 
-def test_a_ledger_counts_what_runs_in_the_thread() -> None:
+def test_a_ledger_counts_the_work_of_the_thread() -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY)
         with onecopy.ledger() as ledger:
@@ -283,7 +285,7 @@ def test_row_factories_and_properties_are_those_of_the_cursor() -> None:
     run(main)
 
 
-def test_columns_go_in_and_out() -> None:
+def test_columns_are_inserted_and_fetched() -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY)
         await con.execute("create table t (i integer, r real, s text)")
@@ -294,7 +296,7 @@ def test_columns_go_in_and_out() -> None:
         assert list(memoryview(ints)) == list(range(1000)) and list(memoryview(reals)) == list(map(float, range(1000)))
         cur = await con.execute("select i from t")
         assert await cur.fetchone() == (0,) and await cur.fetchone() == (1,)
-        with pytest.raises(onecopy.ProgrammingError, match="were fetched ahead"):
+        with pytest.raises(onecopy.ProgrammingError, match="were prefetched"):
             await cur.fetch_columns()
         assert len(await cur.fetchall()) == 998
         cur = await con.execute("select i from t")
@@ -327,7 +329,7 @@ def test_a_pool_lends_to_tasks_in_order(tmp_path: pathlib.Path) -> None:
             assert pool.stats().opened <= 2
             with pytest.raises(onecopy.InterfaceError, match="returned to its pool"):
                 await con.execute("select 1")
-            with pytest.raises(onecopy.InterfaceError, match="not out of this pool"):
+            with pytest.raises(onecopy.InterfaceError, match="not lent out by this pool"):
                 await pool.release(con)
         assert repr(pool) == "<onecopy.aio.Pool: closed>"
         with pytest.raises(onecopy.InterfaceError, match="closed"):
@@ -364,7 +366,7 @@ def test_a_task_waits_for_a_connection_until_the_limit() -> None:
     run(main)
 
 
-def test_a_task_cancelled_in_its_block_gives_back_a_connection_that_works() -> None:
+def test_a_task_cancelled_in_its_block_returns_a_usable_connection() -> None:
     async def main() -> None:
         async with aio.Pool(MEMORY, max_size=1) as pool:
             entered = asyncio.Event()
@@ -388,7 +390,7 @@ def test_a_task_cancelled_in_its_block_gives_back_a_connection_that_works() -> N
     run(main)
 
 
-def test_a_connection_that_comes_too_late_goes_back_to_the_pool() -> None:
+def test_a_connection_that_is_granted_too_late_is_returned_to_the_pool() -> None:
     async def main() -> None:
         opening, go_on = threading.Event(), threading.Event()
 
@@ -430,7 +432,7 @@ def test_threads_end_with_their_connections() -> None:
     run(main)
 
 
-def test_a_program_ends_although_nothing_was_closed() -> None:
+def test_a_program_exits_although_nothing_was_closed() -> None:
     program = f"""
 import asyncio, onecopy
 async def main():

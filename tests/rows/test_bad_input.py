@@ -1,4 +1,5 @@
-"""Bad input through every driver: the right exception with SQLSTATE, code and the driver's words, and a connection that lives."""
+"""Bad input with every driver: the right exception with SQLSTATE, code and the driver's message,
+and a usable connection."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import onecopy
 from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
-#: Types of a table of two columns, a key and a text of five characters.
+#: Types of a table with two columns, a key and a text of five characters.
 COLUMNS = {
     "mariadb": "(a int not null primary key, b varchar(5), c decimal(5, 2))",
     "tds": "(a int not null primary key, b nvarchar(5), c decimal(5,2))",
@@ -22,7 +23,7 @@ COLUMNS = {
 
 @pytest.fixture
 def con(database: Database) -> Iterator[onecopy.Connection]:
-    """A connection in a transaction, with a table of its own that nobody else sees for long."""
+    """A connection in a transaction, with a temporary table of its own."""
     connection = onecopy.connect(database.odbc)
     if database.profile.startswith("tds"):
         connection.execute("drop table bad")
@@ -37,7 +38,7 @@ def con(database: Database) -> Iterator[onecopy.Connection]:
 
 
 def lives(con: onecopy.Connection) -> None:
-    """It can be used, behind a rollback as some databases want it."""
+    """Checks that it is usable, after a rollback, which some databases require."""
     assert con.usable
     con.rollback()
     assert con.execute("select 1").fetchall() == [(1,)]
@@ -52,7 +53,7 @@ def test_a_wrong_number_of_parameters(con: onecopy.Connection, values: tuple[int
     lives(con)
 
 
-def test_a_parameter_of_no_known_type(con: onecopy.Connection) -> None:
+def test_a_parameter_of_an_unknown_type(con: onecopy.Connection) -> None:
     with pytest.raises(TypeError, match="parameter"):
         con.execute("select ?", [object()])
     lives(con)
@@ -81,11 +82,12 @@ def test_a_value_that_does_not_fit(
     with pytest.raises(error) as caught:
         con.execute("insert into bad values (?, ?, ?)", values)
     assert caught.value.sqlstate[:2] in ("22", "23", "42", "HY")
-    assert caught.value.native_code != 0 and len(str(caught.value)) > 10
+    assert (caught.value.native_code != 0) == (database.profile != "postgres_native")
+    assert len(str(caught.value)) > 10
     lives(con)
 
 
-def test_a_text_with_nul_is_kept_or_refused_and_never_cut(con: onecopy.Connection, database: Database) -> None:
+def test_a_text_with_nul_is_kept_or_refused_and_never_truncated(con: onecopy.Connection, database: Database) -> None:
     sql = {"mariadb": "select cast(? as char)", "postgres": "select cast(? as text)"}
     found: Any = None
     refused: onecopy.Error | None = None
@@ -121,7 +123,7 @@ def test_a_cursor_used_after_close(con: onecopy.Connection) -> None:
             call()
 
 
-def test_a_cursor_shared_by_threads_gives_each_row_once(con: onecopy.Connection, database: Database) -> None:
+def test_a_cursor_shared_by_threads_returns_each_row_once(con: onecopy.Connection, database: Database) -> None:
     cur = con.execute("select id from t1000 order by id")
     got: list[list[Any]] = [[], []]
     failures: list[BaseException] = []

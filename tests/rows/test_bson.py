@@ -1,4 +1,5 @@
-"""Rows as BSON: documents that our plain reader and pymongo's `bson` read alike, whole ones in each chunk, and what is refused."""
+"""Rows as BSON: documents that our reference reader and pymongo's `bson` read alike, whole ones in
+each chunk, and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ def one(con: onecopy.Connection, sql: str, **options: Any) -> dict[str, Element]
 
 
 def test_storage_classes_of_sqlite(con: onecopy.Connection) -> None:
-    sql = "select null as n, 1 as i, 2147483648 as l, -9223372036854775807 - 1 as m, 0.1 as d, 'Zoë' || char(0) as t, x'00ff' as b"
+    sql = (
+        "select null as n, 1 as i, 2147483648 as l, -9223372036854775807 - 1 as m, 0.1 as d,"
+        " 'Zoë' || char(0) as t, x'00ff' as b"
+    )
     data = con.execute(sql).bson().read()
     assert documents(data) == [
         {
@@ -49,7 +53,7 @@ def test_storage_classes_of_sqlite(con: onecopy.Connection) -> None:
     }  # fmt: skip
 
 
-def test_infinities_stay(con: onecopy.Connection) -> None:
+def test_infinities_are_kept(con: onecopy.Connection) -> None:
     row = one(con, "select 9e999 as a, -9e999 as b")
     assert [row[key].value for key in "ab"] == [math.inf, -math.inf]
 
@@ -67,7 +71,7 @@ def test_pymongo_writes_the_same_bytes(con: onecopy.Connection) -> None:
     )
 
 
-def test_the_table_reads_as_fetchall_gives_it(database: Database) -> None:
+def test_the_table_reads_as_by_fetchall(database: Database) -> None:
     con = onecopy.connect(database.odbc)
     rows = con.execute("select * from t1000 order by id").fetchall()
     data = con.execute("select * from t1000 order by id").bson().read()
@@ -76,7 +80,7 @@ def test_the_table_reads_as_fetchall_gives_it(database: Database) -> None:
     for document, row in zip(read, rows, strict=True):
         for element, value in zip(document.values(), row, strict=True):
             assert element == plain(value), (element, value)
-    # pymongo agrees with our own reader about every byte.
+    # pymongo agrees with our reference reader about every byte.
     decoded = bson.decode_all(data)
     assert [list(document) for document in decoded] == [list(document) for document in read]
     for document, other in zip(read, decoded, strict=True):
@@ -88,7 +92,7 @@ def test_the_table_reads_as_fetchall_gives_it(database: Database) -> None:
 
 
 def plain(value: Any) -> Element:
-    """What a value of a row is in BSON."""
+    """The BSON form of a value of a row."""
     match value:
         case None:
             return Element("null", None)
@@ -114,7 +118,7 @@ def test_each_chunk_holds_whole_documents(numbers: onecopy.Connection, n_rows: i
     assert all(read)
 
 
-def test_a_long_value_comes_in_one_document(con: onecopy.Connection) -> None:
+def test_a_long_value_is_in_one_document(con: onecopy.Connection) -> None:
     sql = LONG.format(n=400_000)
     (chunk,) = list(con.execute(sql).bson())
     assert documents(chunk) == [
@@ -123,7 +127,7 @@ def test_a_long_value_comes_in_one_document(con: onecopy.Connection) -> None:
     assert con.execute(sql).bson().read() == chunk
 
 
-def test_long_values_of_each_driver_come_whole(any_odbc: Database) -> None:
+def test_long_values_of_each_driver_are_whole(any_odbc: Database) -> None:
     con = onecopy.connect(any_odbc.odbc)
     text = "Zürich 東京 😀"
     sql = {
@@ -137,32 +141,32 @@ def test_long_values_of_each_driver_come_whole(any_odbc: Database) -> None:
     con.close()
 
 
-def test_a_row_longer_than_max_size_is_refused_behind_those_before_it(con: onecopy.Connection) -> None:
+def test_a_row_longer_than_max_bytes_is_refused_after_the_rows_before_it(con: onecopy.Connection) -> None:
     sql = "select 1 as id, 'short' as t union all select 2, replace(hex(zeroblob(500000)), '0', 'x')"
     length = len(con.execute(sql).bson().read())
     first = 4 + 8 + 3 + 10 + 1
-    rows = con.execute(sql).bson(max_size=length - first)
+    rows = con.execute(sql).bson(max_bytes=length - first)
     assert len(b"".join(rows)) == length
-    rows = con.execute(sql).bson(max_size=length - first - 1)
+    rows = con.execute(sql).bson(max_bytes=length - first - 1)
     assert [document["id"].value for document in documents(next(rows))] == [1]
     with pytest.raises(onecopy.DataError, match=f"longer than {length - first - 1} bytes") as caught:
         next(rows)
     assert (caught.value.column, caught.value.row) == ((1, "t"), 1)
 
 
-def test_options_are_told_apart_from_slips(con: onecopy.Connection) -> None:
+def test_unknown_options_are_refused(con: onecopy.Connection) -> None:
     cur = con.execute("select 1 as a")
     for options in (
         {"decimals": "float"},
         {"datetimes": "date"},
-        {"max_size": 4},
-        {"max_size": 2**31},
-        {"max_size": -1},
+        {"max_bytes": 4},
+        {"max_bytes": 2**31},
+        {"max_bytes": -1},
     ):
         with pytest.raises(ValueError, match=next(iter(options))):
             cur.bson(**options)
-    # None of these took the rows.
-    assert len(cur.bson(max_size=2**31 - 1).read()) == 12
+    # None of these consumed the rows.
+    assert len(cur.bson(max_bytes=2**31 - 1).read()) == 12
     with pytest.raises(TypeError):
         con.execute("select 1 as a").bson("text")  # type: ignore[call-arg]
 
@@ -184,19 +188,19 @@ def test_malformed_text_follows_the_connection(con: onecopy.Connection) -> None:
     lenient.close()
 
 
-def test_asyncio_has_it_with_its_options() -> None:
+def test_asyncio_supports_it_with_its_options() -> None:
     async def main() -> None:
         async with await onecopy.aio.connect("sqlite::memory:") as con:
-            rows = (await con.execute("select 1 as a union all select 2")).bson(max_size=12)
+            rows = (await con.execute("select 1 as a union all select 2")).bson(max_bytes=12)
             got = [documents(chunk) async for chunk in rows]
             assert [row["a"].value for part in got for row in part] == [1, 2]
             with pytest.raises(onecopy.DataError):
-                await (await con.execute("select 1 << 40 as a")).bson(max_size=12).read()
+                await (await con.execute("select 1 << 40 as a")).bson(max_bytes=12).read()
 
     asyncio.run(main())
 
 
-def test_it_goes_to_a_file_that_bson_reads(numbers: onecopy.Connection, tmp_path: pathlib.Path) -> None:
+def test_it_is_written_to_a_file_that_bson_reads(numbers: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "n.bson"
     assert numbers.execute("select i, t from n order by i").bson().write_to(path) == path.stat().st_size
     with path.open("rb") as file:
@@ -236,7 +240,7 @@ def connected(database: Database) -> onecopy.Connection:
     return _CONNECTIONS[database.odbc]
 
 
-def test_what_is_no_number_stays_so(postgres: Database) -> None:
+def test_nan_and_infinities_are_kept(postgres: Database) -> None:
     cur = connected(postgres).execute(
         "select cast('nan' as float8) as a, cast('nan' as numeric) as b, cast('-inf' as real) as c"
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import onecopy
-from onecopy import aio, tsql
+from onecopy import _tsql, aio
 from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
@@ -58,7 +58,7 @@ def test_a_procedure_without_outputs_of_postgresql(of_postgres: onecopy.Connecti
     assert of_postgres.execute("select * from seen").fetchall() == [(7,)]
 
 
-def test_functions_of_postgresql_give_rows(of_postgres: onecopy.Connection) -> None:
+def test_functions_of_postgresql_return_rows(of_postgres: onecopy.Connection) -> None:
     cur = of_postgres.cursor()
     assert cur.callproc("add", [2, 3]) == [2, 3]
     assert cur.fetchall() == [(5,)]
@@ -66,7 +66,7 @@ def test_functions_of_postgresql_give_rows(of_postgres: onecopy.Connection) -> N
     assert cur.fetchall() == [(3,)]
     assert cur.callproc("parts", [1]) == [1]
     assert cur.fetchall() == [(2, "x1")]
-    # With places for the outputs they come back in these.
+    # If the outputs have items in the sequence, they are returned there.
     assert cur.callproc("parts", [1, None, None]) == [1, 2, "x1"]
     assert cur.callproc("many", [3]) == [3]
     assert cur.fetchall() == [(1,), (2,), (3,)]
@@ -122,10 +122,10 @@ def test_output_parameters_of_mariadb(of_mariadb: onecopy.Connection) -> None:
     assert of_mariadb.execute("select @onecopy_seen").fetchall() == [(3,)]
 
 
-def test_output_parameters_behind_results_of_mariadb(of_mariadb: onecopy.Connection) -> None:
+def test_output_parameters_after_results_of_mariadb(of_mariadb: onecopy.Connection) -> None:
     cur = of_mariadb.cursor()
     got = cur.callproc("rows_first", [4, None])
-    # The first result has the name of the parameter, and is none.
+    # The first result has the name of the parameter, but is not the output.
     assert (got, cur.fetchall()) == ([4, None], [(4,)])
     assert cur.nextset() is True
     assert (got, cur.fetchall()) == ([4, None], [(5, "y")])
@@ -150,7 +150,8 @@ def test_sqlite_has_no_procedures(con: onecopy.Connection) -> None:
 
 @pytest.fixture(params=["tds_freetds", "tds_msodbc", "tds_rust"])
 def of_sql_server(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """Each driver; the responder's procedures are those of `tests/support/tds/declared.py`."""
+    """Each driver; the procedures of the TDS responder are those of
+    `tests/support/tds/declared.py`."""
     database: Database = request.getfixturevalue(request.param)
     con = onecopy.connect(database.odbc)
     yield con
@@ -164,15 +165,15 @@ def test_output_parameters_of_sql_server(of_sql_server: onecopy.Connection) -> N
     assert got == [5, "é 5", 42, Decimal("1.25"), datetime.datetime(2026, 1, 2, 3, 4, 5, 6)]
     assert type(got[3]) is Decimal
     assert given == (5, None, 21, None, "2001-01-01")
-    # What it prints is told, and what it returns (7) is no parameter.
+    # Messages that it prints are kept; its return value (7) is not a parameter.
     assert [str(message).rpartition("]")[2] for _, message in cur.messages] == ["mixed ran"]
     assert (cur.description, cur.nextset()) == (None, None)
     assert of_sql_server.execute("select 1").fetchall() == [(1,)]
-    # The declared type cuts and rounds what is given, as an assignment does.
+    # Conversion to the declared type truncates and rounds, as an assignment does.
     assert cur.callproc("calls.mixed", [5, "x" * 5000, None, None, None])[:3] == [5, "é 5", None]
 
 
-def test_a_call_without_values_is_not_prepared_and_gives_the_same(of_sql_server: onecopy.Connection) -> None:
+def test_a_call_without_values_is_not_prepared_and_returns_the_same(of_sql_server: onecopy.Connection) -> None:
     cur = of_sql_server.cursor()
     for _ in range(2):
         assert cur.callproc("calls.[every int]", [None]) == [None]
@@ -182,21 +183,22 @@ def test_a_call_without_values_is_not_prepared_and_gives_the_same(of_sql_server:
     assert cur.description is None
 
 
-def test_output_parameters_behind_results_of_sql_server(of_sql_server: onecopy.Connection) -> None:
+def test_output_parameters_after_results_of_sql_server(of_sql_server: onecopy.Connection) -> None:
     cur = of_sql_server.cursor()
     got = cur.callproc("calls.rows_first", [4, None])
-    # The first result has the name of the parameter, and is none. Counts stand before and between.
+    # The first result has the name of the parameter, but is not the output. Row counts come before
+    # and between the results.
     assert (got, cur.fetchall()) == ([4, None], [(4,)])
     assert cur.nextset() is True
     assert (got, cur.fetchall()) == ([4, None], [(5, "y"), (5, "y")])
     assert cur.nextset() is None
     assert got == [4, 40]
-    # Rows that nobody reads are passed.
+    # Rows that were not fetched are skipped.
     got = cur.callproc("calls.rows_first", [5, None])
     assert (cur.nextset(), cur.nextset(), got) == (True, None, [5, 50])
 
 
-def test_counts_alone_stand_before_no_output_parameter_of_sql_server(of_sql_server: onecopy.Connection) -> None:
+def test_row_counts_do_not_hide_output_parameters_of_sql_server(of_sql_server: onecopy.Connection) -> None:
     cur = of_sql_server.cursor()
     assert cur.callproc("calls.counts", [4]) == [5]
     assert cur.description is None
@@ -247,7 +249,7 @@ TYPES: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("of_type", "value", "expected"), TYPES, ids=lambda v: str(v)[:24])
-def test_a_value_of_each_type_comes_back_from_sql_server(
+def test_a_value_of_each_type_is_returned_by_sql_server(
     of_sql_server: onecopy.Connection, of_type: str, value: Any, expected: Any
 ) -> None:
     cur = of_sql_server.cursor()
@@ -257,12 +259,12 @@ def test_a_value_of_each_type_comes_back_from_sql_server(
         assert found.utcoffset() == expected.utcoffset()
     expected = value if expected is None else expected
     assert (found, type(found)) == (expected, type(expected))
-    # NULL goes to each, bytes included, to which no text converts.
+    # NULL is accepted for each type, including binary, to which text does not convert.
     assert cur.callproc(f"calls.[every {of_type}]", [None]) == [None]
 
 
 @pytest.mark.parametrize("version", ["7.2", "7.3"])
-def test_older_protocols_call_procedures_too(tds_freetds: Database, version: str) -> None:
+def test_older_protocol_versions_call_procedures_too(tds_freetds: Database, version: str) -> None:
     con = onecopy.connect(tds_freetds.odbc.replace("TDS_Version=7.4", f"TDS_Version={version}"))
     got = con.cursor().callproc("calls.mixed", [1, None, 2, None, None])
     assert got[:4] == [1, "é 1", 4, Decimal("0.25")]
@@ -277,19 +279,20 @@ def test_older_protocols_call_procedures_too(tds_freetds: Database, version: str
         *("sp_everywhere", "master..sp_everywhere", "sp_of_the_system"),
     ],
 )
-def test_procedures_of_sql_server_have_names_of_many_parts(of_sql_server: onecopy.Connection, name: str) -> None:
+def test_procedures_of_sql_server_may_have_qualified_names(of_sql_server: onecopy.Connection, name: str) -> None:
     assert of_sql_server.cursor().callproc(name, [1]) == [2]
 
 
-def test_synonyms_and_types_of_the_users_own_of_sql_server(of_sql_server: onecopy.Connection) -> None:
+def test_synonyms_and_user_defined_types_of_sql_server(of_sql_server: onecopy.Connection) -> None:
     cur = of_sql_server.cursor()
     assert cur.callproc("calls.other_name", [1, None, 3, None, None])[:3] == [1, "é 1", 6]
     assert cur.callproc("calls.labels", ["a" * 12, "text", "b"]) == ["a" * 10, "text", "b"]
-    # Nothing is known of an extended procedure's parameters: they are given, and nothing comes back.
+    # The parameters of an extended procedure are not in the catalog: they are passed, without
+    # outputs.
     assert cur.callproc("xp_extended", [1, "two"]) == [1, "two"]
 
 
-def test_parameters_may_be_left_off_where_sql_server_has_defaults(of_sql_server: onecopy.Connection) -> None:
+def test_parameters_with_defaults_may_be_omitted_with_sql_server(of_sql_server: onecopy.Connection) -> None:
     cur = of_sql_server.cursor()
     assert cur.callproc("calls.optional", [1]) == [1]
     assert cur.callproc("calls.optional", [1, 2, None]) == [1, 2, 3]
@@ -301,9 +304,9 @@ def test_parameters_may_be_left_off_where_sql_server_has_defaults(of_sql_server:
     assert caught.value.sqlstate == "07002"
 
 
-def test_functions_of_sql_server_give_rows(of_sql_server: onecopy.Connection) -> None:
+def test_functions_of_sql_server_return_rows(of_sql_server: onecopy.Connection) -> None:
     cur = of_sql_server.cursor()
-    # The others are not found by their names alone, as SQL has it: the catalog says its schema.
+    # Scalar functions need their schema, which the catalog has.
     for name in ("calls.add_up", "add_up", "sum_of"):
         assert cur.callproc(name, [2, 3]) == [2, 3]
         assert cur.fetchall() == [(5,)]
@@ -326,7 +329,7 @@ def test_an_error_of_a_procedure_of_sql_server_is_raised(of_sql_server: onecopy.
 
 
 @pytest.mark.parametrize("how", ["rows throw", "rows raise"])
-def test_an_error_behind_rows_of_sql_server_is_raised_at_its_place(of_sql_server: onecopy.Connection, how: str) -> None:
+def test_an_error_after_rows_of_sql_server_is_raised_in_order(of_sql_server: onecopy.Connection, how: str) -> None:
     cur = of_sql_server.cursor()
     got = cur.callproc("calls.fails", [how, None])
     assert [cur.fetchone() for _ in range(3)] == [(1,)] * 3
@@ -363,7 +366,7 @@ def test_wrong_calls_of_sql_server_are_refused(
     assert of_sql_server.cursor().callproc("plain", [1]) == [2]
 
 
-def test_a_procedure_of_sql_server_is_awaited(tds_msodbc: Database) -> None:
+def test_a_procedure_of_sql_server_with_asyncio(tds_msodbc: Database) -> None:
     async def main() -> None:
         con = await aio.connect(tds_msodbc.odbc)
         cur = con.cursor()
@@ -385,10 +388,10 @@ def test_a_procedure_of_sql_server_is_awaited(tds_msodbc: Database) -> None:
         (("timestamp", "sys", False, False, "timestamp", 8, 0, 0), "timestamp"),
         (("image", "sys", False, False, "image", 16, 0, 0), "varbinary(max)"),
         (("label", "calls", True, False, "varchar", 10, 0, 0), "varchar(10)"),
-        # CLR types: those of the system stand in sys, and none of the system's is behind them.
+        # CLR types: those of the system are in sys, and not based on a system type.
         (("hierarchyid", "sys", False, False, None, 892, 0, 0), "hierarchyid"),
         (("po]int", "dbo", True, False, None, 20, 0, 0), "[dbo].[po]]int]"),
     ],
 )
-def test_a_variable_has_the_type_that_the_catalog_says(of_catalog: tuple[Any, ...], declared: str) -> None:
-    assert tsql.Parameter._make(("@a", *of_catalog, True, False)).declared() == declared
+def test_a_variable_has_the_type_in_the_catalog(of_catalog: tuple[Any, ...], declared: str) -> None:
+    assert _tsql.Parameter._make(("@a", *of_catalog, True, False)).declared() == declared

@@ -1,4 +1,4 @@
-"""Statements that no cursor can be declared for, RETURNING without rows, and `rowcount`."""
+"""Statements for which no cursor can be declared, RETURNING without rows, and `rowcount`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 @pytest.fixture(params=[None, True, False], ids=["default", "stream", "whole"])
 def streamed(request: pytest.FixtureRequest, postgres: Database) -> Iterator[onecopy.Connection]:
-    """PostgreSQL with a table `t`, with cursors and without."""
+    """PostgreSQL with a table `t`, with and without server-side cursors."""
     con = onecopy.connect(postgres.odbc, stream=request.param)
     con.execute("create temporary table t (id integer, s text)")
     con.execute("insert into t values (1, 'a'), (2, 'b')")
@@ -33,7 +33,9 @@ def streamed(request: pytest.FixtureRequest, postgres: Database) -> Iterator[one
         "with x as (delete from t where id > ? returning *) select * from x",
     ],
 )
-def test_returning_that_matches_no_row_gives_no_rows(streamed: onecopy.Connection, sql: str, autocommit: bool) -> None:
+def test_returning_that_matches_no_row_returns_no_rows(
+    streamed: onecopy.Connection, sql: str, autocommit: bool
+) -> None:
     streamed.commit()
     streamed.autocommit = autocommit
     for given in ((sql, [7]), (sql.replace("?", "7"), [])):
@@ -46,6 +48,36 @@ def test_returning_that_matches_no_row_gives_no_rows(streamed: onecopy.Connectio
     assert streamed.executemany(sql, [(7,), (8,)]).rowcount in (0, -1)
     assert streamed.execute("select count(*) from t").fetchone() == (2,)
     assert streamed.execute(sql, [1]).fetchall() == [(2, "c" if sql.startswith("update") else "b")]
+
+
+@pytest.mark.parametrize("sql", ["values (?, 1), (?, 2)", "with c(a, b) as (values (?, 1), (?, 2)) select a, b from c"])
+def test_parameters_that_mariadb_would_read_as_empty_are_refused(mariadb: Database, sql: str) -> None:
+    with onecopy.connect(mariadb.odbc) as con:
+        with pytest.raises(onecopy.NotSupportedError, match="UNION ALL"):
+            con.execute(sql, ["a", "b"])
+        again = "select ?, 1 union all select ?, 2"
+        assert con.execute(again, ["a", "b"]).fetchall() == [("a", 1), ("b", 2)]
+    con.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "delete from not_returning",
+        "delete from not_returning where id > ?",
+        "with x as (delete from t returning id) insert into not_returning select id from x",
+        "with x as (delete from t where id > ? returning id) insert into not_returning select id from x",
+        "update not_returning set id = 1 /* returning */",
+    ],
+)
+def test_a_statement_that_contains_returning_and_has_no_columns_can_be_repeated(
+    streamed: onecopy.Connection, sql: str
+) -> None:
+    streamed.execute("create temporary table not_returning (id integer)")
+    for _ in range(3):
+        cur = streamed.execute(sql, [0] * sql.count("?"))
+        assert cur.description is None and cur.rowcount in (0, 2)
+        cur.close()
 
 
 def test_a_with_that_writes_is_executed_without_a_cursor(streamed: onecopy.Connection) -> None:
@@ -95,14 +127,15 @@ def test_a_query_for_update_locks_its_rows(streamed: onecopy.Connection) -> None
 
 def test_a_plain_query_is_still_streamed(postgres: Database) -> None:
     con = onecopy.connect(postgres.odbc)
-    # The division fails in a row that is not reached: a server that sent the whole result would have failed.
+    # The division fails in a row that is not reached: a server that sent the whole result would
+    # fail.
     con.execute("with x as (select 1 a) select * from x").fetchall()
     cur = con.execute("select 1 / (100000 - i) from generate_series(1, 100000) i")
     assert cur.fetchone() == (0,)
     con.close()
 
 
-@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi", "mariadb", "sqlite_odbc"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "postgres_ansi", "mariadb", "sqlite_odbc"])
 def test_ddl_has_no_rowcount(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     for sql in ("drop table if exists counted", "create table counted (a integer)", "drop table counted"):
@@ -110,7 +143,21 @@ def test_ddl_has_no_rowcount(request: pytest.FixtureRequest, profile: str) -> No
     con.close()
 
 
-@pytest.mark.parametrize("profile", ["postgres", "mariadb", "sqlite_odbc"])
+def test_the_sqlite_driver_does_not_count_the_rows_of_a_query(sqlite_odbc: Database) -> None:
+    con = onecopy.connect(sqlite_odbc.odbc)
+    con.execute("create temporary table uncounted (a integer)")
+    assert con.execute("insert into uncounted values (1), (2)").rowcount == 2
+    for sql in ("select * from uncounted", "select * from uncounted where a = 3", "pragma user_version"):
+        cur = con.execute(sql)
+        assert cur.rowcount == -1
+        cur.fetchall()
+        assert cur.rowcount == -1
+    assert con.execute("update uncounted set a = 3 returning a").rowcount == 2
+    assert con.execute("delete from uncounted where a = 9").rowcount == 0
+    con.close()
+
+
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "mariadb", "sqlite_odbc"])
 def test_an_update_counts_the_rows_that_match(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     con.execute("create temporary table matched (a integer, b integer)")
@@ -121,7 +168,7 @@ def test_an_update_counts_the_rows_that_match(request: pytest.FixtureRequest, pr
     con.close()
 
 
-def test_sqlite_counts_the_rows_of_returning_when_they_were_read(con: onecopy.Connection) -> None:
+def test_sqlite_counts_the_rows_of_returning_after_they_were_read(con: onecopy.Connection) -> None:
     con.execute("create table t (id integer)")
     read: list[tuple[str, list[Any], int]] = [
         ("insert into t values (1), (2) returning id", [(1,), (2,)], 2),

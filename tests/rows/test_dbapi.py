@@ -1,4 +1,4 @@
-"""What PEP 249 asks of a module, its connections and cursors."""
+"""The requirements of PEP 249 for a module, its connections and cursors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import onecopy
 
 
-def test_module_tells_its_level_and_styles() -> None:
+def test_the_module_has_the_globals_of_pep_249() -> None:
     assert (onecopy.apilevel, onecopy.threadsafety, onecopy.paramstyle) == ("2.0", 1, "qmark")
 
 
@@ -30,7 +30,7 @@ def test_exceptions_are_attributes_of_the_connection(con: onecopy.Connection) ->
         assert getattr(con, name) is getattr(onecopy, name)
 
 
-def test_constructors_make_what_parameters_take() -> None:
+def test_constructors_return_values_that_parameters_accept() -> None:
     assert onecopy.Date(2026, 11, 20) == datetime.date(2026, 11, 20)
     assert onecopy.Time(1, 2, 3) == datetime.time(1, 2, 3)
     assert onecopy.Timestamp(2026, 11, 20, 1, 2, 3) == datetime.datetime(2026, 11, 20, 1, 2, 3)
@@ -63,7 +63,7 @@ def test_description_names_the_columns_and_is_none_without_rows(con: onecopy.Con
     assert cur.description is None
 
 
-def test_fetchone_gives_rows_then_none(con: onecopy.Connection) -> None:
+def test_fetchone_returns_rows_then_none(con: onecopy.Connection) -> None:
     cur = con.execute("select 1 union all select 2")
     assert cur.fetchone() == (1,)
     assert cur.fetchone() == (2,)
@@ -71,7 +71,7 @@ def test_fetchone_gives_rows_then_none(con: onecopy.Connection) -> None:
     assert cur.fetchone() is None
 
 
-def test_fetchmany_takes_arraysize_by_default(numbers: onecopy.Connection) -> None:
+def test_fetchmany_uses_arraysize_by_default(numbers: onecopy.Connection) -> None:
     cur = numbers.execute("select i from n")
     assert cur.arraysize == 1
     assert cur.fetchmany() == [(0,)]
@@ -88,7 +88,7 @@ def test_arraysize_below_one_is_refused(con: onecopy.Connection) -> None:
         con.cursor().arraysize = 0
 
 
-def test_fetchall_gives_what_is_left(numbers: onecopy.Connection) -> None:
+def test_fetchall_returns_the_remaining_rows(numbers: onecopy.Connection) -> None:
     cur = numbers.execute("select i from n")
     cur.fetchone()
     cur.fetchmany(3)
@@ -110,7 +110,7 @@ def test_fetching_without_rows_raises(con: onecopy.Connection) -> None:
         cur.fetchall()
 
 
-def test_rowcount_is_what_was_changed_and_minus_one_for_queries(numbers: onecopy.Connection) -> None:
+def test_rowcount_is_the_number_of_changed_rows_and_minus_one_for_queries(numbers: onecopy.Connection) -> None:
     cur = numbers.cursor()
     assert cur.rowcount == -1
     cur.execute("select * from n")
@@ -129,7 +129,7 @@ def test_lastrowid_is_that_of_the_insert(con: onecopy.Connection) -> None:
     assert con.execute("select 1").lastrowid is None
 
 
-def test_execute_gives_the_cursor_itself_and_forgets_the_rows_before(numbers: onecopy.Connection) -> None:
+def test_execute_returns_the_cursor_and_discards_earlier_rows(numbers: onecopy.Connection) -> None:
     cur = numbers.cursor()
     assert cur.execute("select i from n") is cur
     cur.fetchone()
@@ -137,7 +137,7 @@ def test_execute_gives_the_cursor_itself_and_forgets_the_rows_before(numbers: on
     assert cur.executemany("insert into n values (?, ?)", []) is cur
 
 
-def test_a_failed_execute_leaves_no_old_rows(numbers: onecopy.Connection) -> None:
+def test_a_failed_execute_discards_earlier_rows(numbers: onecopy.Connection) -> None:
     cur = numbers.execute("select i from n")
     with pytest.raises(onecopy.ProgrammingError):
         cur.execute("selec 1")
@@ -238,7 +238,7 @@ def test_a_cursor_keeps_its_connection_alive() -> None:
 
 
 @pytest.mark.parametrize("sql", ["select 1; select 2", ""])
-def test_one_statement_a_call(con: onecopy.Connection, sql: str) -> None:
+def test_one_statement_per_call(con: onecopy.Connection, sql: str) -> None:
     with pytest.raises(onecopy.ProgrammingError):
         con.execute(sql)
 
@@ -256,12 +256,13 @@ def test_parameters_are_a_sequence(con: onecopy.Connection, wrong: object) -> No
 
 
 @pytest.mark.parametrize(
-    "keywords", [{"timeout": 0}, {"timeout": -1.0}, {"timeout": float("nan")}, {"errors": "ignore"}]
+    "keywords",
+    [{"connect_timeout": 0}, {"connect_timeout": -1.0}, {"connect_timeout": float("nan")}, {"errors": "ignore"}],
 )
-def test_connect_refuses_what_makes_no_sense(keywords: dict[str, object]) -> None:
+def test_connect_refuses_invalid_arguments(keywords: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(keywords))):
         onecopy.connect("sqlite::memory:", **keywords)  # type: ignore[arg-type]
 
 
-def test_repr_tells_the_database(con: onecopy.Connection) -> None:
+def test_repr_shows_the_database(con: onecopy.Connection) -> None:
     assert repr(con).startswith("<onecopy.Connection: SQLite 3.")

@@ -1,4 +1,4 @@
-"""Docstrings are there, and their examples run."""
+"""Docstrings exist, and their examples run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import types
 import pytest
 
 import onecopy
+import onecopy._callproc
+import onecopy._input_sizes
+import onecopy._long_values
 import onecopy.aio
 import onecopy.aio._pool
 import onecopy.compat.mssql_python
@@ -18,11 +21,8 @@ import onecopy.compat.pyodbc._connect
 import onecopy.dbapi
 import onecopy.errors
 import onecopy.json
-import onecopy.longs
 import onecopy.pool
-import onecopy.procedures
 import onecopy.rows
-import onecopy.sizes
 import onecopy.text
 import onecopy.web
 import onecopy.web._head
@@ -52,11 +52,11 @@ CLASSES = [
         onecopy.dbapi,
         onecopy.errors,
         onecopy.json,
-        onecopy.longs,
+        onecopy._long_values,
         onecopy.pool,
-        onecopy.procedures,
+        onecopy._callproc,
         onecopy.rows,
-        onecopy.sizes,
+        onecopy._input_sizes,
         onecopy.text,
         onecopy.web,
         onecopy.web._head,

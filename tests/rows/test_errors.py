@@ -1,4 +1,4 @@
-"""Every kind of error has its class, its parts as attributes, and never a password."""
+"""Every kind of error has its class, its details as attributes, and never a password."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onecopy import _core
 PASSWORD = "s3cr3t-Passw0rd"
 
 
-def test_the_table_of_classes_has_no_hole() -> None:
+def test_the_table_of_classes_is_complete() -> None:
     classes = dict(_core.error_classes())
     assert len(classes) >= 11
     for kind, name in classes.items():
@@ -42,7 +42,7 @@ def test_class_and_native_code(con: onecopy.Connection, sql: str, error: type[on
     assert caught.value.row is None
 
 
-def test_errors_survive_pickling_with_their_parts() -> None:
+def test_errors_survive_pickling_with_their_attributes() -> None:
     error = onecopy.DataError("m", sqlstate="22003", native_code=7, column=(1, "c"), row=9)
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is onecopy.DataError
@@ -50,7 +50,7 @@ def test_errors_survive_pickling_with_their_parts() -> None:
     assert (again.sqlstate, again.native_code, again.column, again.row) == ("22003", 7, (1, "c"), 9)
 
 
-def test_errors_can_be_raised_by_hand() -> None:
+def test_errors_can_be_raised_by_user_code() -> None:
     error = onecopy.OperationalError("gone")
     assert (str(error), error.sqlstate, error.native_code, error.column, error.row) == ("gone", "", 0, None, None)
 
@@ -59,6 +59,7 @@ def test_errors_can_be_raised_by_hand() -> None:
     "target",
     [
         f"postgresql://me:{PASSWORD}@127.0.0.1:1/none",
+        f"odbc+postgresql://me:{PASSWORD}@127.0.0.1:1/none",
         f"mysql://me:{PASSWORD}@127.0.0.1:1/none",
         f"mssql://me:{PASSWORD}@127.0.0.1:1/none",
         f"Driver=no-such-driver.so;Server=127.0.0.1;Uid=me;Pwd={PASSWORD}",
@@ -70,14 +71,14 @@ def test_errors_can_be_raised_by_hand() -> None:
 )
 def test_a_connection_that_fails_is_an_operational_error_without_the_password(target: str) -> None:
     with pytest.raises(onecopy.Error) as caught:
-        onecopy.connect(target, timeout=1)
+        onecopy.connect(target, connect_timeout=1)
     assert isinstance(caught.value, onecopy.OperationalError | onecopy.ProgrammingError | onecopy.NotSupportedError)
     assert str(caught.value)
     if not target.startswith(("sqlite", "nonsense")):
         assert PASSWORD not in f"{caught.value!r}{caught.value}{caught.value.__dict__}"
 
 
-def test_a_file_that_is_no_database_is_told_so(tmp_path: pathlib.Path) -> None:
+def test_a_file_that_is_not_a_database_is_reported(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "x.db"
     file.write_bytes(b"this is no database" * 100)
     with pytest.raises(onecopy.DatabaseError, match="not a database"):

@@ -1,4 +1,5 @@
-"""`executemany` in slices, against one `execute` for each row: the same rows, the same error, the same state behind it."""
+"""`executemany` in slices, compared with one `execute` per row: the same rows, error and state
+afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
-#: Columns of the table: what each database calls the type, and values of it.
+#: Columns of the table: each database's name of the type, and values of it.
 TYPES = {
     "small": ("integer", "integer"),
     "large": ("bigint", "bigint"),
@@ -61,9 +62,9 @@ def _value(column: str, draw: Random) -> Any:
             )
 
 
-@pytest.fixture(params=["postgres", "postgres_ansi", "mariadb"])
+@pytest.fixture(params=["postgres_native", "postgres", "postgres_ansi", "mariadb"])
 def con(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """An empty table ``many`` in each database that takes arrays."""
+    """An empty table ``many`` in each database that supports parameter arrays."""
     database: Database = request.getfixturevalue(request.param)
     connection = onecopy.connect(database.odbc)
     place = 1 if request.param == "mariadb" else 0
@@ -87,13 +88,19 @@ def _rows(n: int, seed: int) -> list[tuple[Any, ...]]:
     return [(k, *(_value(column, draw) for column in TYPES)) for k in range(n)]
 
 
+def _is_native(con: onecopy.Connection) -> bool:
+    """PostgreSQL's native protocol: a failed statement ends its transaction; psqlodbc sets
+    savepoints."""
+    return con.driver_name == "onecopy"
+
+
 def _kept(con: onecopy.Connection) -> list[tuple[Any, ...]]:
     kept: list[tuple[Any, ...]] = con.execute("select * from many order by id").fetchall()
     return kept
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_slices_come_to_what_single_rows_come_to(con: onecopy.Connection, seed: int) -> None:
+def test_slices_of_rows_have_the_effect_of_single_rows(con: onecopy.Connection, seed: int) -> None:
     rows = _rows(300, seed)
     for row in rows:
         con.execute(INSERT, row)
@@ -112,7 +119,7 @@ def test_rows_of_one_shape_in_several_slices(con: onecopy.Connection) -> None:
 
 @pytest.mark.parametrize("autocommit", [False, True])
 @pytest.mark.parametrize("at", [0, 3, 40, 1500, 2999])
-def test_a_row_that_fails_is_named_and_those_behind_it_are_not_run(
+def test_a_row_that_fails_is_named_and_later_ones_are_not_executed(
     con: onecopy.Connection, at: int, autocommit: bool
 ) -> None:
     con.autocommit = autocommit
@@ -122,8 +129,13 @@ def test_a_row_that_fails_is_named_and_those_behind_it_are_not_run(
     with pytest.raises(onecopy.IntegrityError) as failed:
         con.executemany("insert into many (id, word) values (?, ?)", rows)
     assert failed.value.row == at and failed.value.sqlstate.startswith("23")
+    is_all_undone = _is_native(con)
+    if is_all_undone and not autocommit:
+        with pytest.raises(onecopy.Error, match="current transaction is aborted"):
+            con.execute("select 1")
+        con.rollback()
     kept = [row[0] for row in con.execute("select id from many order by id").fetchall()]
-    assert kept == [*range(at), 100_000]
+    assert kept == ([100_000] if is_all_undone else [*range(at), 100_000])
 
 
 def test_a_value_that_does_not_fit_is_a_data_error_of_its_row(con: onecopy.Connection) -> None:
@@ -131,7 +143,10 @@ def test_a_value_that_does_not_fit_is_a_data_error_of_its_row(con: onecopy.Conne
     with pytest.raises(onecopy.DataError) as failed:
         con.executemany("insert into many (id, word) values (?, ?)", rows)
     assert failed.value.row == 77
-    assert con.execute("select count(*) from many").fetchone() == (77,)
+    if _is_native(con):
+        con.rollback()
+    else:
+        assert con.execute("select count(*) from many").fetchone() == (77,)
 
 
 def test_a_wrong_number_of_values_names_its_row(con: onecopy.Connection) -> None:
@@ -143,7 +158,7 @@ def test_a_wrong_number_of_values_names_its_row(con: onecopy.Connection) -> None
     assert con.execute("select count(*) from many").fetchone() == (20,)
 
 
-def test_what_the_iterable_raises_comes_through(con: onecopy.Connection) -> None:
+def test_exceptions_of_the_iterable_are_passed_on(con: onecopy.Connection) -> None:
     def rows() -> Iterator[tuple[int, str]]:
         yield from ((k, "x") for k in range(10))
         raise LookupError("no more")
@@ -153,7 +168,7 @@ def test_what_the_iterable_raises_comes_through(con: onecopy.Connection) -> None
 
 
 @pytest.mark.parametrize("n", [10, 5000])
-def test_rows_may_be_made_with_the_same_connection(con: onecopy.Connection, n: int) -> None:
+def test_rows_may_be_generated_with_the_same_connection(con: onecopy.Connection, n: int) -> None:
     def rows() -> Iterator[tuple[int, str]]:
         for k in range(n):
             if k % 1000 == 3:
@@ -166,8 +181,8 @@ def test_rows_may_be_made_with_the_same_connection(con: onecopy.Connection, n: i
     assert con.execute("select count(*), count(distinct word) from many").fetchone() == (2 * n, n)
 
 
-@pytest.mark.parametrize("name", ["postgres", "mariadb"])
-def test_a_connection_closed_by_what_makes_the_rows_is_an_error(request: pytest.FixtureRequest, name: str) -> None:
+@pytest.mark.parametrize("name", ["postgres_native", "postgres", "mariadb"])
+def test_a_connection_closed_by_the_iterable_is_an_error(request: pytest.FixtureRequest, name: str) -> None:
     con = onecopy.connect(request.getfixturevalue(name).odbc)
     con.execute("create temporary table closed (id integer)")
 
@@ -181,8 +196,8 @@ def test_a_connection_closed_by_what_makes_the_rows_is_an_error(request: pytest.
         con.executemany("insert into closed values (?)", rows())
 
 
-def test_batches_are_bounded_by_what_they_hold(con: onecopy.Connection) -> None:
-    # Of a megabyte each: no more than a few are made ahead of the one that fails.
+def test_batches_are_bounded_by_their_size(con: onecopy.Connection) -> None:
+    # One megabyte each: only a few are generated in advance of the one that fails.
     made = []
 
     def rows() -> Iterator[tuple[int, str]]:
@@ -204,15 +219,15 @@ def test_updates_and_deletes_are_counted(con: onecopy.Connection) -> None:
     assert con.execute("select count(*) from many where word = 'w3'").fetchone() == (49,)
 
 
-def test_rows_come_by_name_too(con: onecopy.Connection) -> None:
+def test_rows_may_be_mappings(con: onecopy.Connection) -> None:
     rows = [{"word": f"w{k}", "id": k, "besides": None} for k in range(30)]
     assert con.executemany("insert into many (id, word) values (:id, :word)", rows).rowcount == 30
     assert con.execute("select word from many where id = %(id)s", {"id": 7}).fetchone() == ("w7",)
 
 
-def test_a_row_that_comes_otherwise_than_the_first_is_refused(con: onecopy.Connection) -> None:
+def test_a_row_of_another_kind_than_the_first_is_refused(con: onecopy.Connection) -> None:
     rows: list[Any] = [{"id": 1}, (2,)]
-    with pytest.raises(TypeError, match="first row of parameters came by name, this one as `tuple`"):
+    with pytest.raises(TypeError, match="first row of parameters is a mapping, this one is a `tuple`"):
         con.executemany("insert into many (id) values (:id)", rows)
 
 
@@ -235,14 +250,27 @@ def test_uuids_and_columns_of_nulls(con: onecopy.Connection) -> None:
     assert con.execute("select distinct story, word from many").fetchall() == [(None, str(key))]
 
 
-def test_inserts_that_give_rows_run_one_by_one(con: onecopy.Connection) -> None:
+def test_inserts_that_return_rows_run_one_by_one(con: onecopy.Connection) -> None:
     rows = [(k, "x") for k in range(10)]
     assert con.executemany("insert into many (id, word) values (?, ?) returning id", rows).rowcount in (10, -1)
     assert con.execute("select count(*) from many").fetchone() == (10,)
 
 
+def test_slices_and_single_rows_in_a_transaction_leave_no_savepoint(psqlodbc: Database) -> None:
+    with onecopy.connect(psqlodbc.odbc, autocommit=False) as con:
+        con.execute("create temporary table mixed (n int, d numeric)")
+        # A slice has decimals of one scale; the rows between the slices run one by one.
+        rows = [(i, Decimal(i) / 100 if i % 9 == 0 else Decimal(i)) for i in range(1, 400)]
+        con.executemany("insert into mixed values (?, ?)", rows)
+        # Each savepoint after which rows were inserted has a transaction id, and so a lock.
+        sql = "select count(*) from pg_locks where locktype = 'transactionid' and pid = pg_backend_pid()"
+        assert con.execute(sql).fetchall()[0][0] <= 4
+        assert con.execute("select * from mixed order by n").fetchall() == rows
+        con.rollback()
+
+
 @pytest.mark.parametrize("at", [0, 5])
-def test_bytes_are_refused_in_a_column_of_text(postgres: Database, at: int) -> None:
+def test_bytes_are_refused_in_a_text_column(postgres: Database, at: int) -> None:
     con = onecopy.connect(postgres.odbc)
     con.execute("create temporary table texts (id integer, word varchar(40), raw bytea)")
     con.commit()
@@ -255,9 +283,10 @@ def test_bytes_are_refused_in_a_column_of_text(postgres: Database, at: int) -> N
     con.close()
 
 
-@pytest.fixture(params=["postgres", "mariadb", "sqlite"])
+@pytest.fixture(params=["postgres_native", "postgres", "mariadb", "sqlite"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The connection string of a database whose INSERT and DELETE can return rows, with an empty table ``returned``."""
+    """The connection string of a database whose INSERT and DELETE can return rows, with an empty
+    table ``returned``."""
     string = f"sqlite:{tmp_path / 'returned.db'}"
     if request.param != "sqlite":
         database: Database = request.getfixturevalue(request.param)
@@ -279,7 +308,7 @@ def _results(cur: onecopy.Cursor) -> list[list[Any]]:
     return results
 
 
-def test_rows_that_many_statements_return_are_results_one_after_the_other(target: str) -> None:
+def test_rows_that_many_statements_return_are_consecutive_results(target: str) -> None:
     con = onecopy.connect(target)
     rows = [(1, "Ærø"), (2, None), (3, "東京" * 20)]
     cur = con.cursor().executemany(INSERT_RETURNING, iter(rows))
@@ -288,7 +317,7 @@ def test_rows_that_many_statements_return_are_results_one_after_the_other(target
     assert _results(cur) == [[row] for row in rows]
     assert cur.nextset() is None
     con.rollback()
-    # Parameters by columns, and rows in another format.
+    # Parameters as columns, and rows in another format.
     cur = con.cursor().executemany(INSERT_RETURNING, columns=[[4, 5, 6], ["a", "b", "c"]])
     assert b"".join(cur.json()) == b'[{"id":4,"name":"a"}]'
     assert con.execute("select count(*) from returned").fetchone() == (3,)
@@ -317,7 +346,7 @@ def test_statements_that_return_no_row_are_empty_results(target: str) -> None:
     assert cur.rowcount == 0
     assert cur.description is None
 
-    # What an iterable raises comes through, and the rows before it are in the transaction.
+    # An exception of the iterable is passed on, and the rows before it are in the transaction.
     def rows() -> Iterator[tuple[int, str]]:
         yield 1, "a"
         raise LookupError("no more")
@@ -328,7 +357,7 @@ def test_statements_that_return_no_row_are_empty_results(target: str) -> None:
     con.close()
 
 
-def test_results_of_many_statements_are_read_in_columns_and_one_by_one(target: str) -> None:
+def test_results_of_many_statements_are_read_as_columns_and_one_by_one(target: str) -> None:
     con = onecopy.connect(target)
     rows = [(k, f"name {k}") for k in range(50)]
     cur = con.cursor().executemany(INSERT_RETURNING, rows)

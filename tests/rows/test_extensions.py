@@ -1,4 +1,5 @@
-"""What goes beyond PEP 249: names of the database, time limits, types of parameters, counts of parameters."""
+"""Extensions of PEP 249: names of the database, time limits, types of parameters, counts of
+parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +15,13 @@ from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
-DIALECTS = {"postgres": "postgresql", "mariadb": "mysql", "sqlite_odbc": "sqlite", "tds_freetds": "mssql"}
+DIALECTS = {
+    "postgres_native": "postgresql",
+    "postgres": "postgresql",
+    "mariadb": "mysql",
+    "sqlite_odbc": "sqlite",
+    "tds_freetds": "mssql",
+}
 
 
 @pytest.mark.parametrize("profile", list(DIALECTS))
@@ -36,32 +43,32 @@ def test_sqlite_is_its_own_driver(con: onecopy.Connection) -> None:
 FOREVER = "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n"
 
 
-@pytest.mark.parametrize("profile", ["sqlite", "postgres", "mariadb"])
+@pytest.mark.parametrize("profile", ["sqlite", "postgres_native", "postgres", "mariadb"])
 def test_a_statement_beyond_its_time_limit_is_cancelled(request: pytest.FixtureRequest, profile: str) -> None:
     if profile == "sqlite":
         con = onecopy.connect("sqlite::memory:", query_timeout=0.05)
         sql = FOREVER
     else:
         con = onecopy.connect(request.getfixturevalue(profile).odbc, query_timeout=0.05)
-        sql = "select pg_sleep(600)" if profile == "postgres" else "select benchmark(1000000000000, md5('x'))"
-    assert con.timeout == 0.05
+        sql = "select pg_sleep(600)" if profile.startswith("postgres") else "select benchmark(1000000000000, md5('x'))"
+    assert con.query_timeout == 0.05
     with pytest.raises(onecopy.OperationalError, match=r"time limit of 0\.05 s") as caught:
         con.execute(sql).fetchall()
     assert caught.value.sqlstate == "HYT00"
     con.rollback()
-    # The connection lives, and a limit is the cursor's own.
+    # The connection survives, and a cursor has its own limit.
     cur = con.cursor()
-    cur.timeout = None
-    assert (cur.timeout, con.timeout) == (None, 0.05)
+    cur.query_timeout = None
+    assert (cur.query_timeout, con.query_timeout) == (None, 0.05)
     assert cur.execute("select 1").fetchall() == [(1,)]
-    con.timeout = None
-    assert con.cursor().timeout is None
+    con.query_timeout = None
+    assert con.cursor().query_timeout is None
     con.close()
 
 
 def test_rows_that_take_too_long_are_cancelled(con: onecopy.Connection) -> None:
     cur = con.cursor()
-    cur.timeout = 0.05
+    cur.query_timeout = 0.05
     # The first row comes at once, the second never.
     cur.execute(f"select 1 union all select * from ({FOREVER})")
     assert cur.fetchone() == (1,)
@@ -71,15 +78,15 @@ def test_rows_that_take_too_long_are_cancelled(con: onecopy.Connection) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
-def test_a_limit_is_above_zero(con: onecopy.Connection, seconds: float) -> None:
+def test_a_limit_must_be_above_zero(con: onecopy.Connection, seconds: float) -> None:
     with pytest.raises(ValueError, match="time limit"):
-        con.timeout = seconds
+        con.query_timeout = seconds
     with pytest.raises(ValueError, match="time limit"):
         onecopy.connect("sqlite::memory:", query_timeout=seconds)
 
 
-def test_a_limit_that_is_kept_changes_nothing(con: onecopy.Connection) -> None:
-    con.timeout = 3600
+def test_a_limit_that_is_not_reached_changes_nothing(con: onecopy.Connection) -> None:
+    con.query_timeout = 3600
     assert con.execute("select 1").fetchall() == [(1,)]
     con.execute("create table t (a)")
     assert con.executemany("insert into t values (?)", [[1], [2]]).rowcount == 2
@@ -87,9 +94,9 @@ def test_a_limit_that_is_kept_changes_nothing(con: onecopy.Connection) -> None:
         con.execute("selec 1")
 
 
-def test_read_only_and_autocommit_exclude_each_other(postgres: Database) -> None:
+def test_read_only_and_autocommit_exclude_each_other(psqlodbc: Database) -> None:
     with pytest.raises(onecopy.NotSupportedError, match="no autocommit"):
-        onecopy.connect(postgres.odbc, read_only=True, autocommit=True)
+        onecopy.connect(psqlodbc.odbc, read_only=True, autocommit=True)
 
 
 @pytest.mark.parametrize("given", [[], [1], [1, 2, 3]])
@@ -133,22 +140,24 @@ SIZES: list[tuple[Any, str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("size", "sql_type", "given", "expected"), SIZES)
-def test_types_of_parameters_are_told(postgres: Database, size: Any, sql_type: str, given: Any, expected: Any) -> None:
+def test_types_of_parameters_are_reported(
+    postgres: Database, size: Any, sql_type: str, given: Any, expected: Any
+) -> None:
     con = onecopy.connect(postgres.odbc)
     cur = con.cursor()
     cur.setinputsizes([size])
-    cur.execute(f"create temporary table told (a {sql_type})")  # A statement without parameters uses them up.
+    cur.execute(f"create temporary table given_types (a {sql_type})")  # A statement without parameters uses them up.
     cur.setinputsizes([size])
-    cur.execute("insert into told values (?)", [given])
-    assert cur.execute("select a from told").fetchall() == [(expected,)]
+    cur.execute("insert into given_types values (?)", [given])
+    assert cur.execute("select a from given_types").fetchall() == [(expected,)]
     cur.setinputsizes([size])
-    cur.executemany("insert into told values (?)", [[given]] * 5)
-    assert con.execute("select a from told").fetchall() == [(expected,)] * 6
+    cur.executemany("insert into given_types values (?)", [[given]] * 5)
+    assert con.execute("select a from given_types").fetchall() == [(expected,)] * 6
     con.close()
 
 
 @pytest.mark.parametrize("profile", ["tds_freetds", "tds_msodbc", "tds_rust"])
-def test_a_null_of_a_told_type_goes_to_sql_server(request: pytest.FixtureRequest, profile: str) -> None:
+def test_a_null_with_a_declared_type_is_sent_to_sql_server(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     cur = con.cursor()
     for size, sql_type in [(bytes, "varbinary(9)"), (str, "nvarchar(9)"), ("integer", "bigint"), ("date", "date")]:

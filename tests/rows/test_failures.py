@@ -1,6 +1,8 @@
-"""What goes wrong inside the rows of an ODBC database: malformed text, an error, a connection that ends, a stall.
+"""Errors within the rows of an ODBC database: malformed text, an error, a connection that ends, a
+stall.
 
-Each is an exception of its class, wherever the rows go, and never an end that looks like the rows' own.
+Each is an exception of its class, whatever the output, and never an apparently normal end of the
+rows.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 @pytest.fixture(params=TDS)
 def sql_server(request: pytest.FixtureRequest) -> Database:
-    """Each driver of SQL Server, over the responder."""
+    """Each driver of SQL Server, with the TDS responder."""
     database: Database = request.getfixturevalue(request.param)
     return database
 
@@ -55,12 +57,12 @@ WAYS = [by_iteration, by_fetchall, by_fetchone, by_json, by_ndjson, by_csv_file]
 Way = Callable[[onecopy.Cursor, Path], object]
 ways = pytest.mark.parametrize("way", WAYS, ids=lambda w: w.__name__)
 
-#: Row 3000 (from 0), in a later block than the first, has a high surrogate that nothing follows.
+#: Row 3000 (from 0), after the first block, has a high surrogate without a low one.
 LONE = "select 7 as id, N'good' as t from repeat(3000) union all select 8, nchar(0xD800) + N'x'"
 
 
 @ways
-def test_a_lone_surrogate_in_a_cell_is_a_data_error_with_its_place(
+def test_a_lone_surrogate_in_a_cell_is_a_data_error_with_its_position(
     sql_server: Database, way: Way, tmp_path: Path
 ) -> None:
     con = onecopy.connect(sql_server.odbc)
@@ -68,7 +70,7 @@ def test_a_lone_surrogate_in_a_cell_is_a_data_error_with_its_place(
         way(con.execute(LONE), tmp_path)
     assert (caught.value.column, caught.value.row) == ((1, "t"), 3000)
     assert "lone surrogate" in str(caught.value)
-    assert str(caught.value).endswith('or connect with `errors="replace"` to read it with U+FFFD there')
+    assert str(caught.value).endswith('or connect with `errors="replace"` to read U+FFFD instead')
     assert list(tmp_path.iterdir()) == []
     assert con.execute("select 1").fetchall() == [(1,)]
     con.close()
@@ -95,7 +97,7 @@ def test_a_lone_surrogate_far_inside_a_long_value_is_found(sql_server: Database)
 
 
 @ways
-def test_an_error_inside_the_rows_is_raised_and_the_connection_lives(
+def test_an_error_inside_the_rows_is_raised_and_the_connection_survives(
     sql_server: Database, way: Way, tmp_path: Path
 ) -> None:
     con = onecopy.connect(sql_server.odbc)
@@ -137,7 +139,7 @@ def test_the_rows_before_an_error_come_first(
     con.close()
 
 
-def test_several_statements_of_a_text_run_and_a_second_result_is_for_nextset(sql_server: Database) -> None:
+def test_several_statements_of_a_text_run_and_nextset_returns_the_second_result(sql_server: Database) -> None:
     con = onecopy.connect(sql_server.odbc)
     cur = con.execute("insert into x values (1); select 7 as a; update x set a = 1")
     assert cur.fetchall() == [(7,)]
@@ -167,7 +169,7 @@ def test_a_connection_that_ends_inside_the_rows_is_an_operational_error(
         way(cur, tmp_path)
     assert sql_server.password not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
-    # The result that failed stays failed, and the connection says that it is gone.
+    # The result that failed stays failed, and the connection reports that it is lost.
     with pytest.raises(onecopy.Error):
         cur.fetchone()
     with pytest.raises(onecopy.OperationalError):
@@ -177,7 +179,7 @@ def test_a_connection_that_ends_inside_the_rows_is_an_operational_error(
 
 @pytest.mark.parametrize(
     "profile", ["tds_freetds", "tds_msodbc"]
-)  # Microsoft's Rust driver obeys no cancel, and says so.
+)  # Microsoft's Rust driver ignores cancel, and a warning says so.
 @ways
 def test_a_database_that_falls_silent_inside_the_rows_can_be_cancelled(
     profile: str, way: Way, request: pytest.FixtureRequest, tmp_path: Path
@@ -187,8 +189,9 @@ def test_a_database_that_falls_silent_inside_the_rows_can_be_cancelled(
     done = threading.Event()
 
     def cancel() -> None:
-        # Late enough that all that was sent is read: FreeTDS 1.3 can lose the wakeup of a reader that is busy when another
-        # thread cancels. And again, since one that comes before the driver waits stops nothing.
+        # Late enough that all sent data was read: FreeTDS 1.3 can lose the wake-up of a busy reader
+        # when another thread cancels. Repeated, since a cancel before the driver waits has no
+        # effect.
         while not done.wait(0.3):
             con.cancel()
 
@@ -204,7 +207,7 @@ def test_a_database_that_falls_silent_inside_the_rows_can_be_cancelled(
     con.close()
 
 
-def test_a_driver_that_obeys_no_cancel_warns_at_connect(tds_rust: Database) -> None:
+def test_a_driver_that_ignores_cancel_warns_at_connect(tds_rust: Database) -> None:
     with pytest.warns(onecopy.DriverWarning, match="does not obey a cancel"):
         onecopy.connect(tds_rust.odbc).close()
 
@@ -212,7 +215,7 @@ def test_a_driver_that_obeys_no_cancel_warns_at_connect(tds_rust: Database) -> N
 ROWS = "select generate_series(1, 100000000) as i, repeat(chr(233), 50) as t"
 
 
-@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "postgres_ansi"])
 @ways
 def test_a_server_that_ends_the_session_inside_the_rows_is_an_operational_error(
     profile: str, way: Way, request: pytest.FixtureRequest, tmp_path: Path
@@ -252,7 +255,7 @@ def test_a_stream_of_postgresql_raises_where_the_session_ends_between_two_chunks
 
 
 def test_a_mariadb_session_that_is_killed_while_it_answers_is_an_operational_error(mariadb: Database) -> None:
-    # The driver takes the whole result inside `execute`: a session is lost there or not at all.
+    # The driver reads the whole result inside `execute`: a session can be lost only there.
     con, other = onecopy.connect(mariadb.odbc), onecopy.connect(mariadb.odbc, autocommit=True)
     ((session,),) = con.execute("select connection_id()").fetchall()
     runs = f"select count(*) from information_schema.processlist where id = {session} and info like '%sleep(61)%'"

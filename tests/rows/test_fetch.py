@@ -1,4 +1,5 @@
-"""Fetches of every kind give the same rows, and what fails half-way never looks complete."""
+"""Fetches of every kind return the same rows, and a result that fails half-way never looks
+complete."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ import pytest
 
 import onecopy
 
-# Row 700 holds malformed UTF-8: a text made of bytes by a cast.
+# Row 700 holds malformed UTF-8: bytes that were cast to text.
 BROKEN = "select i, case when i = 700 then cast(x'61ff62' as text) else t end as name from n"
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_mix_of_fetches_gives_every_row_once_and_in_order(numbers: onecopy.Connection, seed: int) -> None:
+def test_any_mix_of_fetches_returns_every_row_once_and_in_order(numbers: onecopy.Connection, seed: int) -> None:
     choose = random.Random(seed)
     cur = numbers.execute("select i, t from n")
     got: list[tuple[Any, ...]] = []
@@ -33,12 +34,12 @@ def test_any_mix_of_fetches_gives_every_row_once_and_in_order(numbers: onecopy.C
     assert (cur.fetchone(), cur.fetchmany(), cur.fetchall(), list(cur)) == (None, [], [], [])
 
 
-def test_iteration_gives_the_rows_of_fetchall(numbers: onecopy.Connection) -> None:
+def test_iteration_returns_the_rows_of_fetchall(numbers: onecopy.Connection) -> None:
     assert list(numbers.execute("select * from n")) == numbers.execute("select * from n").fetchall()
 
 
-def test_a_row_comes_before_the_next_one_is_looked_at(con: onecopy.Connection) -> None:
-    # The second row fails: the first one must be there all the same.
+def test_a_row_is_returned_before_the_next_one_is_fetched(con: onecopy.Connection) -> None:
+    # The second row fails: the first one must be returned nevertheless.
     cur = con.execute("select 1 union all select abs(-9223372036854775807 - 1)")
     assert cur.fetchone() == (1,)
     with pytest.raises(onecopy.DatabaseError, match="integer overflow"):
@@ -52,7 +53,7 @@ def check(error: onecopy.Error) -> None:
     assert 'errors="replace"' in str(error)
 
 
-def test_iteration_gives_the_rows_before_a_malformed_text_then_the_error(numbers: onecopy.Connection) -> None:
+def test_iteration_returns_the_rows_before_a_malformed_text_then_the_error(numbers: onecopy.Connection) -> None:
     got: list[int] = []
     with pytest.raises(onecopy.DataError) as caught:
         got.extend(row[0] for row in numbers.execute(BROKEN))
@@ -60,7 +61,7 @@ def test_iteration_gives_the_rows_before_a_malformed_text_then_the_error(numbers
     assert got == list(range(700))
 
 
-def test_fetchone_gives_the_rows_before_a_failure(numbers: onecopy.Connection) -> None:
+def test_fetchone_returns_the_rows_before_an_error(numbers: onecopy.Connection) -> None:
     cur = numbers.execute(BROKEN)
     for i in range(700):
         assert cur.fetchone() == (i, f"näme {i}")
@@ -80,7 +81,7 @@ def test_a_result_that_failed_never_looks_complete(numbers: onecopy.Connection, 
         check(caught.value)
 
 
-def test_fetchmany_gives_the_rows_before_a_failure(numbers: onecopy.Connection) -> None:
+def test_fetchmany_returns_the_rows_before_an_error(numbers: onecopy.Connection) -> None:
     cur = numbers.execute(BROKEN)
     assert len(cur.fetchmany(600)) == 600
     assert cur.fetchmany(600) == [(i, f"näme {i}") for i in range(600, 700)]
@@ -89,7 +90,7 @@ def test_fetchmany_gives_the_rows_before_a_failure(numbers: onecopy.Connection) 
     check(caught.value)
 
 
-def test_fetchall_fails_whole(numbers: onecopy.Connection) -> None:
+def test_fetchall_returns_no_rows_if_one_fails(numbers: onecopy.Connection) -> None:
     cur = numbers.execute(BROKEN)
     assert cur.fetchone() == (0, "näme 0")
     with pytest.raises(onecopy.DataError) as caught:
@@ -111,17 +112,17 @@ def test_rows_have_a_single_reference_to_each_value(numbers: onecopy.Connection)
 
     rows = numbers.execute("select i + 100000, t from n").fetchall()
     row = rows[10]
-    # The same of a list and a tuple made here: CPython 3.14 and newer borrow an argument, which
-    # earlier versions count.
+    # Compared with a list and a tuple created here: CPython 3.14 and newer borrow an argument,
+    # which earlier versions count.
     made = [(object(), object()) for _ in rows]
     pair = made[10]
     assert sys.getrefcount(row) == sys.getrefcount(pair)
     assert [sys.getrefcount(v) for v in row] == [sys.getrefcount(v) for v in pair]
     keeps = (pair[0],)
-    assert sys.getrefcount(keeps[0]) == sys.getrefcount(pair[1]) + 1  # The count sees one more.
+    assert sys.getrefcount(keeps[0]) == sys.getrefcount(pair[1]) + 1  # The call itself adds a reference.
 
 
-def test_rows_are_nothing_for_the_collector_to_walk(numbers: onecopy.Connection) -> None:
+def test_rows_are_not_tracked_by_the_collector(numbers: onecopy.Connection) -> None:
     import gc
 
     rows = numbers.execute("select * from n").fetchall()
@@ -129,7 +130,7 @@ def test_rows_are_nothing_for_the_collector_to_walk(numbers: onecopy.Connection)
     assert not any(map(gc.is_tracked, numbers.execute("select * from n")))
 
 
-def test_the_collector_is_on_or_off_as_it_was(numbers: onecopy.Connection) -> None:
+def test_the_collector_keeps_its_state(numbers: onecopy.Connection) -> None:
     import gc
 
     assert gc.isenabled()
@@ -146,7 +147,7 @@ def test_the_collector_is_on_or_off_as_it_was(numbers: onecopy.Connection) -> No
         gc.enable()
 
 
-def test_a_finalizer_that_comes_back_to_the_connection_does_no_harm(numbers: onecopy.Connection) -> None:
+def test_a_finalizer_may_use_the_connection(numbers: onecopy.Connection) -> None:
     import gc
 
     class Cycle:
@@ -155,7 +156,8 @@ def test_a_finalizer_that_comes_back_to_the_connection_does_no_harm(numbers: one
             self.cursor = numbers.execute("select i from n")
 
         def __del__(self) -> None:
-            # A collection may start while a statement is executed: the connection then says that it is in use.
+            # A collection may start while a statement is executed: the connection then reports that
+            # it is in use.
             try:
                 seen.append(self.cursor.fetchone())
             except onecopy.InterfaceError as error:
@@ -180,7 +182,7 @@ def test_two_cursors_of_a_connection_interleave(numbers: onecopy.Connection) -> 
     assert [(a[0], b[0]) for a, b in zip(one, two, strict=True)] == [(i, -i) for i in range(1000)]
 
 
-def test_a_cursor_ended_by_a_rollback_says_so(numbers: onecopy.Connection) -> None:
+def test_a_cursor_ended_by_a_rollback_raises(numbers: onecopy.Connection) -> None:
     numbers.execute("insert into n values (-1, '')")
     cur = numbers.execute("select i from n")
     assert cur.fetchone() == (0,)
@@ -189,7 +191,7 @@ def test_a_cursor_ended_by_a_rollback_says_so(numbers: onecopy.Connection) -> No
         cur.fetchall()
 
 
-def test_text_leaves_no_utf8_behind(con: onecopy.Connection) -> None:
+def test_text_leaves_no_utf8_cache(con: onecopy.Connection) -> None:
     import sys
 
     texts = ["ä" * 50, "я" * 50, "東" * 50, "😀" * 50]

@@ -1,4 +1,4 @@
-"""Daemon threads inside of calls while the interpreter ends."""
+"""Daemon threads inside of calls at the exit of the interpreter."""
 
 import subprocess
 import sys
@@ -41,6 +41,6 @@ started.wait()
 
 
 @pytest.mark.parametrize("attempt", range(5))
-def test_the_process_ends_while_daemon_threads_are_inside_of_calls(attempt: int) -> None:
+def test_the_process_exits_while_daemon_threads_are_inside_of_calls(attempt: int) -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")

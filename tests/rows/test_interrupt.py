@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a long query: KeyboardInterrupt soon, and a connection that still works."""
+"""Ctrl-C during a long query: KeyboardInterrupt promptly, and a connection that still works."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-# The child says on stdout when its query runs. A trigger of SQLite's own would be no use, since nothing of Python runs
-# inside; so it starts a thread that waits until the main thread has computed for so long that it must be inside the call,
-# or until the call has written to the socket that nobody reads, and then says so.
+# The child reports on stdout when its query runs. A trigger of SQLite would be no use, since no
+# Python code runs inside; so the child starts a thread that waits until the main thread has
+# computed for so long that it must be inside the call, or until the call has written to the socket
+# that nobody reads, and reports.
 CHILD = """
 import select, signal, socket, sys, threading, time
 import onecopy
@@ -85,10 +86,11 @@ def run_child(run: str, signum: int, before: str = "", handler: str = "signal.de
         pytest.param("con.executemany('insert into t values (?)', iter(lambda: (1,), None))", id="executemany"),
     ],
 )
-def test_ctrl_c_raises_keyboard_interrupt_and_the_connection_lives(run: str) -> None:
+def test_ctrl_c_raises_keyboard_interrupt_and_the_connection_survives(run: str) -> None:
     raised, after = run_child(f"{run}\n", signal.SIGINT)
     assert raised == "KeyboardInterrupt"
-    # What executemany had done stands until the rollback; a single statement is undone by the database.
+    # The rows of executemany so far remain until the rollback; the database undoes a single
+    # statement.
     assert after == "[(0,)] True"
 
 
@@ -114,12 +116,14 @@ def test_a_handler_that_raises_ends_a_fetch() -> None:
 
 def test_a_handler_that_does_not_raise_lets_the_query_end() -> None:
     before = "handler = lambda *_: print('handled', flush=True)\nsignal.signal(signal.SIGINT, handler)"
-    run = "con.execute('with recursive c(i) as (select 1 union all select i + 1 from c where i < 30000000) select count(*) from c')"
+    numbers = "with recursive c(i) as (select 1 union all select i + 1 from c where i < 30000000)"
+    run = f"con.execute('{numbers} select count(*) from c')"
     assert run_child(run, signal.SIGINT, before, "handler") == ["handled", "it ended", "[(0,)] True"]
 
 
 def test_ctrl_c_that_interrupts_no_system_call_of_the_writer_still_ends_it() -> None:
-    # The signal is handled on another thread: the call that waits for room goes on undisturbed.
+    # The signal is handled on another thread: the call that waits for buffer space is not
+    # interrupted.
     child = """
 import signal, socket, threading
 import onecopy
@@ -141,9 +145,9 @@ except KeyboardInterrupt:
     assert done.stdout == "it ended\n"
 
 
-def test_ctrl_c_that_comes_right_before_the_call_ends_it() -> None:
-    # The parameter comes out of functions in C alone, so that the interpreter looks at no signal between the one that is
-    # raised there and the call of the database.
+def test_ctrl_c_immediately_before_the_call_ends_it() -> None:
+    # The parameter is created only by functions in C, so that the interpreter checks for no signal
+    # between the signal that is raised there and the call of the database.
     child = """
 import ctypes
 import signal

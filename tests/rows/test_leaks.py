@@ -1,4 +1,4 @@
-"""What a thousand runs leave behind: nothing."""
+"""A thousand runs leak nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def failure(con: onecopy.Connection) -> None:
 
 
 def failure_beside_its_cursor(con: onecopy.Connection) -> None:
-    # The traceback of what was raised holds this frame, and this frame the cursor and the stream.
+    # The traceback of the exception holds this frame, and this frame the cursor and the stream.
     cur, stream = con.execute(BROKEN), con.execute(BROKEN).json()
     with contextlib.suppress(onecopy.Error):
         cur.fetchall()
@@ -94,9 +94,7 @@ def connect(con: onecopy.Connection) -> None:
     ],
     ids=lambda f: f.__name__,
 )
-def test_a_thousand_runs_leave_no_memory_behind(
-    numbers: onecopy.Connection, use: Callable[[onecopy.Connection], None]
-) -> None:
+def test_a_thousand_runs_leak_no_memory(numbers: onecopy.Connection, use: Callable[[onecopy.Connection], None]) -> None:
     for _ in range(20):
         use(numbers)
     gc.collect()
@@ -111,7 +109,8 @@ def test_a_thousand_runs_leave_no_memory_behind(
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # An object lost per run would be 28,000 bytes and more; tables of the interpreter grow now and then.
+    # One object lost per run would be 28,000 bytes and more; tables of the interpreter grow
+    # occasionally.
     assert after - before < 16_000
 
 

@@ -1,4 +1,4 @@
-"""What a thousand failures leave behind, driver by driver: no memory, no handle, no thread."""
+"""A thousand failures of each driver leak no memory, no handle and no thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 PROFILES = list(servers.PROFILES)
-#: Of a thousand: a message of 5,000 characters, or a handle's memory, would be several megabytes.
+#: For a thousand runs: a message of 5,000 characters, or a leaked handle, would be several
+#: megabytes.
 MOST_GROWTH_BYTES = 1_500_000
 LONG = "я" * 2000
 
@@ -79,7 +80,7 @@ def ended_by_a_rollback(con: onecopy.Connection, database: Database) -> None:
 
 
 def no_connection(con: onecopy.Connection, database: Database) -> None:
-    onecopy.connect(database.odbc.replace(database.password, "wrong" + LONG[:5]), timeout=5)
+    onecopy.connect(database.odbc.replace(database.password, "wrong" + LONG[:5]), connect_timeout=5)
 
 
 FAILURES = [wrong_syntax, unknown_table, long_message, wrong_count, wrong_type, closed_cursor, abandoned_rows]
@@ -100,12 +101,12 @@ CASES = [
     pytest.param(use, profile, id=f"{use.__name__}-{profile}")
     for use in (*FAILURES, no_connection)
     for profile in PROFILES
-    if not (use is no_connection and profile == "sqlite_odbc")  # It has no passwords.
+    if not (use is no_connection and profile == "sqlite_odbc")  # SQLite has no passwords.
 ]
 
 
 @pytest.mark.parametrize(("use", "profile"), CASES)
-def test_a_thousand_failures_leave_nothing(
+def test_a_thousand_failures_leak_nothing(
     request: pytest.FixtureRequest, profile: str, use: Callable[[onecopy.Connection, Database], None]
 ) -> None:
     database: Database = request.getfixturevalue(profile)
@@ -123,7 +124,7 @@ def test_a_thousand_failures_leave_nothing(
 
 
 @pytest.mark.parametrize("profile", ["tds_freetds", "tds_msodbc", "tds_rust"])
-def test_a_thousand_lost_connections_leave_nothing(request: pytest.FixtureRequest, profile: str) -> None:
+def test_a_thousand_lost_connections_leak_nothing(request: pytest.FixtureRequest, profile: str) -> None:
     database: Database = request.getfixturevalue(profile)
 
     def lose(n: int) -> None:

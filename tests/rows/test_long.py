@@ -1,4 +1,4 @@
-"""Deferred long values: files over the current row's text and bytes."""
+"""Deferred long values: files over the text and bytes of the current row."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ import onecopy
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
-#: Its bytes have no common length with a part, so that parts end inside of characters; and a lone CR stays.
+#: Its length has no common divisor with a part's, so parts end inside of characters; a lone CR is
+#: kept.
 LINE = "Zürich 東京 😀\r, x\n"
 N_LINES = 40_000
 
 
-@pytest.fixture(params=["sqlite", "postgres", "postgres_ansi", "mariadb"])
+@pytest.fixture(params=["sqlite", "postgres_native", "postgres", "postgres_ansi", "mariadb"])
 def stored(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """A connection with a temporary table ``long`` of texts and bytes: long, short, none, empty."""
+    """A connection with a temporary table ``long`` of texts and bytes: long, short, null, empty."""
     if request.param == "sqlite":
         con = onecopy.connect("sqlite::memory:")
         types = ("text", "blob")
@@ -54,7 +55,7 @@ def text_of(cur: onecopy.Cursor, column: str | int = "body") -> io.TextIOBase:
     return file
 
 
-def test_values_come_in_parts_as_they_were_stored(stored: onecopy.Connection) -> None:
+def test_values_are_read_in_parts_unchanged(stored: onecopy.Connection) -> None:
     got = []
     for row in (cur := both(stored)):
         assert row[2:] == (..., ...)
@@ -95,7 +96,7 @@ def test_bytes_are_a_buffered_file(stored: onecopy.Connection) -> None:
     assert len(copied.getvalue()) == 768_000 - 300_003
 
 
-def test_a_value_has_passed_with_its_row(stored: onecopy.Connection) -> None:
+def test_a_value_is_closed_after_its_row(stored: onecopy.Connection) -> None:
     cur = both(stored)
     cur.fetchone()
     first = text_of(cur)
@@ -106,7 +107,7 @@ def test_a_value_has_passed_with_its_row(stored: onecopy.Connection) -> None:
     second = text_of(cur)
     assert second.read() == "short"
     cur.execute("select 1")
-    # What was read already is there; no more is asked for.
+    # The part that was read already is returned; no more is fetched.
     assert second.read() == ""
     third = both(stored)
     third.fetchone()
@@ -116,7 +117,7 @@ def test_a_value_has_passed_with_its_row(stored: onecopy.Connection) -> None:
         file.read()
 
 
-def test_a_closed_file_says_so(stored: onecopy.Connection) -> None:
+def test_a_closed_file_raises(stored: onecopy.Connection) -> None:
     cur = both(stored)
     cur.fetchone()
     file = text_of(cur)
@@ -153,7 +154,7 @@ def test_wrong_columns_are_refused(stored: onecopy.Connection) -> None:
         cur.defer(1.5)  # type: ignore[arg-type]
     cur.defer("body")
     cur.fetchone()
-    with pytest.raises(onecopy.ProgrammingError, match=r"comes whole.*\n.*defer"):
+    with pytest.raises(onecopy.ProgrammingError, match=r"is not deferred.*\n.*defer"):
         cur.open_binary("picture")
     with pytest.raises(onecopy.ProgrammingError, match="open_text"):
         cur.open_binary("body")
@@ -161,7 +162,7 @@ def test_wrong_columns_are_refused(stored: onecopy.Connection) -> None:
         cur.defer("picture")
 
 
-def test_a_number_is_no_long_value(stored: onecopy.Connection) -> None:
+def test_a_number_is_not_a_long_value(stored: onecopy.Connection) -> None:
     cur = stored.execute("select id, body from doc order by id")
 
     def opened() -> object:
@@ -172,19 +173,19 @@ def test_a_number_is_no_long_value(stored: onecopy.Connection) -> None:
         opened()
 
 
-def test_fetchmany_and_factories_leave_the_values_out(stored: onecopy.Connection) -> None:
+def test_fetchmany_and_factories_omit_the_values(stored: onecopy.Connection) -> None:
     cur = both(stored)
     cur.row_factory = onecopy.rows.dict_row
     cur.execute("select id, body from doc order by id", defer=["body"])
     cur.converters["body"] = str.upper
     assert cur.fetchmany(2) == [{"id": 1, "body": ...}, {"id": 2, "body": ...}]
-    # The row that stands is the last one.
+    # The current row is the last one.
     assert text_of(cur).read() == "short"
     assert cur.rownumber == 2
     assert cur.fetchall() == [{"id": 3, "body": ...}, {"id": 4, "body": ...}]
 
 
-def test_a_stream_of_deferred_columns_has_them_all(stored: onecopy.Connection) -> None:
+def test_a_stream_of_deferred_columns_includes_them(stored: onecopy.Connection) -> None:
     sql = "select id, body from doc where id > 1 order by id"
     assert stored.execute(sql, defer=["body"]).csv().read() == b'id,body\n2,short\n3,\n4,""\n'
 
@@ -195,7 +196,7 @@ def test_nothing_is_deferred_in_the_next_statement(stored: onecopy.Connection) -
     assert cur.execute("select body from doc where id = 2").fetchall() == [("short",)]
 
 
-def test_malformed_text_tells_its_place_or_is_replaced() -> None:
+def test_malformed_text_is_an_error_with_its_position_or_replaced() -> None:
     bad = bytes([0x61] * 100_000 + [0xFF, 0x62])
     for errors, expected in (("strict", None), ("replace", "a" * 100_000 + "\ufffdb")):
         con = onecopy.connect("sqlite::memory:", errors=errors)  # type: ignore[arg-type]
@@ -216,12 +217,12 @@ def test_the_ledger_counts_one_conversion(con: onecopy.Connection) -> None:
         cur.fetchone()
         assert text_of(cur).read() == text
         assert ledger.stages["decode"]["converted"] - before == 600_000
-        # SQLite's own memory to our part.
+        # SQLite's own memory in addition to one part.
         assert ledger.stages["fetch"]["copied"] == 600_000
 
 
 @pytest.mark.parametrize("profile", ["tds_freetds", "tds_msodbc", "tds_rust"])
-def test_drivers_of_sql_server_give_long_values_last(request: pytest.FixtureRequest, profile: str) -> None:
+def test_drivers_of_sql_server_return_long_values_last(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     piece = "Zürich 東京 😀"
     cur = con.execute(f"select 7 as id, replicate(N'{piece}', 30000) as body", defer=["body"])
@@ -262,12 +263,12 @@ print(resident() - before, digest.hexdigest())
 """
 
 
-@pytest.mark.parametrize("profile", ["sqlite", "postgres", "mariadb", "tds_msodbc", "tds_rust"])
+@pytest.mark.parametrize("profile", ["sqlite", "postgres_native", "postgres", "mariadb", "tds_msodbc", "tds_rust"])
 def test_memory_does_not_grow_with_the_value(request: pytest.FixtureRequest, profile: str) -> None:
     piece, n = "Zürich 東京 😀 " * 6, 200_000
     setup, query = "", f"select repeat('{piece}', {n}) as body"
     if profile == "mariadb":
-        n = 100_000  # `repeat` of more than max_allowed_packet is NULL; two of them side by side are no packet
+        n = 100_000  # `repeat` of more than max_allowed_packet is NULL; two values in a row are not one packet
         query = f"select repeat('{piece}', {n}) as body"
     if profile.startswith("tds"):
         query = f"select replicate(N'{piece}', {n}) as body"

@@ -1,4 +1,5 @@
-"""A connection says whether it can still be used: after an error that leaves it whole, and after one that ends it."""
+"""The state of a connection: usable after an error that leaves it intact, lost after one that ends
+it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import onecopy
 from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
-POSTGRES = ["postgres", "postgres_ansi"]
+POSTGRES = ["postgres_native", "postgres", "postgres_ansi"]
 TDS = ["tds_freetds", "tds_msodbc", "tds_rust"]
 PROFILES = [*POSTGRES, "mariadb", *TDS]
 
@@ -30,7 +31,7 @@ def con(database: Database) -> Iterator[onecopy.Connection]:
 
 
 def end_session(database: Database, con: onecopy.Connection) -> None:
-    """End the session of `con` on its server, without a word to the client."""
+    """End the session of `con` on its server, without a message to the client."""
     other = onecopy.connect(database.odbc, autocommit=True)
     if database.profile in POSTGRES:
         ((session,),) = con.execute("select pg_backend_pid()").fetchall()
@@ -49,7 +50,7 @@ def end_session(database: Database, con: onecopy.Connection) -> None:
 
 
 def is_lost(con: onecopy.Connection) -> None:
-    """All that a lost connection says."""
+    """The properties of a lost connection."""
     assert (con.usable, con.closed) == (False, False)
     calls: list[Callable[[], object]] = [
         con.commit,
@@ -76,10 +77,8 @@ def test_after_a_statement_found_it_lost(database: Database, con: onecopy.Connec
 
 
 @pytest.mark.parametrize("how", ["rollback", "commit"])
-def test_a_transaction_that_ended_with_its_connection_is_no_success(
-    database: Database, con: onecopy.Connection, how: str
-) -> None:
-    # psqlodbc calls this rollback a success.
+def test_committing_on_a_lost_connection_is_an_error(database: Database, con: onecopy.Connection, how: str) -> None:
+    # psqlodbc reports this rollback as a success.
     con.execute("select 1").fetchall()
     end_session(database, con)
     with pytest.raises(onecopy.OperationalError) as caught:
@@ -111,7 +110,7 @@ def test_a_cancelled_statement_leaves_it_usable(request: pytest.FixtureRequest, 
     done = threading.Event()
 
     def cancel() -> None:
-        # Again and again: one that comes before the driver waits stops nothing.
+        # Repeated: a cancel before the driver waits has no effect.
         while not done.wait(0.2):
             con.cancel()
 
@@ -131,7 +130,9 @@ def test_a_cancelled_statement_leaves_it_usable(request: pytest.FixtureRequest, 
 
 
 @pytest.mark.parametrize("profile", TDS)
-def test_an_error_that_ends_the_connection_is_told_with_its_words(request: pytest.FixtureRequest, profile: str) -> None:
+def test_an_error_that_ends_the_connection_has_the_message_of_the_server(
+    request: pytest.FixtureRequest, profile: str
+) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     with pytest.raises(onecopy.Error, match="fatal 日本"):
         con.execute("raiserror(N'fatal 日本', 20, 1)")
@@ -140,7 +141,7 @@ def test_an_error_that_ends_the_connection_is_told_with_its_words(request: pytes
     is_lost(con)
 
 
-def test_a_pool_drops_what_was_lost(database: Database) -> None:
+def test_a_pool_drops_lost_connections(database: Database) -> None:
     with onecopy.Pool(database.odbc, max_size=1, probe=None) as pool:
         con = pool.acquire()
         end_session(database, con)

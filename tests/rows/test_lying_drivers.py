@@ -1,4 +1,5 @@
-"""Lies of a driver are errors that name driver and column; no reader crashes, hangs or grows."""
+"""Wrong results of a driver are errors that name driver and column; no reader crashes, hangs or
+grows."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ _Outcomes = dict[tuple[str, str, str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> _Outcomes:
-    """The outcome that each reader made of each lie."""
+    """The outcome of each reader for each wrong result."""
     folder: Path = tmp_path_factory.mktemp("lying")
     return lying.outcomes(lying.compile_manager(folder))
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", lying.TABLE)
-def test_each_lie_is_an_error_that_names_driver_and_column(outcomes: _Outcomes, name: str) -> None:
+def test_each_wrong_result_is_an_error_that_names_driver_and_column(outcomes: _Outcomes, name: str) -> None:
     lie = lying.TABLE[name]
     for manner in lie.manners:
         for reader in lying.readers(lie):
@@ -31,6 +32,6 @@ def test_each_lie_is_an_error_that_names_driver_and_column(outcomes: _Outcomes, 
                 continue
             assert outcome["outcome"] in lie.outcomes, (manner, reader, outcome)
             if outcome["outcome"] in lying.EITHER:
-                # A driver that explains itself is known by its own words.
+                # If the driver returns an error itself, its message is passed on.
                 assert f"driver `{manner} 1.0`" in outcome["message"] or "diag" in lie.orders, (manner, reader, outcome)
                 assert outcome["column"] == 1 or not lie.column, (manner, reader, outcome)

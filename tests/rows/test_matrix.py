@@ -1,4 +1,5 @@
-"""Each type of each database, as docs/reference/values.md has it: in Python, JSON, CSV and BSON, value by value."""
+"""Each type of each database in Python, JSON, CSV and BSON, value by value, as listed in
+docs/reference/values.md."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ def id_of(value: object) -> str:
 
 
 def check(con: onecopy.Connection, sql: str, value: Value) -> None:
-    """The value of one column ``x``, in each form."""
+    """The value of one column ``x``, in each format."""
     cur = con.execute(sql)
     ((got,),) = cur.fetchall()
     expected = value.python
     assert type(got) is type(expected)
-    # `repr` tells -0.0 from 0.0, and a decimal's digits.
+    # `repr` distinguishes -0.0 from 0.0, and shows a decimal's digits.
     assert (repr(got), got) == (repr(expected), expected)
     if isinstance(expected, datetime.datetime):
         assert got.utcoffset() == expected.utcoffset()
@@ -51,7 +52,8 @@ UUIDS: CodecOptions[dict[str, Any]] = CodecOptions(uuid_representation=UuidRepre
 
 
 def check_bson(con: onecopy.Connection, sql: str, value: Value) -> None:
-    """The value in BSON, read by our plain reader and by pymongo, and as text where it can be."""
+    """The value in BSON, read by our reference reader and by pymongo, and as text if it has a text
+    form."""
     expected = of_value(value)
     if expected is None:
         with pytest.raises(onecopy.DataError, match="34 digits") as caught:
@@ -72,7 +74,7 @@ def check_bson(con: onecopy.Connection, sql: str, value: Value) -> None:
 
 
 def of_type(row: Type) -> Iterator[Value]:
-    """Its values, each of a class that the page names."""
+    """The values, each checked to be of a class in the page."""
     words = row.python.replace(",", " ").replace(";", " ").replace(":", " ").split()
     for value in row.values:
         name = type(value.python).__name__
@@ -83,7 +85,7 @@ def of_type(row: Type) -> Iterator[Value]:
         yield value
 
 
-@pytest.fixture(params=["postgres", "postgres_ansi"])
+@pytest.fixture(params=["postgres_native", "postgres", "postgres_ansi"])
 def of_postgres(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
     con = onecopy.connect(request.getfixturevalue(request.param).odbc)
     yield con
@@ -92,13 +94,16 @@ def of_postgres(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
 
 @pytest.mark.parametrize("row", matrix.POSTGRES, ids=id_of)
 def test_each_type_of_postgresql(of_postgres: onecopy.Connection, row: Type) -> None:
+    row = matrix.of_postgres("postgres_native" if of_postgres.driver_name == "onecopy" else "postgres", row)
     for value in of_type(row):
         check(of_postgres, f"select cast({value.sql} as {row.sql}) as x", value)
     check(of_postgres, f"select cast(null as {row.sql}) as x", Value("null", None, "null"))
 
 
 @pytest.mark.parametrize("refused", matrix.POSTGRES_REFUSED, ids=id_of)
-def test_what_postgresql_has_and_python_has_not_is_refused(of_postgres: onecopy.Connection, refused: Refused) -> None:
+def test_values_of_postgresql_without_a_python_form_are_refused(
+    of_postgres: onecopy.Connection, refused: Refused
+) -> None:
     sql = f"select cast({refused.value} as {refused.sql}) as x"
     with pytest.raises(onecopy.DataError) as caught:
         of_postgres.execute(sql).fetchall()
@@ -113,7 +118,7 @@ def test_what_postgresql_has_and_python_has_not_is_refused(of_postgres: onecopy.
             assert stream.read() == f'[{{"x":{refused.json}}}]'.encode()
         else:
             assert documents(stream.read()) == [{"x": ("string", refused.json.strip('"'))}]
-    # The way out that the message names.
+    # The remedy in the message.
     ((text,),) = of_postgres.execute(f"select cast(cast({refused.value} as {refused.sql}) as text)").fetchall()
     assert isinstance(text, str)
 
@@ -144,7 +149,7 @@ def test_each_type_of_mariadb(of_mariadb: onecopy.Connection, row: Type) -> None
 
 
 @pytest.mark.parametrize("refused", matrix.MARIADB_REFUSED, ids=id_of)
-def test_what_mariadb_has_and_python_has_not_is_refused(of_mariadb: onecopy.Connection, refused: Refused) -> None:
+def test_values_of_mariadb_without_a_python_form_are_refused(of_mariadb: onecopy.Connection, refused: Refused) -> None:
     (sql,) = in_table(of_mariadb, refused.sql, [refused.value])
     with pytest.raises(onecopy.DataError, match=refused.words):
         of_mariadb.execute(sql).fetchall()
@@ -158,7 +163,7 @@ ZEROS = {"date": ("0000-00-00", "2026-00-00"), "datetime(3)": ("0000-00-00 00:00
 
 @pytest.mark.parametrize("sql_type", list(ZEROS))
 @pytest.mark.parametrize("zero_dates", ["null", "error", "text"])
-def test_dates_of_zeros_are_what_the_connection_says(mariadb: Database, sql_type: str, zero_dates: Any) -> None:
+def test_zero_dates_follow_the_option_of_the_connection(mariadb: Database, sql_type: str, zero_dates: Any) -> None:
     con = onecopy.connect(mariadb.odbc, zero_dates=zero_dates)
     con.execute("set session sql_mode = 'ALLOW_INVALID_DATES'")
     whole = "2026-11-20" if sql_type == "date" else "2026-11-20 01:02:03.004"
@@ -178,7 +183,7 @@ def test_dates_of_zeros_are_what_the_connection_says(mariadb: Database, sql_type
     con.close()
 
 
-def test_an_unknown_word_for_dates_of_zeros_is_refused() -> None:
+def test_an_unknown_value_of_the_option_for_zero_dates_is_refused() -> None:
     with pytest.raises(ValueError, match="zero_dates"):
         onecopy.connect("sqlite::memory:", zero_dates="none")  # type: ignore[arg-type]
 
@@ -199,7 +204,7 @@ def test_each_storage_class_of_sqlite(con: onecopy.Connection, row: Type) -> Non
 
 
 @pytest.mark.parametrize("name", list(matrix.PAGE))
-def test_the_page_says_what_was_tested(name: str) -> None:
+def test_the_page_lists_the_tested_values(name: str) -> None:
     page = DOCUMENT.read_text(encoding="utf-8")
     section = page.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
     for line in matrix.table(matrix.PAGE[name]).splitlines():
@@ -208,9 +213,13 @@ def test_the_page_says_what_was_tested(name: str) -> None:
     assert len(rows) == len(matrix.PAGE[name]), "values.md has rows that nothing tests"
 
 
-def test_an_interval_is_a_parameter_where_the_database_has_one(request: pytest.FixtureRequest) -> None:
+def test_an_interval_is_a_parameter_if_the_database_has_intervals(request: pytest.FixtureRequest) -> None:
     spans = [datetime.timedelta(0, 1, 500), -datetime.timedelta(hours=30), datetime.timedelta(0)]
-    for profile, sql in [("postgres", "select cast(? as interval)"), ("mariadb", "select cast(? as time(6))")]:
+    for profile, sql in [
+        ("postgres_native", "select cast(? as interval)"),
+        ("postgres", "select cast(? as interval)"),
+        ("mariadb", "select cast(? as time(6))"),
+    ]:
         con = onecopy.connect(request.getfixturevalue(profile).odbc)
         for span in spans:
             ((got,),) = con.execute(sql, [span]).fetchall()
@@ -220,6 +229,6 @@ def test_an_interval_is_a_parameter_where_the_database_has_one(request: pytest.F
         con.close()
 
 
-def test_an_interval_is_no_parameter_of_sqlite(con: onecopy.Connection) -> None:
+def test_sqlite_has_no_interval_parameters(con: onecopy.Connection) -> None:
     with pytest.raises(TypeError, match="parameter 1 is a `timedelta`"):
         con.execute("select ?", [datetime.timedelta(1)])

@@ -1,8 +1,10 @@
-"""What databases say arrives whole: errors and warnings of any length and script, on every driver.
+"""Messages of databases arrive whole: errors and warnings of any length and script, with every
+driver.
 
-Below us there are limits that nothing here can lift, and the tests say where: psqlodbc keeps 4,095 bytes of an error;
-MariaDB's server 128 characters of a message, none of them outside the Basic Multilingual Plane; SQLite ODBC 511 bytes, and the
-driver manager garbles it where that cuts a character or one is outside that plane; FreeTDS cuts at a NUL.
+The drivers have limits, which the tests state: psqlodbc keeps 4,095 bytes of an error; MariaDB's
+server keeps 128 characters of a message, without characters outside of the Basic Multilingual
+Plane; SQLite ODBC keeps 511 bytes, and the driver manager garbles a message that is truncated
+inside of a character or has one outside of that plane; FreeTDS stops at a NUL.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 LENGTHS = [1, 511, 512, 1024, 5000]
 SCRIPTS = {"ascii": "a", "cyrillic": "я", "cjk": "日", "emoji": "😀"}
-#: Of psqlodbc's buffer, less its own words around the server's.
+#: The size of psqlodbc's buffer, less its own text around the server's.
 POSTGRES_BYTES = 4_000
 MARIADB_CHARS = 128
-#: Less the driver's own words.
+#: Less the driver's own text.
 SQLITE_BYTES = 480
 
 
@@ -45,14 +47,14 @@ def failing(profile: str, text: str) -> str:
 
 
 def warning(profile: str, text: str) -> str:
-    """A statement that succeeds and says this text beside its result."""
+    """A statement that succeeds, with this text as a message."""
     if profile.startswith("postgres"):
         return f"do $do$ begin raise notice using message = '{text}'; end $do$"
     return f"print N'{text}'"
 
 
 def whole(profile: str, character: str, length: int) -> tuple[str, str]:
-    """The text to send, and what of it must arrive."""
+    """The text to send, and the part of it that must arrive."""
     text = f"<{character * length}>"
     if profile.startswith("postgres"):
         return text, text if len(text.encode()) <= POSTGRES_BYTES else text[: POSTGRES_BYTES // len(character.encode())]
@@ -102,18 +104,18 @@ def test_a_nul_inside_a_message_is_part_of_it(request: pytest.FixtureRequest, pr
         sql = "signal sqlstate '45000' set message_text = 'до\\0后'"
     with pytest.raises(onecopy.DatabaseError) as caught:
         con.execute(sql)
-    # FreeTDS and MariaDB's driver end it there.
+    # FreeTDS and MariaDB's driver end the message there.
     whole = profile in ("tds_msodbc", "tds_rust")
     assert str(caught.value).endswith("до\0后" if whole else "до")
     con.close()
 
 
 @pytest.mark.parametrize("profile", ["tds_msodbc", "tds_rust", "tds_freetds"])
-def test_several_messages_of_one_statement_are_all_told(request: pytest.FixtureRequest, profile: str) -> None:
+def test_several_messages_of_one_statement_are_all_reported(request: pytest.FixtureRequest, profile: str) -> None:
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     cur = con.execute("raiserror(N'первое', 1, 1) raiserror(N'второе', 10, 1) raiserror(N'第三', 5, 1)")
     said = [str(message).rpartition("]")[2] for _, message in cur.messages]
-    # FreeTDS puts the gravest first.
+    # FreeTDS reports the most severe error first.
     assert said == (["второе", "第三", "первое"] if profile == "tds_freetds" else ["первое", "второе", "第三"])
     with pytest.raises(onecopy.ProgrammingError) as caught:
         con.execute("raiserror(N'первая', 16, 1) raiserror(N'вторая', 14, 1)")

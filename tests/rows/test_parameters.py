@@ -42,7 +42,7 @@ class Name(str):
         (Name("n"), "n"),
     ],
 )
-def test_parameter_comes_back(con: onecopy.Connection, value: Any, stored: Any) -> None:
+def test_a_parameter_round_trips(con: onecopy.Connection, value: Any, stored: Any) -> None:
     ((got,),) = con.execute("select ?", (value,)).fetchall()
     assert got == stored
     assert type(got) is type(stored)
@@ -73,13 +73,13 @@ def test_a_time_with_a_zone_is_a_type_error(con: onecopy.Connection) -> None:
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity"])
-def test_a_decimal_that_is_no_number_is_a_data_error(con: onecopy.Connection, value: str) -> None:
+def test_a_decimal_nan_is_a_data_error(con: onecopy.Connection, value: str) -> None:
     with pytest.raises(onecopy.DataError, match="parameter 1"):
         con.execute("select ?", (decimal.Decimal(value),))
 
 
 @pytest.mark.parametrize(("text", "at"), [("\ud800", 0), ("abc\udfffx", 3), ("😀\ud83d\ude00", 1)])
-def test_a_lone_surrogate_is_a_data_error_that_tells_where(con: onecopy.Connection, text: str, at: int) -> None:
+def test_a_lone_surrogate_is_a_data_error_with_its_position(con: onecopy.Connection, text: str, at: int) -> None:
     with pytest.raises(onecopy.DataError, match=rf"parameter 1 has a lone surrogate at character {at}$"):
         con.execute("select ?", (text,))
     with pytest.raises(onecopy.DataError, match="the statement has a lone surrogate"):
@@ -92,7 +92,7 @@ def test_an_offset_of_half_minutes_is_refused(con: onecopy.Connection) -> None:
         con.execute("select ?", (datetime.datetime(2026, 1, 1, tzinfo=zone),))
 
 
-def test_executemany_takes_any_iterable_and_stops_at_what_it_raises(con: onecopy.Connection) -> None:
+def test_executemany_accepts_any_iterable_and_passes_its_exceptions_on(con: onecopy.Connection) -> None:
     con.execute("create table t (a)")
     con.commit()
 
@@ -120,7 +120,7 @@ def test_an_iterable_may_read_from_the_same_connection(numbers: onecopy.Connecti
     assert numbers.execute("select count(*), max(i) from n").fetchall() == [(2000, 1999)]
 
 
-def test_parameters_leave_no_utf8_behind(con: onecopy.Connection) -> None:
+def test_parameters_leave_no_utf8_cache(con: onecopy.Connection) -> None:
     import sys
 
     for text in ("ä" * 100, "я" * 100, "東" * 100, "😀" * 100):
@@ -131,7 +131,7 @@ def test_parameters_leave_no_utf8_behind(con: onecopy.Connection) -> None:
         assert sys.getsizeof(fresh) == before
 
 
-def test_a_utf8_form_that_stands_already_is_used(con: onecopy.Connection) -> None:
+def test_a_cached_utf8_form_is_used(con: onecopy.Connection) -> None:
     import ctypes
 
     text = "я" * 50
@@ -140,11 +140,11 @@ def test_a_utf8_form_that_stands_already_is_used(con: onecopy.Connection) -> Non
     api(text)
     with onecopy.ledger() as ledger:
         assert con.execute("select ?", (text,)).fetchall() == [(text,)]
-    # The UTF-8 was taken as it is: 100 bytes, copied and not converted.
+    # The cached UTF-8 was used: 100 bytes, copied and not converted.
     assert ledger.stages["parameters"] == {"taken": 100, "converted": 0, "copied": 100, "conversions": 0}
 
 
-def test_sqlite_s_own_names_keep_their_columns_names(con: onecopy.Connection) -> None:
+def test_names_of_sqlite_functions_are_used_as_column_names(con: onecopy.Connection) -> None:
     cur = con.execute("select :a, @b, $c, :a + 1", {"a": 1, "b": 2, "c": 3})
     assert cur.fetchall() == [(1, 2, 3, 2)]
     assert cur.description is not None
@@ -154,5 +154,5 @@ def test_sqlite_s_own_names_keep_their_columns_names(con: onecopy.Connection) ->
     assert con.execute("select * from own").fetchall() == [(1, 2), (3, 4)]
     with pytest.raises(onecopy.ProgrammingError, match="mixed with named parameters"):
         con.execute("select ?, :a", {"a": 1})
-    with pytest.raises(onecopy.ProgrammingError, match="names none"):
+    with pytest.raises(onecopy.ProgrammingError, match="has no named ones"):
         con.execute("select 1", {"a": 1})

@@ -1,4 +1,5 @@
-"""`onecopy.Pool`: lent and given back, in order, by threads, past forks and broken connections."""
+"""`onecopy.Pool`: connections are lent and returned, in order, between threads, despite forks and
+broken connections."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import onecopy
-from onecopy import keeper
+from onecopy import _pool_core
 from tests.conftest import Database
 
 MEMORY = "sqlite::memory:"
@@ -32,7 +33,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(keeper, "now", made)
+    monkeypatch.setattr(_pool_core, "now", made)
     return made
 
 
@@ -46,12 +47,12 @@ def file(tmp_path: pathlib.Path) -> str:
 
 
 def until_waiting(pool: onecopy.Pool, n: int) -> None:
-    """Return when ``n`` callers wait."""
+    """Return when ``n`` callers are waiting."""
     while pool.stats().waiting != n:
         pass
 
 
-def test_a_block_commits_and_gives_back_and_an_exception_rolls_back(file: str) -> None:
+def test_a_block_commits_and_returns_the_connection_and_an_exception_rolls_back(file: str) -> None:
     with onecopy.Pool(file, max_size=1) as pool:
         with pool.connection() as con:
             con.execute("insert into t values (1)")
@@ -69,7 +70,7 @@ def test_a_block_commits_and_gives_back_and_an_exception_rolls_back(file: str) -
         assert pool.stats() == onecopy.PoolStats(1, 0, 0, 0, opened=1, dropped=0, lent=3, timeouts=0)
 
 
-def test_what_was_not_committed_is_rolled_back_when_it_is_released(file: str) -> None:
+def test_uncommitted_changes_are_rolled_back_at_release(file: str) -> None:
     with onecopy.Pool(file, max_size=1) as pool:
         con = pool.acquire()
         con.execute("insert into t values (1)")
@@ -78,7 +79,7 @@ def test_what_was_not_committed_is_rolled_back_when_it_is_released(file: str) ->
             assert con.execute("select count(*) from t").fetchone() == (0,)
 
 
-def test_the_least_number_is_opened_at_once_and_kept(clock: Clock) -> None:
+def test_min_size_connections_are_opened_at_once_and_kept(clock: Clock) -> None:
     pool = onecopy.Pool(MEMORY, min_size=2, max_size=3, max_idle=10)
     assert pool.stats()[:5] == (2, 0, 0, 0, 2)
     three = [pool.acquire() for _ in range(3)]
@@ -92,7 +93,7 @@ def test_the_least_number_is_opened_at_once_and_kept(clock: Clock) -> None:
     pool.close()
 
 
-def test_one_that_is_too_old_is_not_lent_again(clock: Clock) -> None:
+def test_a_connection_that_is_too_old_is_not_lent_again(clock: Clock) -> None:
     pool = onecopy.Pool(MEMORY, max_size=1, max_age=60, max_idle=None)
     first = pool.acquire()
     pool.release(first)
@@ -108,7 +109,7 @@ def test_one_that_is_too_old_is_not_lent_again(clock: Clock) -> None:
     pool.close()
 
 
-def test_what_a_borrower_set_is_as_before(file: str) -> None:
+def test_settings_changed_by_a_borrower_are_restored(file: str) -> None:
     pool = onecopy.Pool(file, max_size=1, configure=lambda con: con.adapters.update({complex: str}))
     con = pool.acquire()
     con.autocommit = True
@@ -136,7 +137,7 @@ def test_reset_may_be_a_function_or_nothing(file: str) -> None:
         assert pool.acquire().execute("select a from t").fetchall() == [(1,)]
 
 
-def test_one_whose_probe_fails_is_replaced(file: str) -> None:
+def test_a_connection_whose_probe_fails_is_replaced(file: str) -> None:
     with onecopy.Pool(file, max_size=1, probe="select * from probe", configure=make_probe) as pool:
         first = pool.acquire()
         pool.release(first)
@@ -176,7 +177,7 @@ def test_waiters_are_served_first_come_first_served() -> None:
     pool.close()
 
 
-def test_the_wait_limit_says_how_many_are_out_and_for_how_long(clock: Clock) -> None:
+def test_the_timeout_reports_how_many_connections_are_out_and_for_how_long(clock: Clock) -> None:
     pool = onecopy.Pool(MEMORY, max_size=2, timeout=0)
     pool.acquire()
     clock.seconds += 5
@@ -195,7 +196,7 @@ def test_the_wait_limit_says_how_many_are_out_and_for_how_long(clock: Clock) -> 
     pool.close()
 
 
-def test_many_threads_never_hold_more_than_the_most(file: str) -> None:
+def test_many_threads_never_hold_more_than_max_size(file: str) -> None:
     pool = onecopy.Pool(file, max_size=3, min_size=1)
     held, most, failures, lock = 0, 0, list[BaseException](), threading.Lock()
 
@@ -225,7 +226,7 @@ def test_many_threads_never_hold_more_than_the_most(file: str) -> None:
     pool.close()
 
 
-def test_nothing_is_held_up_while_a_connection_is_opened() -> None:
+def test_opening_a_connection_does_not_block_others() -> None:
     opening, go_on = threading.Event(), threading.Event()
 
     def slow(con: onecopy.Connection) -> None:
@@ -250,7 +251,7 @@ def test_nothing_is_held_up_while_a_connection_is_opened() -> None:
     pool.close()
 
 
-def test_one_that_cannot_be_opened_leaves_its_place_to_the_next() -> None:
+def test_a_connection_that_cannot_be_opened_frees_its_slot() -> None:
     missing = "sqlite:/no/such/dir/x.db"
     pool = onecopy.Pool(missing, max_size=1)
     for _ in range(3):
@@ -261,17 +262,17 @@ def test_one_that_cannot_be_opened_leaves_its_place_to_the_next() -> None:
         onecopy.Pool(missing, min_size=1)
 
 
-def test_giving_back_twice_or_to_another_pool_is_an_interface_error() -> None:
+def test_returning_twice_or_to_another_pool_is_an_interface_error() -> None:
     pool, other = onecopy.Pool(MEMORY), onecopy.Pool(MEMORY)
     con = pool.acquire()
-    with pytest.raises(onecopy.InterfaceError, match="not out of this pool"):
+    with pytest.raises(onecopy.InterfaceError, match="not lent out by this pool"):
         other.release(con)
     pool.release(con)
-    with pytest.raises(onecopy.InterfaceError, match="not out of this pool"):
+    with pytest.raises(onecopy.InterfaceError, match="not lent out by this pool"):
         pool.release(con)
 
 
-def test_closing_tells_who_waits_and_closes_what_comes_back() -> None:
+def test_closing_notifies_waiters_and_closes_returned_connections() -> None:
     pool = onecopy.Pool(MEMORY, max_size=1)
     con = pool.acquire()
     outcome: list[object] = []
@@ -297,9 +298,9 @@ def test_closing_tells_who_waits_and_closes_what_comes_back() -> None:
     assert repr(pool) == "<onecopy.Pool: closed>"
 
 
-# CPython 3.12 and newer warn where a process that forks has threads, which is what is tested.
+# CPython 3.12 and newer warn about a fork in a process with threads, which this test does.
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_has_a_pool_of_its_own(file: str) -> None:
+def test_a_forked_child_has_its_own_pool(file: str) -> None:
     pool = onecopy.Pool(file, max_size=1, timeout=5)
     con = pool.acquire()
     child = os.fork()
@@ -364,12 +365,12 @@ def test_ctrl_c_ends_the_wait() -> None:
         {"reset": "commit"},
     ],
 )
-def test_what_makes_no_sense_is_refused(keywords: dict[str, Any]) -> None:
+def test_invalid_arguments_are_refused(keywords: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(keywords))):
         onecopy.Pool(MEMORY, **keywords)
 
 
-def test_options_go_to_connect(file: str) -> None:
+def test_options_are_passed_to_connect(file: str) -> None:
     with onecopy.Pool(file, read_only=True, autocommit=True, row_factory=onecopy.rows.dict_row) as pool:
         con = pool.acquire()
         assert con.autocommit
@@ -380,20 +381,20 @@ def test_options_go_to_connect(file: str) -> None:
         onecopy.Pool(file, min_size=1, autocomit=True)
 
 
-def test_one_that_the_server_ended_is_replaced(postgres: Database) -> None:
+def test_a_connection_that_the_server_ended_is_replaced(postgres: Database) -> None:
     admin = onecopy.connect(postgres.odbc, autocommit=True)
     pid = "select pg_backend_pid()"
     with onecopy.Pool(postgres.odbc, max_size=1) as pool:
         assert postgres.password not in repr(pool) + repr(vars(pool))
         with pool.connection() as con:
             first = con.execute(pid).fetchone()[0]
-        # Idle: the look before it is lent finds it.
+        # An idle connection: the check before it is lent finds it lost.
         admin.execute(f"select pg_terminate_backend({first})")
         with pool.connection() as con:
             second = con.execute(pid).fetchone()[0]
         assert second != first
 
-        # Lent: the error is raised, and it does not come back.
+        # A lent connection: the error is raised, and the connection is not reused.
         def work() -> None:
             with pool.connection() as con:
                 admin.execute(f"select pg_terminate_backend({second})")
@@ -407,8 +408,8 @@ def test_one_that_the_server_ended_is_replaced(postgres: Database) -> None:
     admin.close()
 
 
-def test_a_wrong_password_is_not_told(postgres: Database) -> None:
-    wrong = postgres.odbc.replace(f"Pwd={postgres.password}", "Pwd=s3cr3t-wrong")
+def test_a_wrong_password_is_not_shown(postgres: Database) -> None:
+    wrong = postgres.odbc.replace(postgres.password, "s3cr3t-wrong")
     pool = onecopy.Pool(wrong, max_size=1)
     with pytest.raises(onecopy.OperationalError) as caught:
         pool.acquire()
@@ -416,9 +417,9 @@ def test_a_wrong_password_is_not_told(postgres: Database) -> None:
 
 
 @pytest.mark.parametrize("reset", ["rollback", None])
-@pytest.mark.parametrize("profile", ["sqlite", "postgres", "mariadb"])
+@pytest.mark.parametrize("profile", ["sqlite", "postgres_native", "postgres", "mariadb"])
 @pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
-def test_what_was_released_is_closed_for_its_former_user(
+def test_a_released_connection_is_closed_for_its_borrower(
     request: pytest.FixtureRequest, profile: str, reset: Any, file: str
 ) -> None:
     target = file if profile == "sqlite" else request.getfixturevalue(profile).odbc
@@ -442,7 +443,7 @@ def test_what_was_released_is_closed_for_its_former_user(
         ):
             with pytest.raises(onecopy.InterfaceError, match="returned to its pool"):
                 use()
-        con.close()  # Does nothing to the next user.
+        con.close()  # Has no effect on the next borrower.
         cur.close()
         with pool.connection() as again:
             assert again.execute("select 3").fetchall() == [(3,)]

@@ -1,4 +1,5 @@
-"""Random values of SQL Server's types in results of several rows, through each driver: the SQL holds what must come."""
+"""Random values of SQL Server's types in results of several rows, with each driver: the SQL
+contains the expected values."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def _quoted(value: Any) -> str:
 
 
 def _words(draw: Random, longest: int) -> str:
-    # Without a question mark, which would make a parameter of the driver's.
+    # Without a question mark, which the driver would treat as a parameter.
     return "".join(draw.choices("abc ZüéЖя東京😀'\"\n", k=draw.randrange(longest)))
 
 
@@ -33,7 +34,7 @@ def _moment(draw: Random) -> dt.datetime:
     return dt.datetime(1970, 1, 2) + dt.timedelta(microseconds=draw.randrange(10**15))
 
 
-#: By type: a source of values, and the literal of one.
+#: By type: a generator of values, and the literal of a value.
 COLUMNS: dict[str, tuple[Callable[[Random], Any], Callable[[Any], str]]] = {
     "bit": (lambda draw: draw.random() < 0.5, lambda v: str(int(v))),
     "tinyint": (lambda draw: draw.randrange(256), str),

@@ -1,4 +1,5 @@
-"""Equal short texts of a column may share a `str`: the values stay what they are, whatever stood before them."""
+"""Equal short texts of a column may share one `str`: the values are correct, whatever came
+before."""
 
 from __future__ import annotations
 
@@ -16,22 +17,22 @@ ALPHABETS = ("ab", "0123456789", "äöüß", "шжыъ", "東京都北海道", "
 
 
 def text(choose: random.Random) -> str:
-    """A text of 0 to 60 bytes or so: on both sides of what is looked for."""
+    """A text of up to about 60 bytes, around the limit for sharing."""
     return "".join(choose.choices(choose.choice(ALPHABETS), k=choose.choice((0, 1, 2, 3, 8, 12, 16, 24, 47, 48, 49))))
 
 
 def column(choose: random.Random, n_texts: int, n_rows: int) -> list[Any]:
-    """Values of one column: texts of a pool, and others between them."""
+    """Values of one column: texts from a small pool, and others between them."""
     pool = [text(choose) for _ in range(n_texts)]
     others = (None, 7, 2.5, b"ab", "")
     return [choose.choice(others) if choose.random() < 0.05 else choose.choice(pool) for _ in range(n_rows)]
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_texts_that_repeat_are_what_they_were(con: onecopy.Connection, seed: int) -> None:
+def test_repeated_texts_are_equal(con: onecopy.Connection, seed: int) -> None:
     choose = random.Random(seed)
     sizes = (1, 2, 60, 300, 20_000)
-    # In the middle of a result a column may begin to repeat, or cease to.
+    # In the middle of a result a column may start to repeat values, or stop.
     halves = [[column(choose, choose.choice(sizes), 6000) for _ in sizes] for _ in range(2)]
     rows = [row for half in halves for row in zip(*half, strict=True)]
     con.execute("create table s (a, b, c, d, e)")
@@ -51,7 +52,7 @@ def test_a_column_of_few_words_has_few_strings(con: onecopy.Connection) -> None:
         assert len({id(word) for (word,) in rows}) < 500
 
 
-def test_a_text_is_that_of_its_own_encoding(database: Database) -> None:
+def test_texts_are_distinguished_by_their_encoding(database: Database) -> None:
     cur = onecopy.connect(database.odbc).execute("select city, id from t31000 order by id")
     rows = cur.fetchall()
     cities = [city for city, _ in rows]

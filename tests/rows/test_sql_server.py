@@ -1,6 +1,7 @@
-"""SQL Server through its three drivers, over the responder: parameters of every type, many rows, errors, results, transactions.
+"""SQL Server through its three drivers, with the TDS responder: parameters of every type, many
+rows, errors, results, transactions.
 
-And through FreeTDS with each version of the protocol from 7.2 (SQL Server 2005) to 7.4 (2012 and later).
+Also through FreeTDS with each protocol version from 7.2 (SQL Server 2005) to 7.4 (2012 and later).
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ INDIA = dt.timezone(dt.timedelta(hours=5, minutes=30))
 
 
 TARGETS = ["tds_freetds", "tds_msodbc", "tds_rust", "7.3", "7.2"]
-#: TDS 7.2 is SQL Server 2005's, which has no date, and time stamps of three hundredths of a second.
+#: TDS 7.2 is SQL Server 2005, which has no date type, and a time resolution of 1/300 s.
 with_dates = pytest.mark.parametrize("target", TARGETS[:-1], indirect=True)
 
 
 @pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
-    """A connection string: each driver, and FreeTDS with older versions of the protocol."""
+    """A connection string: each driver, and FreeTDS with older protocol versions."""
     name = request.param
     database: Database = request.getfixturevalue(name if name.startswith("tds") else "tds_freetds")
     return database.odbc if name.startswith("tds") else database.odbc.replace("TDS_Version=7.4", f"TDS_Version={name}")
@@ -35,7 +36,7 @@ def target(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def con(target: str) -> Iterator[onecopy.Connection]:
-    """A connection, and no table `kept`."""
+    """A connection, without a table `kept`."""
     connection = onecopy.connect(target)
     connection.execute("drop table kept")
     connection.commit()
@@ -69,7 +70,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize("value", PARAMETERS, ids=lambda v: f"{type(v).__name__} {str(v)[:24]!r}")
-def test_a_parameter_comes_back_as_it_went(con: onecopy.Connection, target: str, value: Any) -> None:
+def test_a_parameter_round_trips(con: onecopy.Connection, target: str, value: Any) -> None:
     comes_back(con, target, value)
 
 
@@ -77,19 +78,19 @@ def test_a_parameter_comes_back_as_it_went(con: onecopy.Connection, target: str,
 @pytest.mark.parametrize(
     "value", [dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.datetime(2024, 2, 29, 23, 59, 58, 123456)], ids=str
 )
-def test_a_date_comes_back_as_it_went(con: onecopy.Connection, target: str, value: Any) -> None:
+def test_a_date_round_trips(con: onecopy.Connection, target: str, value: Any) -> None:
     comes_back(con, target, value)
 
 
 def comes_back(con: onecopy.Connection, target: str, value: Any) -> None:
-    """As a parameter and in a result, prepared once and executed again."""
+    """A value as a parameter and in a result, prepared once and executed again."""
     rows = con.execute("select ? as a, 7 as b", [value]).fetchall()
     if value == dt.date(1, 1, 1) and "libtdsodbc" in target:
-        value = "0001-01-01"  # FreeTDS sends days before 1600 wrong: they go as text.
+        value = "0001-01-01"  # FreeTDS sends dates before 1600 wrong, so this one is sent as text.
     assert rows == [(value, 7)]
     # Microsoft's Rust driver sends a bool as tinyint.
     assert type(rows[0][0]) is type(value) or (value is True and "mssqlodbc" in target)
-    # Once more by the statement that is kept prepared, and NULL in its place.
+    # Once more with the prepared statement, and NULL as the value.
     cur = con.cursor()
     for again in (value, None, value):
         cur.execute("select ?", [again])
@@ -98,7 +99,7 @@ def comes_back(con: onecopy.Connection, target: str, value: Any) -> None:
 
 @with_dates
 @pytest.mark.parametrize("day", [dt.date(1, 1, 1), dt.date(4, 2, 29), dt.date(1582, 10, 4), dt.date(1599, 12, 31)])
-def test_early_dates_arrive_as_they_are(con: onecopy.Connection, target: str, day: dt.date) -> None:
+def test_early_dates_are_correct(con: onecopy.Connection, target: str, day: dt.date) -> None:
     moment = dt.datetime.combine(day, dt.time(1, 2, 3, 456789))
     con.execute("create table kept (a date, b datetime2(6))")
     con.execute("insert into kept values (?, ?)", [day, moment])
@@ -107,7 +108,7 @@ def test_early_dates_arrive_as_they_are(con: onecopy.Connection, target: str, da
 
 
 @with_dates
-def test_a_time_keeps_its_fraction_and_a_time_stamp_its_offset(con: onecopy.Connection, target: str) -> None:
+def test_a_time_keeps_its_fraction_and_a_timestamp_its_offset(con: onecopy.Connection, target: str) -> None:
     cases: list[tuple[str, Any]] = [
         ("select cast('23:59:59.123456' as time(6))", dt.time(23, 59, 59, 123456)),
         (
@@ -122,7 +123,7 @@ def test_a_time_keeps_its_fraction_and_a_time_stamp_its_offset(con: onecopy.Conn
             assert found.utcoffset() == value.utcoffset()
 
 
-def test_what_came_with_2008_is_text_to_a_client_of_2005(tds_freetds: Database) -> None:
+def test_types_of_2008_are_text_for_a_client_of_2005(tds_freetds: Database) -> None:
     con = onecopy.connect(tds_freetds.odbc.replace("TDS_Version=7.4", "TDS_Version=7.2"))
     sql = (
         "select cast('2024-02-29' as date), cast('2024-02-29T01:02:03.4' as datetime2(1)), cast('01:02:03' as time(0))"
@@ -132,14 +133,14 @@ def test_what_came_with_2008_is_text_to_a_client_of_2005(tds_freetds: Database) 
     con.close()
 
 
-def test_many_rows_arrive_in_order_and_whole(con: onecopy.Connection) -> None:
+def test_many_rows_arrive_in_order_and_complete(con: onecopy.Connection) -> None:
     con.execute("create table kept (a int not null primary key, b nvarchar(40), c float)")
     rows = [(i, None if i % 7 == 0 else f"näme 東 {i}", i / 3) for i in range(500)]
     assert con.executemany("insert into kept values (?, ?, ?)", rows).rowcount == 500
     assert con.execute("select * from kept").fetchall() == rows
 
 
-def test_a_row_that_fails_is_named_and_the_ones_before_it_stay(con: onecopy.Connection) -> None:
+def test_a_row_that_fails_is_named_and_the_ones_before_it_are_kept(con: onecopy.Connection) -> None:
     con.execute("create table kept (a int not null primary key, b nvarchar(5))")
     with pytest.raises(onecopy.DataError, match="would be truncated") as caught:
         con.executemany("insert into kept values (?, ?)", [(1, "ok"), (2, "ok"), (3, "too long"), (4, "ok")])
@@ -162,7 +163,7 @@ def test_a_row_that_fails_is_named_and_the_ones_before_it_stay(con: onecopy.Conn
         ("throw 51234, N'Ошибка: 日本 😀', 1", (), onecopy.ProgrammingError, 51234, "Ошибка: 日本 😀"),
     ],
 )
-def test_an_error_has_its_class_its_code_and_the_servers_words(
+def test_an_error_has_its_class_its_code_and_the_servers_message(
     con: onecopy.Connection, sql: str, parameters: tuple[Any, ...], error: type[Exception], native_code: int, words: str
 ) -> None:
     con.execute("create table kept (a int not null primary key, b nvarchar(5))")
@@ -176,14 +177,14 @@ def test_an_error_has_its_class_its_code_and_the_servers_words(
     assert con.execute("select * from kept").fetchall() == [(0, "first")]
 
 
-def test_several_errors_of_one_statement_are_all_told(con: onecopy.Connection) -> None:
+def test_several_errors_of_one_statement_are_all_reported(con: onecopy.Connection) -> None:
     with pytest.raises(onecopy.ProgrammingError) as caught:
         con.execute("raiserror(N'первая', 16, 1) raiserror(N'вторая', 14, 2)").fetchall()
     assert "первая" in str(caught.value) and "вторая" in str(caught.value)
     assert con.execute("select 1").fetchall() == [(1,)]
 
 
-def test_an_error_between_results_is_raised_at_its_place(con: onecopy.Connection) -> None:
+def test_an_error_between_results_is_raised_in_order(con: onecopy.Connection) -> None:
     cur = con.execute("select 1 as a; raiserror(N'middle', 16, 1); select 2 as b")
     assert cur.fetchone() == (1,)
     with pytest.raises(onecopy.ProgrammingError, match="middle"):
@@ -191,32 +192,32 @@ def test_an_error_between_results_is_raised_at_its_place(con: onecopy.Connection
     assert con.execute("select 3").fetchall() == [(3,)]
 
 
-def test_what_a_batch_prints_comes_with_its_results(con: onecopy.Connection, target: str) -> None:
+def test_messages_printed_by_a_batch_come_with_its_results(con: onecopy.Connection, target: str) -> None:
     cur = con.execute("print N'до 東'; select 1 as a; print N'после 😀'; select 2 as b, N'é' as c")
     assert [str(message).endswith("до 東") for _, message in cur.messages] == [True]
     assert cur.fetchall() == [(1,)]
     assert cur.nextset() is True
-    # FreeTDS forgets what is said between two results.
+    # FreeTDS drops messages between two results.
     said = [] if "libtdsodbc" in target else [True]
     assert [str(message).endswith("после 😀") for _, message in cur.messages] == said
     assert cur.fetchall() == [(2, "é")]
     assert cur.nextset() is None
 
 
-def test_a_procedure_gives_its_results_one_after_the_other(con: onecopy.Connection, target: str) -> None:
+def test_a_procedure_returns_its_results_one_after_the_other(con: onecopy.Connection, target: str) -> None:
     cur = con.execute("{call onecopy_results(?)}", [2])
     assert cur.fetchall() == [("é",), ("é",)]
     assert cur.nextset() is True
     assert cur.fetchall() == [(2, 3)]
     assert cur.nextset() is None
-    with pytest.raises(onecopy.ProgrammingError, match="as it was asked to") as caught:
+    with pytest.raises(onecopy.ProgrammingError, match="failed as requested") as caught:
         con.execute("{call onecopy_fails(?)}", [50_777])
     assert caught.value.native_code == 50_777
     with pytest.raises(onecopy.ProgrammingError, match="onecopy_none"):
         con.execute("{call onecopy_none(?)}", [1])
 
 
-def test_a_rollback_takes_back_and_a_commit_keeps(con: onecopy.Connection) -> None:
+def test_a_rollback_discards_and_a_commit_keeps(con: onecopy.Connection) -> None:
     con.execute("create table kept (a int)")
     con.commit()
     con.execute("insert into kept values (1)")
@@ -228,7 +229,7 @@ def test_a_rollback_takes_back_and_a_commit_keeps(con: onecopy.Connection) -> No
     assert con.execute("select * from kept").fetchall() == [(2,)]
 
 
-def test_what_is_not_committed_is_gone_with_its_connection(con: onecopy.Connection, target: str) -> None:
+def test_uncommitted_changes_are_lost_with_the_connection(con: onecopy.Connection, target: str) -> None:
     con.execute("create table kept (a int)")
     con.commit()
     other = onecopy.connect(target)

@@ -1,4 +1,4 @@
-"""Values of SQLite that are read and written in place."""
+"""Blobs of SQLite that are read and written in place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def stored(con: onecopy.Connection) -> onecopy.Connection:
 
 def test_a_blob_is_read_like_a_file(stored: onecopy.Connection) -> None:
     whole = bytes(range(200)) * 10
-    with stored.blob_open("t", "x", 7, readonly=True) as blob:
+    with stored.blob_open("t", "x", 7, read_only=True) as blob:
         assert len(blob) == 2000 and blob.tell() == 0
         assert blob.read(3) == b"\0\1\2" and blob.tell() == 3
         assert blob.seek(-5, 2) == 1995 and blob.read() == whole[-5:]
@@ -35,14 +35,14 @@ def test_a_blob_is_written_in_place(stored: onecopy.Connection) -> None:
         blob.write(bytearray(b"de"))
         assert blob.tell() == 15
         blob.seek(1999)
-        with pytest.raises(ValueError, match="longer than the value"):
+        with pytest.raises(ValueError, match="past the end of the value"):
             blob.write(b"xy")
     stored.commit()
     value = (stored.execute("select x from t").fetchone() or [b""])[0]
     assert value[10:15] == b"abcde" and len(value) == 2000 and value[1999:] == b"\xc7"
 
 
-def test_a_blob_outlives_nothing(stored: onecopy.Connection) -> None:
+def test_a_blob_is_closed_with_its_row_table_or_connection(stored: onecopy.Connection) -> None:
     blob = stored.blob_open("t", "x", 7)
     blob.close()
     blob.close()
@@ -62,7 +62,7 @@ def test_a_blob_outlives_nothing(stored: onecopy.Connection) -> None:
 @pytest.mark.parametrize(
     ("table", "column", "row"), [("none", "x", 7), ("t", "none", 7), ("t", "x", 8), ("t\0", "x", 7), ("t", "id", 7)]
 )
-def test_a_blob_that_is_not_there_is_an_error(stored: onecopy.Connection, table: str, column: str, row: int) -> None:
+def test_a_missing_blob_is_an_error(stored: onecopy.Connection, table: str, column: str, row: int) -> None:
     with pytest.raises(onecopy.Error):
         stored.blob_open(table, column, row)
     with pytest.raises(ValueError, match="whence"):

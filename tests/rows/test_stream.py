@@ -1,4 +1,4 @@
-"""Row streams: bytes that are right, in every place they can go, and never complete when they are not."""
+"""Row streams: correct bytes in every destination, and never complete after an error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ EXPECTED = [(i, f"näme {i}") for i in range(1000)]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_iteration_gives_bytes_that_are_the_rows(numbers: onecopy.Connection, format: str) -> None:
+def test_iteration_returns_the_bytes_of_the_rows(numbers: onecopy.Connection, format: str) -> None:
     rows = stream(numbers, format)
     assert iter(rows) is rows
     chunks = list(rows)
@@ -63,7 +63,7 @@ def test_iteration_gives_bytes_that_are_the_rows(numbers: onecopy.Connection, fo
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_chunks_stay_small_and_read_gives_them_in_one(con: onecopy.Connection, format: str) -> None:
+def test_chunks_stay_small_and_read_joins_them(con: onecopy.Connection, format: str) -> None:
     chunks = list(stream(con, format, LARGE))
     assert len(chunks) > 20
     assert max(map(len, chunks)) <= 1 << 17
@@ -73,7 +73,7 @@ def test_chunks_stay_small_and_read_gives_them_in_one(con: onecopy.Connection, f
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_no_rows_are_an_empty_answer(numbers: onecopy.Connection, format: str) -> None:
+def test_an_empty_result_is_an_empty_document(numbers: onecopy.Connection, format: str) -> None:
     empty = {"json": b"[]", "ndjson": b"", "csv": b"i,t\n", "bson": b""}[format]
     assert b"".join(stream(numbers, format, "select * from n where 0")) == empty
     assert stream(numbers, format, "select * from n where 0").read() == empty
@@ -130,14 +130,14 @@ def into_bytes_io(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
 
 
 def into_gzip(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
-    # It has a `fileno`, but its bytes must not go there as they are.
+    # It has a `fileno`, but its bytes must not be written to it directly.
     with gzip.open(folder / "rows.gz", "wb") as file:
         rows.write_to(file)
     return gzip.decompress((folder / "rows.gz").read_bytes())
 
 
 class Slow(io.RawIOBase):
-    """A raw file that takes a few bytes at a time."""
+    """A raw file that accepts a few bytes at a time."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -172,7 +172,7 @@ def into_socket(rows: onecopy.RowStream, folder: pathlib.Path, timeout: float | 
             with ours:
                 rows.write_to(ours)
         finally:
-            thread.join()  # It ends with our side, after a failure too.
+            thread.join()  # It ends when we close, also after an error.
     return bytes(got)
 
 
@@ -207,7 +207,7 @@ PLACES = [v for k, v in list(globals().items()) if k.startswith("into_")]
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("sql", ["select i, t from n", LARGE], ids=["small", "large"])
-def test_every_place_gets_the_same_bytes(
+def test_every_destination_gets_the_same_bytes(
     numbers: onecopy.Connection,
     tmp_path: pathlib.Path,
     place: Callable[[onecopy.RowStream, pathlib.Path], bytes],
@@ -218,7 +218,7 @@ def test_every_place_gets_the_same_bytes(
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_stream_that_fails_raises_wherever_it_goes(
+def test_a_stream_that_fails_raises_for_every_destination(
     con: onecopy.Connection,
     tmp_path: pathlib.Path,
     place: Callable[[onecopy.RowStream, pathlib.Path], bytes],
@@ -226,7 +226,9 @@ def test_a_stream_that_fails_raises_wherever_it_goes(
 ) -> None:
     rows = stream(con, format, BROKEN)
     if "socket" in place.__name__:
-        rows = stream(con, format, BROKEN.replace("150000", "150"))  # small enough for the socket's buffer: no reader
+        rows = stream(
+            con, format, BROKEN.replace("150000", "150")
+        )  # fits into the socket's buffer, as there is no reader
     with pytest.raises(onecopy.DataError) as caught:
         place(rows, tmp_path)
     assert caught.value.column == (1, "t")
@@ -242,7 +244,7 @@ def test_a_stream_that_fails_raises_wherever_it_goes(
 
 
 @pytest.mark.parametrize("format", ["ndjson", "csv", "bson"])
-def test_the_rows_before_a_failure_come_whole_and_first(con: onecopy.Connection, format: str) -> None:
+def test_the_rows_before_an_error_are_complete_and_first(con: onecopy.Connection, format: str) -> None:
     expected = [(i, f"text {i}") for i in range(1_500)]
     broken = BROKEN.replace("150000", "1500")
 
@@ -267,7 +269,7 @@ def test_the_rows_before_a_failure_come_whole_and_first(con: onecopy.Connection,
         check(theirs.makefile("rb").read())
 
 
-def test_a_failed_write_keeps_the_file_that_stood_there(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
+def test_a_failed_write_keeps_the_previous_file(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     file = tmp_path / "rows"
     file.write_text("the old one")
     with pytest.raises(onecopy.DataError):
@@ -281,21 +283,21 @@ def test_a_path_that_cannot_be_written_is_an_os_error(numbers: onecopy.Connectio
         stream(numbers, "json").write_to(tmp_path / "nowhere" / "rows")
 
 
-def test_a_reader_who_left_is_a_broken_pipe(con: onecopy.Connection) -> None:
+def test_a_reader_that_disconnects_is_a_broken_pipe(con: onecopy.Connection) -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     with ours, pytest.raises(BrokenPipeError):
         stream(con, "json", LARGE).write_to(ours)
 
 
-def test_a_reader_who_stalls_is_a_timeout(con: onecopy.Connection) -> None:
+def test_a_reader_that_stalls_is_a_timeout(con: onecopy.Connection) -> None:
     ours, theirs = socket.socketpair()
     ours.settimeout(0.05)
     with ours, theirs, pytest.raises(TimeoutError):
         stream(con, "json", LARGE).write_to(ours)
 
 
-def test_what_takes_no_bytes_is_refused(numbers: onecopy.Connection, tmp_path: pathlib.Path) -> None:
+def test_an_object_that_does_not_accept_bytes_is_refused(numbers: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     rows = stream(numbers, "json")
     with open(tmp_path / "text", "w") as text, pytest.raises(TypeError, match="binary mode"):
         rows.write_to(text)  # type: ignore[arg-type]
@@ -311,11 +313,11 @@ def test_what_takes_no_bytes_is_refused(numbers: onecopy.Connection, tmp_path: p
         ours.setblocking(True)
     with pytest.raises(ValueError, match="closed"):
         rows.write_to(ours)
-    # None of this has touched the rows.
+    # None of this has consumed the rows.
     assert parse("json", rows.read()) == EXPECTED
 
 
-def test_what_the_object_raises_comes_through_and_the_stream_goes_on(con: onecopy.Connection) -> None:
+def test_exceptions_of_the_object_are_passed_on_and_the_stream_continues(con: onecopy.Connection) -> None:
     class Full:
         def write(self, data: bytes) -> None:
             raise OSError(28, "disk full")
@@ -328,7 +330,7 @@ def test_what_the_object_raises_comes_through_and_the_stream_goes_on(con: onecop
 def test_a_stream_takes_the_rows_from_its_cursor(numbers: onecopy.Connection) -> None:
     cur = numbers.execute("select i, t from n")
     rows = cur.json()
-    with pytest.raises(onecopy.ProgrammingError, match="a stream took them"):
+    with pytest.raises(onecopy.ProgrammingError, match="a stream has taken them"):
         cur.fetchone()
     assert cur.description is not None
     cur.execute("select 1")
@@ -345,13 +347,13 @@ def test_a_stream_is_of_all_rows_or_none(numbers: onecopy.Connection) -> None:
 
 @pytest.mark.parametrize("format", ["json", "ndjson"])
 @pytest.mark.parametrize("sql", ["select 1 as a, 2 as a", "select 1 as ''"])
-def test_objects_need_names_that_differ(con: onecopy.Connection, format: str, sql: str) -> None:
+def test_objects_require_distinct_names(con: onecopy.Connection, format: str, sql: str) -> None:
     with pytest.raises(onecopy.ProgrammingError):
         stream(con, format, sql)
     assert stream(con, "csv", sql).read().count(b"\n") == 2
 
 
-def test_a_closed_stream_raises_and_never_just_ends(numbers: onecopy.Connection) -> None:
+def test_a_closed_stream_raises_and_does_not_just_end(numbers: onecopy.Connection) -> None:
     rows = stream(numbers, "json", LARGE)
     next(rows)
     rows.close()
@@ -365,8 +367,10 @@ def test_a_closed_stream_raises_and_never_just_ends(numbers: onecopy.Connection)
         next(rows)
 
 
-def test_a_stream_that_gives_nothing_makes_no_file(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
-    # In a folder that is not there a file would be the first thing to fail.
+def test_a_stream_that_fails_before_its_first_chunk_creates_no_file(
+    con: onecopy.Connection, tmp_path: pathlib.Path
+) -> None:
+    # In a folder that does not exist, creating a file would fail first.
     paths = [tmp_path / "rows", tmp_path / "nowhere" / "rows"]
     closed, failed = stream(con, "json", LARGE), stream(con, "json", BROKEN)
     closed.close()
@@ -435,7 +439,7 @@ def test_a_cancelled_task_cancels_the_statement(con: onecopy.Connection) -> None
 
 def test_a_stream_counts_one_conversion_and_no_copy(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     payload = sum(len(f"text {i}") for i in range(200_000))
-    for use in (list, lambda s: s.write_to(tmp_path / "rows")):  # `read` is in test_ledger.py.
+    for use in (list, lambda s: s.write_to(tmp_path / "rows")):  # `read` is tested in test_ledger.py.
         with onecopy.ledger() as ledger:
             use(stream(con, "ndjson", LARGE))
         assert ledger.taken == ledger.converted == payload

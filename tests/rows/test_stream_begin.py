@@ -1,4 +1,4 @@
-"""Streams that are begun, read in pieces, and tell when they are over."""
+"""Streams that are begun, read in parts, and call functions when they are over."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAILS_LATE = ROWS.format(15_000)
 FAILS_AT_ONCE = ROWS.format(5)
 
 
-def test_a_begun_stream_gives_the_same_bytes(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
+def test_a_begun_stream_returns_the_same_bytes(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     def stream() -> onecopy.RowStream:
         return con.execute(LONG).json()
 
@@ -48,7 +48,7 @@ def test_a_begun_stream_gives_the_same_bytes(con: onecopy.Connection, tmp_path: 
     assert first + rows.read() == whole
 
 
-def test_a_begun_stream_goes_to_a_socket_whole(con: onecopy.Connection) -> None:
+def test_a_begun_stream_is_written_to_a_socket_whole(con: onecopy.Connection) -> None:
     here, there = socket.socketpair()
     received = bytearray()
 
@@ -88,7 +88,7 @@ def test_an_empty_answer_has_no_bytes(con: onecopy.Connection) -> None:
     assert list(rows) == []
 
 
-def test_begin_raises_what_fails_in_the_first_chunk(con: onecopy.Connection) -> None:
+def test_begin_raises_errors_of_the_first_chunk(con: onecopy.Connection) -> None:
     rows = con.execute(FAILS_AT_ONCE).json()
     for use in (rows.begin, rows.begin, rows.read, rows.__next__):
         with pytest.raises(onecopy.DataError) as failure:
@@ -100,7 +100,7 @@ def test_begin_raises_what_fails_in_the_first_chunk(con: onecopy.Connection) -> 
         list(rows)
 
 
-def test_a_begun_stream_that_is_closed_gives_nothing(con: onecopy.Connection) -> None:
+def test_a_begun_stream_that_is_closed_returns_nothing(con: onecopy.Connection) -> None:
     for sql in (LONG, "select 1 as id"):
         rows = con.execute(sql).json()
         rows.begin()
@@ -111,7 +111,7 @@ def test_a_begun_stream_that_is_closed_gives_nothing(con: onecopy.Connection) ->
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 100_000, 1 << 20])
-def test_read_gives_at_most_so_many_bytes(con: onecopy.Connection, size: int) -> None:
+def test_read_returns_at_most_so_many_bytes(con: onecopy.Connection, size: int) -> None:
     sql = LONG if size > 7 else "select 'text' as t, 1 as i"
     rows, pieces = con.execute(sql).csv(), []
     while piece := rows.read(size):
@@ -121,7 +121,7 @@ def test_read_gives_at_most_so_many_bytes(con: onecopy.Connection, size: int) ->
     assert rows.read(size) == rows.read() == b""
 
 
-def test_pieces_and_chunks_may_alternate(con: onecopy.Connection) -> None:
+def test_parts_and_chunks_may_alternate(con: onecopy.Connection) -> None:
     rows = con.execute(LONG).json()
     start = rows.read(10) + rows.read(0) + rows.read(3)
     assert len(start) == 13
@@ -130,7 +130,7 @@ def test_pieces_and_chunks_may_alternate(con: onecopy.Connection) -> None:
     assert con.execute("select 1 as id").json().read(-1) == con.execute("select 1 as id").json().read(None)
 
 
-def test_pieces_are_counted_as_copies_and_whole_chunks_are_not(con: onecopy.Connection) -> None:
+def test_parts_are_counted_as_copies_and_whole_chunks_are_not(con: onecopy.Connection) -> None:
     with onecopy.ledger() as ledger:
         rows = con.execute(LONG).ndjson()
         rows.begin()
@@ -177,12 +177,12 @@ def test_functions_are_called_once_when_a_stream_is_over(sql: str, use: Callable
     assert calls == [0, 1, 2] and there() is None
     rows.close()
     assert calls == [0, 1, 2]
-    # It is over: at once.
+    # The stream is over, so the function is called at once.
     rows.on_close(lambda: calls.append(3))
     assert calls == [0, 1, 2, 3]
 
 
-def test_functions_are_called_when_a_stream_goes_away(con: onecopy.Connection) -> None:
+def test_functions_are_called_when_a_stream_is_collected(con: onecopy.Connection) -> None:
     calls: list[bool] = []
     rows = con.execute(LONG).json()
     rows.on_close(lambda: calls.append(True))
@@ -216,7 +216,7 @@ def test_a_function_may_use_the_connection_again(con: onecopy.Connection) -> Non
 
 
 def test_a_stream_that_its_own_function_holds_is_collected(con: onecopy.Connection) -> None:
-    # Not called: what it needs may be gone then.
+    # Not called: the objects that it needs may be gone by then.
     rows = con.execute(LONG).json()
     rows.on_close(functools.partial(onecopy.RowStream.close, rows))
     there = weakref.ref(rows)
@@ -230,7 +230,7 @@ def pool(tmp_path: pathlib.Path) -> onecopy.Pool:
     return onecopy.Pool(f"sqlite:{tmp_path / 'rows.db'}", max_size=1, timeout=0)
 
 
-def test_a_stream_of_a_pool_gives_its_connection_back(pool: onecopy.Pool) -> None:
+def test_a_stream_of_a_pool_returns_its_connection(pool: onecopy.Pool) -> None:
     uses: list[tuple[str, Callable[[Any], None]]] = [(LONG, ended), (FAILS_LATE, failed), (LONG, closed)]
     for sql, use in uses:
         rows = pool.stream(sql)
@@ -242,7 +242,7 @@ def test_a_stream_of_a_pool_gives_its_connection_back(pool: onecopy.Pool) -> Non
     assert (pool.stats().out, pool.stats().opened) == (0, 1)
 
 
-def test_a_stream_that_cannot_be_made_gives_its_connection_back(pool: onecopy.Pool) -> None:
+def test_a_stream_that_cannot_be_created_returns_its_connection(pool: onecopy.Pool) -> None:
     for sql in ("select * from nowhere", "create table made (i)", "select 1 as a, 2 as a"):
         with pytest.raises(onecopy.ProgrammingError):
             pool.stream(sql)

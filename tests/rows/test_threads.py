@@ -1,4 +1,4 @@
-"""Threads, forks, and the GIL. Progress is counted by events, never by the clock."""
+"""Threads, forks, and the GIL. Progress is counted by events, never by time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import onecopy
 
-# Counts to n in SQLite's own machine: long, and one row at the end.
+# Counts to n inside of SQLite: long, with one row at the end.
 COUNT = "with recursive c(i) as (select 1 union all select i + 1 from c where i < {}) select count(*) from c"
 # The same with a row for each number.
 MANY = "with recursive c(i) as (select 1 union all select i + 1 from c where i < {}) select i, 'row ' || i from c"
@@ -21,7 +21,8 @@ MANY = "with recursive c(i) as (select 1 union all select i + 1 from c where i <
 
 @pytest.fixture
 def eager_switching() -> Iterator[None]:
-    """A thread that waits for the GIL asks for it at once; it gets it at the next bytecode, or where a call releases it."""
+    """Makes a waiting thread request the GIL at once; it gets it at the next bytecode, or when a
+    call releases it."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -38,7 +39,7 @@ def test_another_thread_runs_while_a_query_does(con: onecopy.Connection, sql: st
         running.set()
         while not done.is_set():
             turns[0] += 1
-            time.sleep(0)  # gives up the GIL, and waits for nothing
+            time.sleep(0)  # releases the GIL, without waiting
 
     thread = threading.Thread(target=count)
     thread.start()
@@ -50,11 +51,11 @@ def test_another_thread_runs_while_a_query_does(con: onecopy.Connection, sql: st
     finally:
         done.set()
         thread.join()
-    # The statement that was timed has a handful of bytecodes: the rest of the turns came from inside the two calls.
+    # The measured statement has few bytecodes: the other switches happened inside of the two calls.
     assert during > 10
 
 
-def test_threads_that_share_a_connection_get_right_rows(numbers: onecopy.Connection) -> None:
+def test_threads_that_share_a_connection_get_correct_rows(numbers: onecopy.Connection) -> None:
     failures: list[BaseException] = []
 
     def work(k: int) -> None:
@@ -93,7 +94,7 @@ def test_threads_that_share_a_cursor_get_each_row_once(numbers: onecopy.Connecti
     assert sorted(got) == list(range(1000))
 
 
-def test_closing_while_another_thread_fetches_does_no_harm(numbers: onecopy.Connection) -> None:
+def test_closing_while_another_thread_fetches_is_safe(numbers: onecopy.Connection) -> None:
     for _ in range(20):
         connection = onecopy.connect("sqlite::memory:")
         cur = connection.execute(MANY.format(100_000_000))
@@ -120,7 +121,7 @@ def test_cancel_from_another_thread_stops_the_query_and_leaves_the_connection(co
     stop = threading.Event()
 
     def cancel() -> None:
-        # Again and again: a cancel that comes before the query begins stops nothing.
+        # Repeated: a cancel before the query begins has no effect.
         while not stop.wait(0.001):
             con.cancel()
 
@@ -136,7 +137,7 @@ def test_cancel_from_another_thread_stops_the_query_and_leaves_the_connection(co
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_gets_an_interface_error_and_the_parent_goes_on(numbers: onecopy.Connection) -> None:
+def test_a_forked_child_gets_an_interface_error_and_the_parent_continues(numbers: onecopy.Connection) -> None:
     cur = numbers.execute("select i from n")
     cur.fetchone()
     stream = numbers.execute("select i from n")
@@ -163,7 +164,7 @@ def test_a_forked_child_gets_an_interface_error_and_the_parent_goes_on(numbers: 
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        # Nothing of pytest's may run in the child: it reports by the pipe and leaves.
+        # No code of pytest may run in the child: it reports by the pipe and exits.
         for use in uses:
             try:
                 use()

@@ -1,4 +1,4 @@
-"""Values through ODBC, cell by cell as the database's native driver gives them."""
+"""Values through ODBC, compared cell by cell with the database's native driver."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 
 def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
-    """Equal in value and in type."""
+    """True if value and type are equal."""
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
         assert [(type(v), v) for v in a] == [(type(v), v) for v in b]
@@ -37,21 +37,31 @@ def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
 EXPECTED = [tuple(row) for row in table.rows(1000)]
 
 
-@pytest.fixture(params=["postgres", "postgres_ansi", "mariadb", "tds_freetds", "tds_msodbc", "tds_rust"])
+@pytest.fixture(
+    params=[
+        "postgres_native",
+        "postgres",
+        "postgres_ansi",
+        "mariadb",
+        "tds_freetds",
+        "tds_msodbc",
+        "tds_rust",
+    ]
+)
 def database(request: pytest.FixtureRequest) -> Database:
-    """Each driver that is right about every type of the table."""
+    """Each driver that returns every type of the table correctly."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Database)
     return found
 
 
-def test_fetchall_gives_the_table(database: Database) -> None:
+def test_fetchall_returns_the_table(database: Database) -> None:
     con = onecopy.connect(database.odbc)
     same(con.execute("select * from t1000 order by id").fetchall(), EXPECTED)
     con.close()
 
 
-def test_iteration_and_fetchmany_give_the_table(database: Database) -> None:
+def test_iteration_and_fetchmany_return_the_table(database: Database) -> None:
     con = onecopy.connect(database.odbc)
     same(list(con.execute("select * from t1000 order by id")), EXPECTED)
     cur = con.execute("select * from t1000 order by id")
@@ -115,9 +125,9 @@ def test_every_type_of_postgresql_is_that_of_psycopg(postgres: Database) -> None
     con.close()
 
 
-@pytest.mark.parametrize("profile", ["postgres", "postgres_ansi"])
+@pytest.mark.parametrize("profile", ["postgres_native", "postgres", "postgres_ansi"])
 def test_doubles_of_postgresql_are_the_same_to_the_last_bit(request: pytest.FixtureRequest, profile: str) -> None:
-    """They are bound as text and read by us."""
+    """They are bound as text and parsed by us."""
     random = Random(1)
     doubles = [0.0, -0.0, 0.1, 1e23, 5e-324, 2.2250738585072011e-308, 2.2250738585072014e-308, sys.float_info.max]
     doubles += [float("inf"), float("-inf"), float("nan"), 123456789012345680.0, -1e16, 1e15, 9007199254740993.0]
@@ -126,7 +136,7 @@ def test_doubles_of_postgresql_are_the_same_to_the_last_bit(request: pytest.Fixt
     con = onecopy.connect(request.getfixturevalue(profile).odbc)
     got = con.execute(f"select unnest('{{{','.join(map(repr, doubles))}}}'::float8[])").fetchall()
     assert [struct.pack("<d", d) for (d,) in got] == [struct.pack("<d", d) for d in doubles]
-    # As JSON they round-trip, and what JSON has no form for is refused.
+    # As JSON they round-trip, and values without a JSON form are refused.
     numbers = [d for d in doubles if math.isfinite(d)]
     sql = f"select unnest('{{{','.join(map(repr, numbers))}}}'::float8[]) as x"
     read = [row["x"] for row in json.loads(con.execute(sql).json().read())]
@@ -183,7 +193,7 @@ TYPES = ["int", "boolean", "bigint", "bigint", "double precision", "text", "text
 TYPES += ["timestamp", "uuid"]
 
 
-def test_parameters_come_back_from_postgresql(postgres: Database) -> None:
+def test_parameters_round_trip_through_postgresql(postgres: Database) -> None:
     con = onecopy.connect(postgres.odbc)
     sql = ", ".join(f"cast(? as {t})" for t in TYPES)
     same(con.execute(f"select {sql}", PARAMETERS).fetchall(), [tuple(PARAMETERS)])
@@ -218,8 +228,8 @@ def test_errors_have_their_class_and_sqlstate(
     con.close()
 
 
-def test_a_wrong_password_is_an_operational_error_that_does_not_tell_it(postgres: Database) -> None:
-    wrong = postgres.odbc.replace(f"Pwd={postgres.password}", "Pwd=s3cr3t-wrong")
+def test_a_wrong_password_is_an_operational_error_that_does_not_show_it(postgres: Database) -> None:
+    wrong = postgres.odbc.replace(postgres.password, "s3cr3t-wrong")
     assert wrong != postgres.odbc
     with pytest.raises(onecopy.OperationalError) as caught:
         onecopy.connect(wrong)
@@ -278,7 +288,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_in_a_driver_call_cancels_it_and_the_connection_lives(postgres: Database) -> None:
+def test_ctrl_c_in_a_driver_call_cancels_it_and_the_connection_survives(postgres: Database) -> None:
     child = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", INTERRUPTED, postgres.odbc], stdout=subprocess.PIPE, text=True
     )

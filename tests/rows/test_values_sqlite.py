@@ -1,4 +1,4 @@
-"""SQLite's values, cell by cell as Python's own sqlite3 gives them."""
+"""SQLite's values, compared cell by cell with Python's sqlite3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import onecopy
 from tests.support import table
 from tests.support.properties import tried
 
-# Without surrogates: SQLite stores UTF-8. NUL characters inside a text are SQLite's own matter: sqlite3 keeps them too.
+# Without surrogates, since SQLite stores UTF-8. NUL characters inside of a text are included:
+# sqlite3 keeps them too.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=90)
 VALUE = st.one_of(
     st.none(),
@@ -26,7 +27,7 @@ VALUE = st.one_of(
 
 
 def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
-    """Equal in value and in type: 1 is not 1.0, and -0.0 is not 0.0."""
+    """True if value and type are equal: 1 differs from 1.0, and -0.0 from 0.0."""
     assert [[(type(v), repr(v)) for v in row] for row in ours] == [[(type(v), repr(v)) for v in row] for row in theirs]
 
 
@@ -45,7 +46,7 @@ def test_random_tables_match_sqlite3(tmp_path_factory: pytest.TempPathFactory, r
     con = onecopy.connect(f"sqlite:{file}")
     same(con.execute("select * from t").fetchall(), theirs)
     same(list(con.execute("select * from t")), theirs)
-    # And the way in: what we write, sqlite3 reads back the same.
+    # And the other direction: sqlite3 reads the values that we write.
     con.execute("delete from t")
     con.executemany(f"insert into t values ({marks})", rows)
     con.commit()
@@ -73,17 +74,18 @@ def test_the_table_t_matches_sqlite3(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("n_chars", [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 100_000])
 @pytest.mark.parametrize("character", ["a", "ä", "я", "東", "😀"])
-def test_text_of_every_kind_and_length_comes_whole(con: onecopy.Connection, character: str, n_chars: int) -> None:
+def test_text_of_every_kind_and_length_is_complete(con: onecopy.Connection, character: str, n_chars: int) -> None:
     for text in (character * n_chars, "a" * n_chars + character, character + "a" * n_chars):
         ((got,),) = con.execute("select ?", (text,)).fetchall()
         assert got == text
         assert got.isascii() == text.isascii()
-        # The narrowest form, as every `str` has it: otherwise comparison and hash would fail too.
+        # The narrowest storage kind, as for every `str`: otherwise comparison and hash would fail
+        # too.
         assert hash(got) == hash(text)
         assert {got: 1}[text] == 1
 
 
-def test_a_long_value_is_not_cut(con: onecopy.Connection) -> None:
+def test_a_long_value_is_not_truncated(con: onecopy.Connection) -> None:
     text, binary = "дом" * 3_000_000, bytes(range(256)) * 40_000
     assert con.execute("select ?, ?", (text, binary)).fetchall() == [(text, binary)]
 

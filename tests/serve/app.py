@@ -1,7 +1,9 @@
-"""The WSGI application that every server under test runs: each path does one thing that PEP 3333 allows or forbids.
+"""The WSGI application that every server under test runs: each path does one thing that PEP 3333
+allows or forbids.
 
-Standard library only, so that any server can run it. What happened inside is kept under a word of the test's choice and
-asked for at `/seen/WORD`: whether a body was read whole, whether `close()` was called.
+It uses only the standard library, so that any server can run it. Events are recorded under a word
+that the test chooses, and returned by `/seen/WORD`: if a body was read whole, if `close()` was
+called.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ from typing import Any
 from wsgiref.validate import validator
 
 Environ = dict[str, Any]
-#: PEP 3333's `start_response`; what applications hand to it here is wrong now and then.
+#: PEP 3333's `start_response`; the applications here sometimes pass it wrong arguments.
 Start = Any
 Page = Callable[[Environ, Start, str], Any]
 
 PLAIN = [("Content-Type", "text/plain")]
 CHUNK = b"x" * (64 << 10)
 LARGE_BYTES = 16 << 20
-#: The file of `/file` and `/slice`: each line tells where it begins.
+#: The file of `/file` and `/slice`: each line contains its own offset.
 LINES = b"".join(b"%015d\n" % (16 * k) for k in range(40_000))
 
 _seen: dict[str, list[str]] = defaultdict(list)
@@ -37,7 +39,7 @@ atexit.register(_file.close)
 
 
 class Watched:
-    """A body whose end is recorded: what is left of it when ``close()`` is called."""
+    """A body whose end is recorded: the rest of it when ``close()`` is called."""
 
     def __init__(self, items: Iterator[bytes], word: str) -> None:
         self._items, self._word = items, word
@@ -46,7 +48,8 @@ class Watched:
         return self._items
 
     def close(self) -> None:
-        """PEP 3333: called upon completion, whether it is normal, by an exception or because the client left."""
+        """PEP 3333: called upon completion, normal, by an exception, or because the client
+        disconnected."""
         _seen[self._word].append("closed")
 
 
@@ -57,15 +60,15 @@ def _json(start: Start, value: object) -> list[bytes]:
 
 
 def hello(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Twelve bytes with their length; the body of a request is left unread."""
+    """Twelve bytes with their length; the request's body is not read."""
     start("200 OK", [*PLAIN, ("Content-Length", "12")])
     return [b"hello, world"]
 
 
 def echo(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """What came: as the application saw it."""
+    """The request, as the application saw it."""
     body = environ["wsgi.input"].read()
-    # CGI's names of the two that have no HTTP_ before them.
+    # The two CGI names without the prefix HTTP_.
     names = ("CONTENT_TYPE", "CONTENT_LENGTH")
     fields = {name: value for name, value in environ.items() if name.startswith("HTTP_") or name in names}
     seen = {
@@ -80,7 +83,7 @@ def echo(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def keeps(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Reads the body and records how that went."""
+    """Reads the body and records the outcome."""
     try:
         n_bytes = len(environ["wsgi.input"].read())
     except Exception as error:
@@ -91,12 +94,12 @@ def keeps(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def seen(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """What was recorded under that word."""
+    """The events recorded under that word."""
     return _json(start, _seen[word])
 
 
 def generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
-    """Items of which one is empty, and no length."""
+    """Items of which one is empty, without a length."""
     start("200 OK", PLAIN)
     yield b"one,"
     yield b""
@@ -105,12 +108,12 @@ def generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
 
 
 def bodiless(environ: Environ, start: Start, status: str) -> list[bytes]:
-    """A body with a status that has none."""
+    """A body with a status that has no body."""
     start({"204": "204 No Content", "304": "304 Not Modified"}[status], [])
     return [b"nothing of this may be sent"]
 
 
-#: What no header may hold, where it is put.
+#: Text that no header may contain, by where it is inserted.
 INJECTIONS: dict[str, tuple[str, tuple[str, str]]] = {
     "crlf": ("200 OK", ("X-A", "a\r\nX-Evil: 1")),
     "lf": ("200 OK", ("X-A", "a\nX-Evil: 1")),
@@ -134,25 +137,26 @@ def inject(environ: Environ, start: Start, kind: str) -> list[bytes]:
 
 
 def framings(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Transfer-Encoding, which is not the application's to set, beside a length."""
+    """Transfer-Encoding, which the application must not set, together with a length."""
     start("200 OK", [*PLAIN, ("Transfer-Encoding", "chunked"), ("Content-Length", "5")])
     return [b"5\r\nhello\r\n0\r\n\r\n"]
 
 
 def longer(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """More than the length that it told."""
+    """More bytes than its Content-Length."""
     start("200 OK", [*PLAIN, ("Content-Length", "10")])
     return [b"0123456", b"789abcdef", b"and more"]
 
 
 def shorter(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Less than the length that it told."""
+    """Fewer bytes than its Content-Length."""
     start("200 OK", [*PLAIN, ("Content-Length", "10")])
     return [b"01234"]
 
 
 def raises(environ: Environ, start: Start, when: str) -> Iterable[bytes]:
-    """An exception: `before` start_response, `after` it, in the `first` item, or `late`, behind one that is out."""
+    """An exception: `before` start_response, `after` it, in the `first` item, or `late`, after one
+    was sent."""
 
     def items() -> Iterator[bytes]:
         if when == "late":
@@ -168,7 +172,8 @@ def raises(environ: Environ, start: Start, when: str) -> Iterable[bytes]:
 
 
 def replaces(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """A second `start_response` with `exc_info`, before anything is out: the first answer is replaced."""
+    """A second `start_response` with `exc_info` before anything was sent: it replaces the first
+    response."""
     start("200 OK", [*PLAIN, ("X-First", "1")])
     try:
         raise RuntimeError("replaced")
@@ -178,7 +183,7 @@ def replaces(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def latin(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """A value of Latin-1 back, and its code points."""
+    """Echoes a Latin-1 value, and its code points."""
     value = environ["HTTP_X_TEXT"]
     body = json.dumps([ord(character) for character in value]).encode()
     start("200 OK", [*PLAIN, ("X-Back", value), ("Content-Length", str(len(body)))])
@@ -186,7 +191,7 @@ def latin(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def writes(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """The `write()` of old, then items."""
+    """The legacy `write()`, then items."""
     write = start("200 OK", PLAIN)
     write(b"written,")
     write(b"twice,")
@@ -194,7 +199,7 @@ def writes(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def write_gate(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Two blocks; the second one when `/open/WORD` was requested."""
+    """Two blocks; the second one after `/open/WORD` was requested."""
     write = start("200 OK", PLAIN)
     write(b"written,")
     if not _gates[word].wait(30):
@@ -204,7 +209,7 @@ def write_gate(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def write_many(environ: Environ, start: Start, number: str) -> list[bytes]:
-    """That many blocks of 1 MiB, each an object of its own."""
+    """That many blocks of 1 MiB, each a separate object."""
     write = start("200 OK", [*PLAIN, ("Content-Length", str(int(number) << 20))])
     for _ in range(int(number)):
         write(bytes(1 << 20))
@@ -212,7 +217,7 @@ def write_many(environ: Environ, start: Start, number: str) -> list[bytes]:
 
 
 def write_generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
-    """Blocks before the first item, where the server has called `next`."""
+    """Blocks before the first item, once the server has called `next`."""
     write = start("200 OK", PLAIN)
     write(b"written,")
     yield b"yielded,"
@@ -220,7 +225,7 @@ def write_generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
 
 
 def write_long(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """More than was announced, in both ways."""
+    """More bytes than announced, in both ways."""
     write = start("200 OK", [*PLAIN, ("Content-Length", "10")])
     write(b"0123456")
     write(b"789abc")
@@ -229,13 +234,13 @@ def write_long(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def write_none(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """An empty block, which begins nothing."""
+    """An empty block, which does not start the response."""
     start("200 OK", PLAIN)(b"")
     return [b"returned"]
 
 
 def write_short(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Less than was announced."""
+    """Fewer bytes than announced."""
     start("200 OK", [*PLAIN, ("Content-Length", "10")])(b"01234")
     return []
 
@@ -247,7 +252,7 @@ def write_raises(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def write_replaces(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """A second head with `exc_info` after a block: the server raises its error again."""
+    """A second head with `exc_info` after a block: the server re-raises the application's error."""
     start("200 OK", PLAIN)(b"written,")
     try:
         raise RuntimeError("replaced")
@@ -261,7 +266,7 @@ def write_replaces(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def write_endless(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Blocks without an end; the error of the last one is passed on, but for `…-swallows`."""
+    """Blocks without an end; the error of the last one is passed on, except for `…-swallows`."""
     write = start("200 OK", PLAIN)
     try:
         while True:
@@ -274,7 +279,7 @@ def write_endless(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def write_late(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
-    """A block while the body is iterated, which PEP 3333 forbids."""
+    """A block written while the body is iterated, which PEP 3333 forbids."""
     write = start("200 OK", PLAIN)
     yield b"one,"
     try:
@@ -285,7 +290,7 @@ def write_late(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
 
 
 def write_echo(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """The body of the request as a block."""
+    """The body of the request as one block."""
     body = environ["wsgi.input"].read()
     start("200 OK", PLAIN)(body)
     return []
@@ -313,7 +318,7 @@ def file(environ: Environ, start: Start, _: str) -> Any:
 
 
 def cut(environ: Environ, start: Start, _: str) -> Any:
-    """16 bytes of the file, from byte 160,000: it goes on behind them."""
+    """16 bytes of the file, from byte 160,000; the file continues after them."""
     opened = open(_file.name, "rb")  # noqa: SIM115
     opened.seek(160_000)
     start("206 Partial Content", [*PLAIN, ("Content-Length", "16")])
@@ -321,22 +326,22 @@ def cut(environ: Environ, start: Start, _: str) -> Any:
 
 
 def no_descriptor(environ: Environ, start: Start, _: str) -> Any:
-    """`wsgi.file_wrapper` of what has no descriptor: it is read."""
+    """`wsgi.file_wrapper` of an object without a descriptor: it is read."""
     start("200 OK", [*PLAIN, ("Content-Length", str(len(LINES)))])
     return environ["wsgi.file_wrapper"](io.BytesIO(LINES), 1 << 12)
 
 
 def environ_types(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """The types of everything in the environ, and the values that JSON can tell."""
-    told = {
+    """The types of everything in the environ, and the values that JSON can represent."""
+    values = {
         k: v if isinstance(v, (str, bool)) else list(v) if isinstance(v, tuple) else None for k, v in environ.items()
     }
     types = {name: type(value).__name__ for name, value in environ.items()}
-    return _json(start, {"is_dict": type(environ) is dict, "types": types, "values": told})
+    return _json(start, {"is_dict": type(environ) is dict, "types": types, "values": values})
 
 
 def gate(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
-    """One item, then nothing until somebody asks for `/open/WORD`."""
+    """One item, then nothing until `/open/WORD` is requested."""
     start("200 OK", PLAIN)
     yield b"first"
     _seen[word].append("waits")
@@ -346,20 +351,20 @@ def gate(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
 
 
 def blocks(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """No answer until somebody asks for `/open/WORD`."""
+    """No response until `/open/WORD` is requested."""
     _seen[word].append("waits")
     _gates[word].wait(30)
     return _json(start, "let through")
 
 
 def opens(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Lets those at the gate through."""
+    """Opens the gate for the responses that wait."""
     _gates[word].set()
     return _json(start, "open")
 
 
 def large(environ: Environ, start: Start, how: str) -> Any:
-    """More than a socket takes at once, for a client that does not read."""
+    """More than a socket accepts at once, for a client that does not read."""
     start("200 OK", [*PLAIN, ("Content-Length", str(LARGE_BYTES))])
     if how == "bytes":
         return [bytes(LARGE_BYTES)]
@@ -371,7 +376,7 @@ def large(environ: Environ, start: Start, how: str) -> Any:
 
 
 def nonsense(environ: Environ, start: Start, kind: str) -> Any:
-    """What PEP 3333 forbids an application to do."""
+    """Actions that PEP 3333 forbids to an application."""
     bodies: dict[str, Any] = {"none": None, "number": 5, "list-of-str": ["text"], "list-of-none": [None]}
     if kind == "no-start":
         return [b"without start_response"]
@@ -412,7 +417,7 @@ def _validated(environ: Any, start: Any) -> Iterable[bytes]:
 
 
 def validated(environ: Environ, start: Start, _: str) -> Iterable[bytes]:
-    """An application between which and the server `wsgiref.validate` stands."""
+    """An application wrapped in `wsgiref.validate`."""
     return _validated(environ, start)
 
 

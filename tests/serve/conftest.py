@@ -1,4 +1,4 @@
-"""A server of ours that runs, one for all tests that ask nothing special of it."""
+"""One running server for all tests without special requirements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def _serving() -> Iterator[list[Serving]]:
 
 @pytest.fixture
 def server(_serving: list[Serving]) -> Iterator[Serving]:
-    """The server; after the test it has to live and to answer. One that does not is replaced for the next test."""
+    """The server, which must be alive and respond after the test; otherwise it is replaced for the
+    next one."""
     yield _serving[0]
     try:
         _serving[0].must_serve()

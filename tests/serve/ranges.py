@@ -1,16 +1,17 @@
-"""A slow twin of `Range`: RFC 9110, section 14, by sets of bytes."""
+"""A reference implementation of `Range`: RFC 9110, section 14, with sets of bytes."""
 
 from __future__ import annotations
 
 import random
 import re
 
-#: Ranges of a request, at most; more are refused.
+#: The largest number of ranges in a request; more are refused.
 MOST_RANGES = 16
 
 
-def asked(value: str, n_bytes: int) -> list[tuple[int, int]] | None:
-    """What a `Range` asks of that many bytes: first and last of each part; none where it is refused (416), `None` for all (200)."""
+def requested_parts(value: str, n_bytes: int) -> list[tuple[int, int]] | None:
+    """The parts that a `Range` requests of ``n_bytes``, as first and last byte; none if it is
+    refused (416), `None` for the whole (200)."""
     unit, equals, text = value.partition("=")
     if unit.lower() != "bytes" or not equals:
         return None
@@ -50,7 +51,7 @@ def asked(value: str, n_bytes: int) -> list[tuple[int, int]] | None:
     return parts
 
 
-#: Those of which somebody has made a mistake, or an attack.
+#: Malformed and malicious values.
 HOSTILE = [
     *("", "bytes", "bytes=", "bytes=,", "bytes=-", "bytes=--1", "bytes=1", "bytes=5-2", "bytes=0-1;2-3", "bytes=a-b"),
     *("bytes= 0-1", "bytes=0 -1", "bytes =0-1", "bytes=0-1,x", "bytes=0x0-1", "bytes=+1-2", "bytes=-+1", "bytes=0-1-2"),
@@ -73,13 +74,13 @@ HOSTILE = [
 
 
 def by_chance(seed: int, n: int) -> list[str]:
-    """Range fields with slips among them, the same for a seed."""
+    """Range fields, some with mistakes, determined by the seed."""
     chance = random.Random(seed)
 
     def spec() -> str:
         first, last = (chance.choice([str(chance.randrange(60))] * 3 + ["", "007", "9" * 25]) for _ in range(2))
-        before, behind = (chance.choice(["", "", "", " ", "\t"]) for _ in range(2))
-        return f"{before}{first}{chance.choice('-----=')}{last}{behind}"
+        before, after = (chance.choice(["", "", "", " ", "\t"]) for _ in range(2))
+        return f"{before}{first}{chance.choice('-----=')}{last}{after}"
 
     values = []
     for _ in range(n):

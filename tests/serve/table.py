@@ -1,9 +1,11 @@
-"""The conformance table of a server: ours, or the one that `ONECOPY_CONFORM_COMMAND` starts (`tests/support/serving.py`).
+"""The conformance table of a server: ours, or the one started by `ONECOPY_CONFORM_COMMAND`
+(`tests/support/serving.py`).
 
-    python -m tests.serve.table [WORDS OF A ROW]
+python -m tests.serve.table [WORDS OF A ROW]
 
-`ok`: refused, or right. `len`: taken where the RFCs leave a choice. `F`: wrong. `waits`: neither answer nor end.
-`DEAD`: the server ended, or answers nobody any more; the next row gets a new one.
+`ok`: refused, or correct. `len`: accepted where the RFCs leave a choice. `F`: wrong. `waits`:
+neither response nor end. `DEAD`: the server ended, or no longer responds; the next row gets a new
+one.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from tests.support.serving import Serving
 
 
 def verdict(case: Case, server: Serving) -> tuple[str, str]:
-    """The word for one row, and why."""
+    """The result of one row, and the reason."""
     word, why = "ok", ""
     try:
         case.check(server)
@@ -36,7 +38,7 @@ def verdict(case: Case, server: Serving) -> tuple[str, str]:
 
 
 def main() -> int:
-    """Prints the table; 1 where a row is not `ok`."""
+    """Prints the table; returns 1 if a row is not `ok`."""
     chosen = [case for case in CASES if " ".join(sys.argv[1:]) in case.name]
     server, words = Serving(), Counter[str]()
     try:

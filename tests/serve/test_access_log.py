@@ -1,4 +1,5 @@
-"""The access log of `onecopy run` and of `Server`: what its lines say, and that all are there in the end."""
+"""The access log of `onecopy run` and of `Server`: the contents of its lines, and that none is
+missing."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def _app(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         start("200 OK", [])
         return onecopy.connect("sqlite::memory:").execute("select 1 union all select 2").ndjson()
     if environ["PATH_INFO"] == "/fails":
-        raise RuntimeError("as told")
+        raise RuntimeError("raised by the application")
     start("200 OK", [("Content-Type", "text/plain")])
     return [b"hello"]
 
@@ -49,7 +50,7 @@ def _common(path: Path) -> list[re.Match[str]]:
     return [match for _, match in found if match]
 
 
-#: What `_ask_all` asks, in its order: the request line, and how it ends.
+#: The requests of `_ask_all`, in order: the request line, and the outcome.
 ASKED = [
     ("GET /hello HTTP/1.1", "done"),
     ("GET /hello HTTP/1.1", "done"),
@@ -66,7 +67,7 @@ ASKED = [
 
 def _ask_all(serving: Serving) -> list[Answer]:
     hostile = b'GET /a"b\\c?secret="x" HTTP/1.1\r\nHost: a\r\nUser-Agent: \x9b31m" 200 1\r\nReferer: r\r\n\r\n'
-    asked = [
+    requests = [
         (request("/hello?secret=1") + request("/hello"), 2, "GET"),
         (request("/hello", method="HEAD"), 1, "HEAD"),
         (request("/bodiless/304"), 1, "GET"),
@@ -78,7 +79,7 @@ def _ask_all(serving: Serving) -> list[Answer]:
         (request("/raises/before"), 1, "GET"),
     ]
     answers = []
-    for data, n, method in asked:
+    for data, n, method in requests:
         with serving.connect() as line:
             line.send(data)
             answers += [line.answer(method) for _ in range(n)]
@@ -94,19 +95,20 @@ def test_each_answer_has_its_line(form: str, tmp_path: Path) -> None:
     finally:
         assert serving.stop() == 0
     assert "secret" not in log.read_text("ascii")
-    # A client has its answer before its line is made, so lines of several connections may change places.
+    # A client gets its response before its line is written, so lines of several connections may be
+    # reordered.
     if form == "json":
-        told = [json.loads(line) for line in _lines(log)]
-        assert {line["peer"] for line in told} == {"127.0.0.1"}
-        words = [[line.get(word) for word in ("method", "path", "protocol")] for line in told]
+        records = [json.loads(line) for line in _lines(log)]
+        assert {line["peer"] for line in records} == {"127.0.0.1"}
+        words = [[line.get(word) for word in ("method", "path", "protocol")] for line in records]
         seen = [
             (" ".join(filter(None, word)) or "-", line["status"], line["outcome"])
-            for word, line in zip(words, told, strict=True)
+            for word, line in zip(words, records, strict=True)
         ]
         expected = [(line, a.status, outcome) for (line, outcome), a in zip(ASKED, answers, strict=True)]
         assert sorted(seen) == sorted(expected)
         return
-    # Bytes are those of the body; where it was chunked, with its framing.
+    # The bytes are those of the body; with a chunked body, including its framing.
     chunked = len(b"4\r\none,\r\n4\r\ntwo,\r\n5\r\nthree\r\n0\r\n\r\n")
     sizes = [chunked if a.framing == "chunked" else len(a.body) for a in answers]
     expected_lines = [
@@ -119,7 +121,7 @@ def test_each_answer_has_its_line(form: str, tmp_path: Path) -> None:
     assert agents == ([(None, None)] if form == "common" else [("-", "-"), ("r", r"\x9b31m\" 200 1")])
 
 
-def test_the_query_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_the_query_is_logged_by_option(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     with onecopy.Server(_app, "127.0.0.1:0", access_log=onecopy.AccessLog(log, query=True)) as server:
         urllib.request.urlopen(f"{server.url}a?b=c", timeout=60).read()
@@ -127,7 +129,7 @@ def test_the_query_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
     assert line["request"] == "GET /a?b=c HTTP/1.1"
 
 
-def test_rows_and_failures_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_and_failures_are_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "access.log"
     with onecopy.Server(_app, "127.0.0.1:0", access_log=onecopy.AccessLog(log, "json")) as server:
         body = urllib.request.urlopen(f"{server.url}rows", timeout=60).read()
@@ -138,7 +140,7 @@ def test_rows_and_failures_are_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert rows["rows"] == body.count(b"\n") == 2
     assert rows["bytes"] > len(body) and 0 < rows["duration"] < 60
     assert (fails["status"], fails["path"]) == (500, "/fails")
-    assert "as told" in capsys.readouterr().err, "tracebacks go where they went"
+    assert "raised by the application" in capsys.readouterr().err, "tracebacks go where they went"
 
 
 def test_it_is_appended_to_and_a_path_is_the_common_format(tmp_path: Path) -> None:
@@ -178,7 +180,8 @@ def test_a_signal_opens_the_file_anew_and_two_processes_share_one(tmp_path: Path
     finally:
         codes = [serving.stop() for serving in both]
     assert codes == [0, 0]
-    # Where a line goes that was on its way when the signal came is not said; none is lost, and the file is there again.
+    # Where a line goes that was on its way when the signal came is not said; none is lost, and the
+    # file is there again.
     lines = [match["request"] for path in (moved, log) for match in _common(path)]
     expected = [*(f"GET /hello/{k} HTTP/1.1" for k in range(50)), "GET /hello/after HTTP/1.1"] * 2
     assert sorted(lines) == sorted(expected)
@@ -194,12 +197,12 @@ def test_a_program_opens_the_file_anew(tmp_path: Path) -> None:
     assert _lines(moved) == [] and len(_common(log)) == 1
 
 
-def test_what_cannot_be_written_to_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         onecopy.Server(_app, "127.0.0.1:0", access_log=tmp_path / "nowhere" / "log")
     with pytest.raises(ValueError, match="write `common`, `combined` or `json`"):
         onecopy.Server(_app, "127.0.0.1:0", access_log=onecopy.AccessLog("-", "xml"))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="give the name of a file"):
+    with pytest.raises(TypeError, match="pass the name of a file"):
         onecopy.Server(_app, "127.0.0.1:0", access_log=True)  # type: ignore[arg-type]
     done = subprocess.run(
         [sys.executable, "-m", "onecopy", "run", "tests.serve.app:app", "--access-log", str(tmp_path)],

@@ -1,4 +1,4 @@
-"""Sockets that a service manager hands over, and what it is told: as systemd does, without systemd."""
+"""Socket activation and notifications of a service manager: as systemd does it, without systemd."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from onecopy import systemd
+from onecopy import _systemd
 from tests.support.supervised import PATIENCE_S, Folder, Supervised, of_command
 
-#: Puts the listener where systemd puts it, says so, and becomes the server: the process id stays.
+#: Moves the listener to systemd's descriptor, sets the variables, and executes the server in the
+#: same process.
 _MANAGER = """
 import os, sys
 listener, count, pid, *command = sys.argv[1:]
@@ -55,11 +56,11 @@ def _activated(
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
 @pytest.mark.parametrize("bind", [[], ["--bind", "systemd"]])
-def test_the_socket_that_is_handed_over_is_served_on(
+def test_the_passed_socket_is_served(
     folder: Folder, listener: socket.socket, workers: list[str], bind: list[str]
 ) -> None:
     with _activated(folder, listener, *bind, *workers) as supervised:
-        # Before the server is up: the kernel keeps who comes.
+        # Before the server is up: the kernel queues the connection.
         supervised.port = listener.getsockname()[1]
         assert supervised.ask()[0] == "1"
         supervised.until(f"at http://127.0.0.1:{supervised.port}/")
@@ -67,7 +68,7 @@ def test_the_socket_that_is_handed_over_is_served_on(
         assert supervised.ends()[0] == 0
 
 
-def test_an_address_that_is_given_goes_before_the_socket(folder: Folder, listener: socket.socket) -> None:
+def test_an_explicit_address_takes_precedence_over_the_socket(folder: Folder, listener: socket.socket) -> None:
     with _activated(folder, listener, "--bind", "127.0.0.1:0") as supervised:
         assert supervised.serves().port != listener.getsockname()[1]
 
@@ -96,15 +97,15 @@ def test_the_unit_of_the_guide_serves(folder: Folder, listener: socket.socket) -
 @pytest.mark.parametrize(
     ("count", "pid", "bind", "says"),
     [
-        ("2", "", [], "2 sockets were handed over, and one is served"),
-        ("1", "1", ["--bind", "systemd"], "the socket was handed to process 1, and this is"),
-        ("", "", ["--bind", "systemd"], "no socket was handed over"),
-        ("x", "", [], "x sockets were handed over"),
-        ("1", "", [], "the socket that was handed over is not there: .*Bad file descriptor"),
+        ("2", "", [], "2 sockets were passed, but only one is supported"),
+        ("1", "1", ["--bind", "systemd"], "the socket was passed to process 1, and this is"),
+        ("", "", ["--bind", "systemd"], "no socket was passed"),
+        ("x", "", [], "x sockets were passed"),
+        ("1", "", [], "the socket that was passed is not open: .*Bad file descriptor"),
     ],
 )
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-def test_what_is_wrong_with_it_is_told(
+def test_errors_of_activation_are_reported(
     folder: Folder, count: str, pid: str, bind: list[str], says: str, workers: list[str]
 ) -> None:
     with _activated(folder, None, *bind, *workers, count=count, pid=pid) as supervised:
@@ -112,7 +113,7 @@ def test_what_is_wrong_with_it_is_told(
         assert supervised.ends()[0] == 1
 
 
-def test_the_manager_is_told_of_each_step(folder: Folder, tmp_path: Path) -> None:
+def test_the_manager_is_notified_of_each_step(folder: Folder, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(PATIENCE_S)
@@ -128,13 +129,13 @@ def test_the_manager_is_told_of_each_step(folder: Folder, tmp_path: Path) -> Non
             folder.write("2", "raise RuntimeError('broken')")
             supervised.send(signal.SIGHUP)
             assert manager.recv(99).startswith(b"RELOADING=1")
-            assert manager.recv(99) == b"READY=1"  # The former workers are.
+            assert manager.recv(99) == b"READY=1"  # The former workers are still ready.
             supervised.send(signal.SIGTERM)
             assert manager.recv(99) == b"STOPPING=1"
             assert supervised.ends()[0] == 0
 
 
-def test_the_manager_is_told_of_one_process_too(folder: Folder, tmp_path: Path) -> None:
+def test_the_manager_is_notified_by_a_single_process(folder: Folder, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(PATIENCE_S)
@@ -147,16 +148,16 @@ def test_the_manager_is_told_of_one_process_too(folder: Folder, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("path", ["", "relative", "/nowhere/at/all", "vsock:2:1234"])
-def test_a_manager_that_is_not_there_is_no_trouble(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_a_missing_manager_is_ignored(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", path)
-    systemd.notify("READY=1")
+    _systemd.notify("READY=1")
 
 
-def test_an_abstract_socket_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abstract_socket_is_notified_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.settimeout(PATIENCE_S)
         name = f"onecopy-test-{os.getpid()}"
         manager.bind(f"\0{name}")
         monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
-        systemd.notify("READY=1", "STATUS=x")
+        _systemd.notify("READY=1", "STATUS=x")
         assert manager.recv(99) == b"READY=1\nSTATUS=x"

@@ -1,4 +1,4 @@
-"""What applications do wrong: an honest answer, a line in the log, and the next request as if nothing had been."""
+"""Misbehaving applications: a correct response, a line in the log, and the next request works."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.serving import Serving
         *("fields-none", "fields-bytes", "fields-flat", "fields-number", "length-word", "length-negative"),
     ],
 )
-def test_nonsense_is_a_500_and_a_line_in_the_log(server: Serving, kind: str) -> None:
+def test_invalid_results_are_a_500_and_a_line_in_the_log(server: Serving, kind: str) -> None:
     n_said = len(server.said())
     answer = server.ask(f"/nonsense/{kind}")
     assert answer.status == 500 and answer.whole
@@ -26,7 +26,7 @@ def test_nonsense_is_a_500_and_a_line_in_the_log(server: Serving, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", INJECTIONS)
-def test_a_header_that_breaks_out_is_a_500_that_names_it_in_the_log(server: Serving, kind: str) -> None:
+def test_a_header_that_breaks_out_is_a_500_and_named_in_the_log(server: Serving, kind: str) -> None:
     n_said = len(server.said())
     answer = server.ask(f"/inject/{kind}")
     assert answer.status == 500 and not answer.all("x-evil") and not answer.all("x-a")
@@ -34,14 +34,14 @@ def test_a_header_that_breaks_out_is_a_500_that_names_it_in_the_log(server: Serv
 
 
 @pytest.mark.parametrize("when", ["before", "after", "first"])
-def test_an_exception_stands_in_the_log_and_not_in_the_answer(server: Serving, when: str) -> None:
+def test_an_exception_is_logged_and_not_sent(server: Serving, when: str) -> None:
     answer = server.ask(f"/raises/{when}")
     assert answer.status == 500 and b"raised" not in answer.body
     assert f"raised {when}" in server.said() and "Traceback" in server.said()
 
 
-def test_an_exception_behind_bytes_breaks_the_answer_off(server: Serving) -> None:
-    # HTTP/1.0 has no chunks: only a reset tells that the body is not whole.
+def test_an_exception_after_the_first_bytes_aborts_the_response(server: Serving) -> None:
+    # HTTP/1.0 has no chunks: only a reset shows that the body is incomplete.
     with server.connect() as line:
         line.send(request("/raises/late") + request())
         answer = line.answer()
@@ -50,7 +50,7 @@ def test_an_exception_behind_bytes_breaks_the_answer_off(server: Serving) -> Non
             line.answer()
 
 
-def test_an_answer_can_be_replaced_before_anything_is_out(server: Serving) -> None:
+def test_a_response_can_be_replaced_before_anything_was_sent(server: Serving) -> None:
     answer = server.ask("/replaces")
     assert (answer.status, answer.reason, answer.body, answer.all("x-first")) == (503, b"Later", b"later", [])
 
@@ -64,7 +64,7 @@ def test_an_answer_has_one_date(server: Serving) -> None:
     assert len(server.ask("/hello").all("date")) == 1
 
 
-def test_validate_finds_nothing_to_say(server: Serving) -> None:
+def test_validate_reports_no_violation(server: Serving) -> None:
     n_said = len(server.said())
     assert server.ask("/validated", b"Content-Length: 5", method="POST", body=b"hello").status == 200
     assert "AssertionError" not in server.said()[n_said:]

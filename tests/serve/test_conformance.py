@@ -1,4 +1,4 @@
-"""Each row of the conformance table: refused, or answered right; and the server serves on."""
+"""Each row of the conformance table: refused, or answered correctly; and the server survives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.cases import Case
 from tests.support.serving import Serving
 
 
-def test_the_table_is_whole() -> None:
+def test_the_table_is_complete() -> None:
     names = [case.name for case in CASES]
     assert len(names) == len(set(names)) == 105
 

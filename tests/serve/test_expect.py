@@ -1,4 +1,5 @@
-"""`Expect: 100-continue`: the application is called at once, and its first read asks for the body. Over TCP, unix sockets and TLS."""
+"""`Expect: 100-continue`: the application is called at once, and its first read sends 100. Over
+TCP, unix sockets and TLS."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ from tests.support.serving import Serving
 
 Start = Callable[..., object]
 Environ = dict[str, Any]
-#: Longest wait for what must come.
+#: The longest wait for an expected event.
 PATIENCE_S = 60
 PLAIN = [("Content-Type", "text/plain")]
 
 
 class Application:
-    """Does what the path says, and tells what it saw."""
+    """Does what the path says, and records events."""
 
     def __init__(self) -> None:
         self.seen: queue.Queue[object] = queue.Queue()
@@ -43,11 +44,11 @@ class Application:
         return answer
 
     def next(self) -> object:
-        """What it saw next."""
+        """The next recorded event."""
         return self.seen.get(timeout=PATIENCE_S)
 
     def reads(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """All at once; the length is known before."""
+        """Reads all at once; the length is known before."""
         self.seen.put(environ["CONTENT_LENGTH"])
         read = body.read()
         assert body.read() == body.readline() == b""
@@ -55,7 +56,7 @@ class Application:
         return [read]
 
     def parts(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """In parts, of which the first is none."""
+        """Reads in parts, of which the first is empty."""
         assert body.read(0) == body.readline(0) == b""
         self.seen.put("called")
         assert self.gate.wait(PATIENCE_S)
@@ -64,30 +65,30 @@ class Application:
         return [b"|".join(read)]
 
     def lines(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Line by line: in three ways."""
+        """Reads line by line: in three ways."""
         read = [body.readline(), body.readline(2), next(body), *body.readlines()]
         start("200 OK", PLAIN)
         return [b"|".join(read)]
 
     def iterates(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """By a loop over the lines."""
+        """Reads by a loop over the lines."""
         read = list(body)
         start("200 OK", PLAIN)
         return read
 
     def ignores(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Never."""
+        """Never reads."""
         start("403 Forbidden", PLAIN)
         return [b"not wanted"]
 
     def ignores_slowly(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Never, and answers item by item."""
+        """Never reads, and responds item by item."""
         start("200 OK", PLAIN)
         yield b"not "
         yield b"wanted"
 
     def late(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """After `start_response`, and before `write`: nothing was sent."""
+        """Reads after `start_response`, and before `write`: nothing was sent."""
         write = start("200 OK", PLAIN)
         assert callable(write)
         write(b"")
@@ -96,21 +97,21 @@ class Application:
         return [come]
 
     def after_a_block(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """After `write`, which has begun the answer."""
+        """Reads after `write`, which has started the response."""
         write = start("200 OK", PLAIN)
         assert callable(write)
         write(b"begun")
         return [body.read()]
 
     def lazily(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """In a generator, before its first item; the rest behind that."""
+        """Reads in a generator, before its first item; the rest after it."""
         start("200 OK", PLAIN)
         yield body.read(2)
         yield b"|"
         yield body.read()
 
     def too_late(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """In a generator, for the first time behind its first item."""
+        """Reads in a generator, for the first time after its first item."""
         start("200 OK", PLAIN)
         yield b"begun"
         try:
@@ -120,24 +121,24 @@ class Application:
             raise
 
     def catches(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Answers by itself where no body comes, and tries again."""
-        told = []
+        """Responds itself if no body arrives, and reads again."""
+        errors = []
         for read in (body.read, body.readline, lambda: next(body)):
             try:
                 read()
             except OSError as error:
-                told.append(type(error).__name__)
+                errors.append(type(error).__name__)
         start("503 Later", PLAIN)
-        return [" ".join(told).encode()]
+        return [" ".join(errors).encode()]
 
     def breaks(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Fails for reasons of its own, when the body has failed."""
+        """Raises its own exception when reading the body has failed."""
         with contextlib.suppress(OSError):
             body.read()
         raise RuntimeError("of its own")
 
     def forks(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """In a child too, where nobody receives it."""
+        """Reads in a child process too, where nothing receives the body."""
         child = os.fork()
         if child == 0:
             try:
@@ -151,31 +152,31 @@ class Application:
         return [b"%d " % code, body.read()]
 
     def keeps(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Gives it away."""
+        """Returns the input object to another thread."""
         self.seen.put(body)
         start("200 OK", PLAIN)
         return [b"kept"]
 
 
 class Client:
-    """A connection, and what comes over it."""
+    """A connection, and the data received on it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
         self._file: BinaryIO = connected.makefile("rb")
 
     def ask(self, path: str, *fields: str, body: bytes = b"") -> Client:
-        """Sends a head that expects 100, and what stands behind it."""
+        """Sends a head that expects 100, and the bytes after it."""
         head = [f"POST /{path} HTTP/1.1", "Host: a", "Expect: 100-continue", *fields]
         self.send("\r\n".join([*head, "", ""]).encode() + body)
         return self
 
     def send(self, data: bytes) -> None:
-        """Sends as it is."""
+        """Sends bytes unchanged."""
         self.socket.sendall(data)
 
     def head(self) -> tuple[int, dict[str, str]]:
-        """Status and fields of what comes next."""
+        """Status and fields of the next response."""
         line = self._file.readline()
         assert line.startswith(b"HTTP/1.1 "), line
         fields = {}
@@ -185,12 +186,13 @@ class Client:
         return int(line.split()[1]), fields
 
     def goes_on(self, body: bytes = b"") -> None:
-        """Is told to go on, and does."""
+        """Receives 100 Continue, and sends the body."""
         assert self.head() == (100, {})
         self.send(body)
 
     def answer(self) -> tuple[int, bytes, bool]:
-        """The final answer: its status and body, and whether it says that it is the last."""
+        """The final response: its status and body, and if it announces the end of the
+        connection."""
         status, fields = self.head()
         if "content-length" in fields:
             body = self._file.read(int(fields["content-length"]))
@@ -198,7 +200,7 @@ class Client:
             assert fields["transfer-encoding"] == "chunked"
             parts = []
             while size := int(self._file.readline() or b"-1", 16):
-                assert size > 0, "broken off"
+                assert size > 0, "the connection ended"
                 parts.append(self._file.read(size))
                 self._file.readline()
             assert self._file.readline() == b"\r\n"
@@ -206,23 +208,23 @@ class Client:
         return status, body, fields.get("connection") == "close"
 
     def rest(self) -> bytes:
-        """All up to the end."""
+        """All bytes up to the end."""
         return self._file.read()
 
     def close(self) -> None:
-        """Leaves."""
+        """Disconnects."""
         self._file.close()
         self.socket.close()
 
 
 class Place:
-    """An application behind a server, and clients of it."""
+    """An application on a server, and its clients."""
 
     def __init__(self, server: onecopy.Server, context: ssl.SSLContext | None) -> None:
         self.server, self._context, self._clients = server, context, contextlib.ExitStack()
 
     def connect(self) -> Client:
-        """One more client."""
+        """A new client."""
         if isinstance(self.server.address, str):
             plain = socket.socket(socket.AF_UNIX)
             plain.settimeout(PATIENCE_S)
@@ -234,11 +236,11 @@ class Place:
         return client
 
     def ask(self, path: str, *fields: str, body: bytes = b"") -> Client:
-        """One more client, with a request."""
+        """A new client, with a request."""
         return self.connect().ask(path, *fields, body=body)
 
     def close(self) -> None:
-        """Ends all clients."""
+        """Disconnects all clients."""
         self._clients.close()
 
 
@@ -262,7 +264,7 @@ def app() -> Application:
 def place(
     request: pytest.FixtureRequest, app: Application, identity: tuple[onecopy.Tls, ssl.SSLContext], tmp_path: Path
 ) -> Iterator[Place]:
-    """A server over each transport."""
+    """A server for each transport."""
     bind = f"unix:{tmp_path / 's'}" if request.param == "unix" else "127.0.0.1:0"
     tls, context = identity if request.param == "tls" else (None, None)
     with onecopy.Server(app, bind, tls=tls) as server:
@@ -273,7 +275,7 @@ def place(
 
 @contextlib.contextmanager
 def serving(app: Application, **options: Any) -> Iterator[Place]:
-    """A server over TCP with options."""
+    """A server on TCP with options."""
     with onecopy.Server(app, "127.0.0.1:0", **options) as server:
         made = Place(server, None)
         yield made
@@ -284,14 +286,14 @@ def serving(app: Application, **options: Any) -> Iterator[Place]:
 def test_the_first_read_asks_for_the_whole_body(place: Place, app: Application, size: int) -> None:
     client = place.connect()
     body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
-    for _ in range(2):  # The connection stays.
+    for _ in range(2):  # The connection stays open.
         client.ask("reads", f"Content-Length: {size}")
         assert app.next() == str(size)
         client.goes_on(body)
         assert client.answer() == (200, body, False)
 
 
-def test_it_is_read_in_parts(place: Place, app: Application) -> None:
+def test_the_body_is_read_in_parts(place: Place, app: Application) -> None:
     client = place.ask("parts", "Content-Length: 10")
     assert app.next() == "called"  # It was called, and has read nothing.
     app.gate.set()
@@ -300,7 +302,7 @@ def test_it_is_read_in_parts(place: Place, app: Application) -> None:
     assert client.answer() == (200, b"012|34|56789", False)
 
 
-def test_it_is_read_in_lines(place: Place) -> None:
+def test_the_body_is_read_in_lines(place: Place) -> None:
     for path, read in (("lines", b"a\n|bb|b\n|c\n|d"), ("iterates", b"a\nbbb\nc\nd")):
         client = place.ask(path, "Content-Length: 9")
         client.goes_on(b"a\nbbb\nc\nd")
@@ -308,15 +310,15 @@ def test_it_is_read_in_lines(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("path", "status"), [("ignores", 403), ("ignores_slowly", 200)])
-def test_who_is_not_asked_gets_the_answer_and_the_end(place: Place, path: str, status: int) -> None:
+def test_a_client_without_continue_gets_the_answer_and_the_end(place: Place, path: str, status: int) -> None:
     client = place.ask(path, "Content-Length: 1000000")
     assert client.answer() == (status, b"not wanted", True)  # No 100 before it.
-    with contextlib.suppress(OSError):  # What it sends all the same is not taken for a request.
+    with contextlib.suppress(OSError):  # A body sent nevertheless is not treated as a request.
         client.send(b"GET /reads HTTP/1.1\r\nHost: a\r\n\r\n")
     assert client.rest() == b""
 
 
-def test_it_is_read_behind_start_response(place: Place) -> None:
+def test_the_body_is_read_after_start_response(place: Place) -> None:
     client = place.ask("late", "Content-Length: 5")
     client.goes_on(b"hello")
     assert client.answer() == (200, b"read hello", False)
@@ -329,18 +331,18 @@ def test_a_generator_reads_it_before_its_first_item(place: Place) -> None:
 
 
 @pytest.mark.parametrize("path", ["too_late", "after_a_block"])
-def test_an_answer_that_has_begun_cannot_ask(place: Place, app: Application, path: str) -> None:
+def test_a_response_that_has_started_cannot_send_continue(place: Place, app: Application, path: str) -> None:
     client = place.ask(path, "Content-Length: 5")
     status, fields = client.head()
     assert (status, fields["connection"]) == (200, "close")
     with contextlib.suppress(ssl.SSLEOFError):
-        assert not client.rest().endswith(b"0\r\n\r\n")  # Broken off, and seen to be.
+        assert not client.rest().endswith(b"0\r\n\r\n")  # Aborted, visibly.
     error = app.next()
     assert isinstance(error, OSError) and "read it before" in str(error)
 
 
 def test_a_chunked_body_has_its_length_in_the_environ(place: Place, app: Application) -> None:
-    # CGI knows no body without one, so it is received before the application is called.
+    # CGI has no body without a length, so it is received before the application is called.
     client = place.ask("reads", "Transfer-Encoding: chunked")
     client.goes_on(b"3\r\nabc\r\n")
     client.send(b"2\r\nde\r\n0\r\n\r\n")
@@ -348,13 +350,13 @@ def test_a_chunked_body_has_its_length_in_the_environ(place: Place, app: Applica
     assert client.answer() == (200, b"abcde", False)
 
 
-def test_a_client_that_does_not_wait_is_not_asked_to(place: Place, app: Application) -> None:
+def test_a_client_that_does_not_wait_gets_no_continue(place: Place, app: Application) -> None:
     client = place.ask("ignores", "Content-Length: 5", body=b"hello")
     client.goes_on()
     assert client.answer() == (403, b"not wanted", False)
 
 
-def test_a_client_that_leaves_ends_the_read(place: Place, app: Application) -> None:
+def test_a_client_that_disconnects_ends_the_read(place: Place, app: Application) -> None:
     for sent in (b"", b"hal"):
         client = place.ask("reads", "Content-Length: 5")
         client.goes_on(sent)
@@ -364,7 +366,9 @@ def test_a_client_that_leaves_ends_the_read(place: Place, app: Application) -> N
     assert place.ask("ignores", "Content-Length: 5").answer()[0] == 403
 
 
-def test_a_client_that_sends_nothing_is_cut_and_told_so(app: Application, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_client_that_sends_nothing_gets_408_and_is_disconnected(
+    app: Application, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(app, limits=onecopy.Limits(body_timeout=0.2)) as place:
         client = place.ask("reads", "Content-Length: 5")
         client.goes_on(b"hal")
@@ -374,14 +378,14 @@ def test_a_client_that_sends_nothing_is_cut_and_told_so(app: Application, capsys
         client = place.ask("catches", "Content-Length: 5")
         client.goes_on()
         assert client.answer() == (503, b"TimeoutError TimeoutError TimeoutError", True)
-        assert capsys.readouterr().err == ""  # It is the client's failure, not the application's.
+        assert capsys.readouterr().err == ""  # The error is the client's, not the application's.
         client = place.ask("breaks", "Content-Length: 5")
         client.goes_on()
         assert client.answer()[0] == 500
     assert "of its own" in capsys.readouterr().err
 
 
-def test_a_body_past_its_limit_is_refused_without_the_application(app: Application) -> None:
+def test_a_body_over_the_limit_is_refused_without_the_application(app: Application) -> None:
     with serving(app, limits=onecopy.Limits(max_body_bytes=4)) as place:
         status, _, is_last = place.ask("reads", "Content-Length: 5").answer()
         assert (status, is_last) == (413, True)
@@ -395,7 +399,7 @@ def test_half_of_the_threads_may_wait_and_the_others_serve(app: Application) -> 
             client.goes_on()
             assert app.next() == "5"
         more = [place.ask("reads", "Content-Length: 6") for _ in range(8)]
-        for client in more:  # Asked by the server; the application has none of them yet.
+        for client in more:  # Received by the server; the application was not called yet.
             client.goes_on()
         assert place.ask("ignores", "Content-Length: 0").answer()[0] == 403
         assert app.seen.empty()
@@ -424,7 +428,7 @@ def test_a_server_that_is_cut_ends_the_read(place: Place, app: Application) -> N
     assert isinstance(app.next(), ConnectionAbortedError)
 
 
-def test_a_server_that_stops_lets_it_come(place: Place, app: Application) -> None:
+def test_a_server_that_stops_receives_the_body(place: Place, app: Application) -> None:
     client = place.ask("reads", "Content-Length: 5")
     client.goes_on(b"hal")
     assert app.next() == "5"
@@ -436,7 +440,7 @@ def test_a_server_that_stops_lets_it_come(place: Place, app: Application) -> Non
     assert not stop.is_alive()
 
 
-# CPython 3.12 and newer warn where a process that forks has threads, which is what is tested.
+# CPython 3.12 and newer warn about a fork in a process with threads, which this test does.
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_is_refused_and_the_parent_reads(place: Place) -> None:
     client = place.ask("forks", "Content-Length: 5")
@@ -444,18 +448,18 @@ def test_a_forked_child_is_refused_and_the_parent_reads(place: Place) -> None:
     assert client.answer() == (200, b"7 hello", False)
 
 
-def test_a_body_that_outlives_its_request_says_so(app: Application) -> None:
+def test_a_body_used_after_its_request_raises(app: Application) -> None:
     with serving(app) as place:
         assert place.ask("keeps", "Content-Length: 5").answer() == (200, b"kept", True)
         body: Any = app.next()
-        with pytest.raises(OSError, match="the answer has begun"):
+        with pytest.raises(OSError, match="the response has begun"):
             body.read()
-    with pytest.raises(OSError, match="the answer has begun"):
+    with pytest.raises(OSError, match="the response has begun"):
         body.readline()
     assert body.read(0) == b""
 
 
-def test_wsgiref_finds_nothing_wrong_with_it() -> None:
+def test_wsgiref_finds_no_violation() -> None:
     with onecopy.Server(pages, "127.0.0.1:0") as server:
         place = Place(server, None)
         client = place.ask("validated", "Content-Length: 5")
@@ -464,7 +468,7 @@ def test_wsgiref_finds_nothing_wrong_with_it() -> None:
         place.close()
 
 
-def test_the_command_does_so_with_its_default_threads() -> None:
+def test_the_command_supports_it_with_its_default_threads() -> None:
     with Serving() as command, socket.create_connection(command.address, PATIENCE_S) as line:
         client = Client(line).ask("hello", "Content-Length: 5")
         assert client.answer() == (200, b"hello, world", True)

@@ -1,4 +1,5 @@
-"""A folder as an application, and `Range` of files that applications give: beside a slow twin, under our server and others."""
+"""A folder as an application, and `Range` of files that applications return: compared with a
+reference implementation, on our server and others."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from wsgiref.validate import validator
 import pytest
 
 import onecopy
-from tests.serve.ranges import HOSTILE, asked, by_chance
+from tests.serve.ranges import HOSTILE, by_chance, requested_parts
 from tests.serve.test_tls import Identity, identity
 from tests.support.raw_http import Answer, Line, request
 
@@ -60,7 +61,7 @@ def native(folder: Path) -> Iterator[Any]:
 
 
 def _between(app: Any) -> Callable[..., Any]:
-    """A middleware that looks at each block: under our server the answer is then read like any other."""
+    """A middleware that inspects each block: our server then treats the response like any other."""
 
     def wrapped(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         body = app(environ, start_response)
@@ -73,7 +74,7 @@ def _between(app: Any) -> Callable[..., Any]:
 
 
 def _starts(app: Any) -> Callable[..., Any]:
-    """A middleware with a `start_response` of its own."""
+    """A middleware with its own `start_response`."""
     return lambda environ, start: app(
         environ, lambda status, fields, *more: start(status, [*fields, ("X-Seen", "1")], *more)
     )
@@ -113,7 +114,7 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
 
 
 def _parts(answer: Answer) -> list[tuple[int, int]] | None:
-    """The parts of an answer, each of which must be those bytes of the text; `None` of the whole."""
+    """The parts of a response, each checked to be those bytes of the text; `None` for the whole."""
     if answer.status == 200:
         assert answer.body == TEXT
         return None
@@ -141,22 +142,22 @@ def _parts(answer: Answer) -> list[tuple[int, int]] | None:
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: value[:30])
-def test_hostile_ranges_get_what_the_standard_says(native: Any, value: str) -> None:
+def test_hostile_ranges_are_answered_as_the_standard_requires(native: Any, value: str) -> None:
     answer = _ask(native, "/a.txt", b"Range: " + value.encode())
-    assert _parts(answer) == asked(value, 50)
+    assert _parts(answer) == requested_parts(value, 50)
 
 
-def test_ranges_by_chance_are_those_of_the_slow_twin(native: Any) -> None:
+def test_random_ranges_match_the_reference(native: Any) -> None:
     with Line(native) as line:
         for value in by_chance(20261123, 600):
             line.send(request("/a.txt", b"Range: " + value.encode()))
-            assert _parts(line.answer()) == asked(value.strip(), 50), value
+            assert _parts(line.answer()) == requested_parts(value.strip(), 50), value
 
 
 def test_ranges_of_an_empty_file(native: Any) -> None:
     for value in ["bytes=0-", "bytes=0-0", "bytes=-0", "bytes=-1", "bytes=1-", "bytes=0-,-1", "bytes=x"]:
         answer = _ask(native, "/empty", b"Range: " + value.encode())
-        expected = asked(value, 0)
+        expected = requested_parts(value, 0)
         assert (answer.status, answer.body if expected is None else b"") == (200 if expected is None else 416, b""), (
             value
         )
@@ -180,7 +181,7 @@ def test_the_folder_is_the_same_application_everywhere(folder: Path, native: Any
         wrong = ["/../secret", "/%2e%2e/secret", "/out", "/.hidden", "/a.txt/"]
         asks: list[tuple[str, list[bytes]]] = [
             *((path, []) for path in [*plain, *wrong]),
-            *(("/a.txt", [b"Range: bytes=" + asked]) for asked in [b"3-7", b"3-", b"99-"]),
+            *(("/a.txt", [b"Range: bytes=" + wanted]) for wanted in [b"3-7", b"3-", b"99-"]),
             ("/large", [b"Range: bytes=-70000"]),
             ("/a.txt", [b"If-None-Match: " + tag]),
             ("/a.txt", [b'If-Match: "x"']),
@@ -196,42 +197,42 @@ def test_the_folder_is_the_same_application_everywhere(folder: Path, native: Any
         assert _ask(address, "/a.txt", method="POST").status == 405
 
 
-def test_the_place_of_a_folder_in_a_larger_application(folder: Path) -> None:
+def test_a_folder_mounted_in_a_larger_application(folder: Path) -> None:
     files = onecopy.files(folder)
     said: list[Any] = []
     environ = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "/media", "PATH_INFO": "/sub", "QUERY_STRING": "a=b"}
-    assert list(files(environ, lambda *told: said.append(told))) == [b"a folder: its path ends with `/`\n"]
+    assert list(files(environ, lambda *arguments: said.append(arguments))) == [b"a folder: its path ends with `/`\n"]
     status, fields = said[0]
     assert status == "301 Moved Permanently" and ("Location", "/media/sub/?a=b") in fields
-    assert list(files(environ | {"PATH_INFO": "/sub/"}, lambda *told: None)) == [b"<p>index"]
+    assert list(files(environ | {"PATH_INFO": "/sub/"}, lambda *_: None)) == [b"<p>index"]
 
 
 def test_a_file_that_is_cut_under_another_server_is_an_error(folder: Path) -> None:
     cut = folder / "cut"
     cut.write_bytes(b"x" * 200_000)
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/cut"}
-    body = onecopy.files(folder)(environ, lambda *told: None)
+    body = onecopy.files(folder)(environ, lambda *_: None)
     blocks = iter(body)
     assert len(next(blocks)) == 65536
     os.truncate(cut, 70_000)
     assert len(next(blocks)) == 70_000 - 65536
-    with pytest.raises(OSError, match="shorter"):
+    with pytest.raises(OSError, match="truncated"):
         next(blocks)
     body.close()  # type: ignore[attr-defined]
 
 
-def test_no_descriptor_is_left(folder: Path) -> None:
+def test_no_descriptor_is_leaked(folder: Path) -> None:
     files = onecopy.files(folder)
     before = len(os.listdir("/proc/self/fd"))
     for lines in [{}, {"HTTP_RANGE": "bytes=0-1"}, {"HTTP_RANGE": "bytes=0-1,5-6"}]:
         for path in ["/a.txt", "/nothing", "/sub"]:
             environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path} | lines
-            body = files(environ, lambda *told: None)
+            body = files(environ, lambda *_: None)
             next(iter(body), None)
             body.close()  # type: ignore[attr-defined]
             with pytest.raises(ZeroDivisionError):
-                files(environ, lambda *told: 1 / 0)
-            wrapped: Any = files(environ | {"wsgi.file_wrapper": lambda file, size=1: file}, lambda *told: None)
+                files(environ, lambda *_: 1 / 0)
+            wrapped: Any = files(environ | {"wsgi.file_wrapper": lambda file, size=1: file}, lambda *_: None)
             wrapped.close()
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -276,7 +277,7 @@ def test_ranges_through_tls(folder: Path, identity: Identity) -> None:
             assert got < 64 << 20
 
 
-# Files that applications give.
+# Files that applications return.
 
 
 def _gives(folder: Path, *fields: tuple[str, str], at: int = 0, status: str = "200 OK") -> Callable[..., Any]:
@@ -297,14 +298,14 @@ def wrapped(folder: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: value[:30])
 def test_a_wrapped_file_answers_hostile_ranges_alike(wrapped: Any, value: str) -> None:
-    assert _parts(_ask(wrapped, "/", b"Range: " + value.encode())) == asked(value, 50)
+    assert _parts(_ask(wrapped, "/", b"Range: " + value.encode())) == requested_parts(value, 50)
 
 
-def test_a_wrapped_file_answers_ranges_by_chance_alike(wrapped: Any) -> None:
+def test_a_wrapped_file_answers_random_ranges_alike(wrapped: Any) -> None:
     with Line(wrapped) as line:
         for value in by_chance(7, 600):
             line.send(request("/", b"Range: " + value.encode()))
-            assert _parts(line.answer()) == asked(value.strip(), 50), value
+            assert _parts(line.answer()) == requested_parts(value.strip(), 50), value
 
 
 def test_ranges_of_a_wrapped_file_count_from_its_position_and_end_with_its_length(folder: Path) -> None:
@@ -318,7 +319,7 @@ def test_ranges_of_a_wrapped_file_count_from_its_position_and_end_with_its_lengt
         assert (head.status, head.one("content-length"), head.one("accept-ranges")) == (200, b"20", b"bytes")
 
 
-def test_if_range_is_held_against_the_fields_of_the_application(folder: Path) -> None:
+def test_if_range_is_compared_with_the_fields_of_the_application(folder: Path) -> None:
     date = "Sun, 06 Nov 1994 08:49:37 GMT"
     with _ours(_gives(folder, ("ETag", '"v1"'), ("Last-Modified", date))) as address:
         for value, status in [
@@ -347,7 +348,7 @@ def test_if_range_is_held_against_the_fields_of_the_application(folder: Path) ->
     ],
     ids=["none", "encoded", "its own part", "404", "201"],
 )
-def test_other_answers_of_a_wrapped_file_are_left_as_they_are(folder: Path, app: Any) -> None:
+def test_other_responses_of_a_wrapped_file_are_not_changed(folder: Path, app: Any) -> None:
     with _ours(app(folder)) as address:
         plain, ranged = _ask(address, "/"), _ask(address, "/", b"Range: bytes=0-1")
         assert (ranged.status, ranged.body, ranged.all("content-range")) == (
@@ -358,6 +359,6 @@ def test_other_answers_of_a_wrapped_file_are_left_as_they_are(folder: Path, app:
         assert ranged.all("accept-ranges") == plain.all("accept-ranges")
 
 
-def test_an_answer_to_post_has_no_ranges(wrapped: Any) -> None:
+def test_a_response_to_post_has_no_ranges(wrapped: Any) -> None:
     answer = _ask(wrapped, "/", b"Range: bytes=0-1", method="POST")
     assert (answer.status, answer.body, answer.all("accept-ranges")) == (200, TEXT, [])

@@ -1,4 +1,5 @@
-"""The metrics of servers, read by Prometheus's own parser and held against what a client has counted."""
+"""The metrics of servers, read by Prometheus's own parser and compared with the counts of a
+client."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tests.support.serving import ROOT, Serving
 
 
 def _read(text: str) -> dict[tuple[str, tuple[str, ...]], float]:
-    """Values by name and by what the labels say."""
+    """Values by name and labels."""
     values = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation.endswith("."), family.name
@@ -51,7 +52,7 @@ def _app(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
 
 
 def _all_that_comes(server: onecopy.Server, data: bytes) -> bytes:
-    """What the server sends up to the end of the connection."""
+    """All bytes that the server sends until the connection ends."""
     with Line(server.address, 60) as line:
         line.send(data)
         come = b""
@@ -60,9 +61,9 @@ def _all_that_comes(server: onecopy.Server, data: bytes) -> bytes:
         return come
 
 
-def test_what_is_counted_is_what_a_client_has_counted() -> None:
+def test_counters_match_those_of_a_client() -> None:
     close = b"Connection: close"
-    asked = [
+    sent = [
         request() * 5 + request("/", close),
         request("/304") + request("/404", close),
         request("/", method="HEAD") + request("/file", close),
@@ -73,22 +74,22 @@ def test_what_is_counted_is_what_a_client_has_counted() -> None:
         request("/", *[b"X: 1"] * 200),
     ]
     with onecopy.Server(_app, "127.0.0.1:0") as server:
-        come = [_all_that_comes(server, data) for data in asked]
+        come = [_all_that_comes(server, data) for data in sent]
         server.stop()
-        told = _read(server.metrics())
-    requests = {labels: n for (name, labels), n in told.items() if name == "onecopy_http_requests_total"}
+        counters = _read(server.metrics())
+    requests = {labels: n for (name, labels), n in counters.items() if name == "onecopy_http_requests_total"}
     assert requests == {("2xx", "done"): 11, ("3xx", "done"): 1, ("4xx", "done"): 1, ("4xx", "refused"): 2}
     statuses = [int(status) for data in come for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", data)]
     assert len([status for status in statuses if status != 100]) == 15
-    assert told["onecopy_http_sent_bytes_total", ()] == sum(map(len, come))
-    assert told["onecopy_http_received_bytes_total", ()] == sum(map(len, asked))
-    assert told["onecopy_http_rows_total", ()] == 2
-    assert told["onecopy_http_connections_accepted_total", ()] == len(asked)
-    assert told["onecopy_http_request_duration_seconds_count", ()] == 15
-    assert told["onecopy_http_request_duration_seconds_bucket", ("+Inf",)] == 15
-    assert 0 < told["onecopy_http_request_duration_seconds_sum", ()] < 60
+    assert counters["onecopy_http_sent_bytes_total", ()] == sum(map(len, come))
+    assert counters["onecopy_http_received_bytes_total", ()] == sum(map(len, sent))
+    assert counters["onecopy_http_rows_total", ()] == 2
+    assert counters["onecopy_http_connections_accepted_total", ()] == len(sent)
+    assert counters["onecopy_http_request_duration_seconds_count", ()] == 15
+    assert counters["onecopy_http_request_duration_seconds_bucket", ("+Inf",)] == 15
+    assert 0 < counters["onecopy_http_request_duration_seconds_sum", ()] < 60
     for gauge in ("connections", "handlers_running", "requests_waiting", "row_streams"):
-        assert told[f"onecopy_http_{gauge}", ()] == 0
+        assert counters[f"onecopy_http_{gauge}", ()] == 0
 
 
 def test_buckets_only_grow() -> None:
@@ -96,17 +97,17 @@ def test_buckets_only_grow() -> None:
         for _ in range(20):
             urllib.request.urlopen(server.url, timeout=60).read()
         server.stop()
-        told = _read(server.metrics())
+        counters = _read(server.metrics())
     buckets = [
         (float(labels[0]), n)
-        for (name, labels), n in told.items()
+        for (name, labels), n in counters.items()
         if name == "onecopy_http_request_duration_seconds_bucket"
     ]
     assert buckets == sorted(buckets) and [n for _, n in buckets] == sorted(n for _, n in buckets)
     assert buckets[-1] == (float("inf"), 20)
 
 
-def test_a_handler_that_runs_is_seen_from_within() -> None:
+def test_a_running_handler_is_counted() -> None:
     seen: list[str] = []
 
     def app(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
@@ -116,25 +117,25 @@ def test_a_handler_that_runs_is_seen_from_within() -> None:
 
     with onecopy.Server(app, "127.0.0.1:0") as server:
         urllib.request.urlopen(server.url, timeout=60).read()
-    told = _read(seen[0])
-    assert told["onecopy_http_handlers_running", ()] == told["onecopy_http_connections", ()] == 1
+    counters = _read(seen[0])
+    assert counters["onecopy_http_handlers_running", ()] == counters["onecopy_http_connections", ()] == 1
 
 
-def test_run_tells_metrics_at_an_address_of_their_own() -> None:
+def test_run_serves_metrics_at_a_separate_address() -> None:
     with Serving("--metrics", "127.0.0.1:0") as serving:
         serving.must_serve()
-        found = re.search(r"metrics are told at (http://127\.0\.0\.1:\d+/metrics)", serving.said())
+        found = re.search(r"metrics are served at (http://127\.0\.0\.1:\d+/metrics)", serving.said())
         assert found, serving.said()
 
-        def told() -> str:
+        def scrape() -> str:
             with urllib.request.urlopen(found[1], timeout=60) as answer:
                 assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
                 return str(answer.read(), "utf-8")
 
-        # A request is counted once it is done with, and its answer may be read before.
-        while not _done(text := told()):
+        # A request is counted when it is finished, and its response may be read before.
+        while not _done(text := scrape()):
             pass
-        # Not the server that tells them, and not at the application's address.
+        # Neither on the metrics server's own counters, nor at the application's address.
         assert _read(text)["onecopy_http_servers", ()] == 1
         assert serving.ask("/metrics").status == 404
         for url, method, status in ((found[1][:-1], "GET", 404), (found[1], "POST", 405)):
@@ -177,12 +178,12 @@ def test_two_processes_count_in_one_area() -> None:
             for _ in range(10):
                 lines[-1].send(request())
                 assert lines[-1].answer().status == 200
-        # A worker that is killed: what it counted stays, its connection does not.
+        # A worker is killed: its counters are kept, its connection is not.
         workers[0][0].kill()
         ended(workers[0][0])
-        told = _read(metrics.text())
-        assert told["onecopy_http_servers", ()] == told["onecopy_http_connections", ()] == 1
-        # The one in its place counts on.
+        counters = _read(metrics.text())
+        assert counters["onecopy_http_servers", ()] == counters["onecopy_http_connections", ()] == 1
+        # Its replacement continues to count.
         workers[0] = worker()
         for _ in range(5):
             urllib.request.urlopen(f"{workers[0][1]}hello", timeout=60).read()
@@ -193,14 +194,14 @@ def test_two_processes_count_in_one_area() -> None:
     for line in lines:
         line.close()
     assert [process.returncode for process, _ in workers] == [0, 0]
-    told = _read(metrics.text())
-    assert told["onecopy_http_requests_total", ("2xx", "done")] in (24, 25), (
+    counters = _read(metrics.text())
+    assert counters["onecopy_http_requests_total", ("2xx", "done")] in (24, 25), (
         "the last one of a killed worker may be missing"
     )
-    assert told["onecopy_http_servers", ()] == told["onecopy_http_connections", ()] == 0
+    assert counters["onecopy_http_servers", ()] == counters["onecopy_http_connections", ()] == 0
 
 
-def test_places_are_limited_and_descriptors_are_looked_at(tmp_path: Path) -> None:
+def test_slots_are_limited_and_descriptors_are_checked(tmp_path: Path) -> None:
     metrics = onecopy.Metrics(servers=1)
     with onecopy.Server(_app, "127.0.0.1:0", metrics=metrics) as server:
         with pytest.raises(RuntimeError, match="larger `servers`"):

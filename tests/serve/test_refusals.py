@@ -1,4 +1,4 @@
-"""More requests that are refused, and neighbours of theirs that are right: what the table's rows leave between them."""
+"""Further invalid requests, and similar valid ones, in addition to the rows of the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.serve.cases.chunks import END, chunked
 from tests.serve.cases.lengths import HELLO, post
-from tests.support.cases import refused, told_of
+from tests.support.cases import echoed, refused
 from tests.support.raw_http import request
 from tests.support.serving import Serving
 
@@ -24,8 +24,8 @@ REFUSED = {
     "Content-Length of 2^63": post(b"Content-Length: 9223372036854775808"),
     "Content-Length list of equal ones": post(b"Content-Length: 5, 5"),
     "chunked and a length of 0": post(b"Transfer-Encoding: chunked", b"Content-Length: 0", body=HELLO),
-    "chunk size with a space behind": chunked(b"5 \r\nhello\r\n" + END),
-    "chunk size with a tab behind": chunked(b"5\t\r\nhello\r\n" + END),
+    "chunk size with a space after it": chunked(b"5 \r\nhello\r\n" + END),
+    "chunk size with a tab after it": chunked(b"5\t\r\nhello\r\n" + END),
     "chunk size of 17 digits": chunked(b"00000000000000005\r\nhello\r\n" + END),
     "chunk size of 2^63": chunked(b"8000000000000000\r\nhello\r\n" + END),
     "chunk size of another alphabet": chunked(b"g\r\nhello\r\n" + END),
@@ -45,7 +45,7 @@ REFUSED = {
     "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "HTTP/1.": b"GET /echo HTTP/1.\r\nHost: a\r\n\r\n",
     "HTTP/ 1.1": b"GET /echo HTTP/ 1.1\r\nHost: a\r\n\r\n",
-    "a space behind the version": b"GET /echo HTTP/1.1 \r\nHost: a\r\n\r\n",
+    "a space after the version": b"GET /echo HTTP/1.1 \r\nHost: a\r\n\r\n",
     "a space before the method": b" GET /echo HTTP/1.1\r\nHost: a\r\n\r\n",
     "a method that is no token": b"G(T /echo HTTP/1.1\r\nHost: a\r\n\r\n",
     "no target": b"GET  HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -66,12 +66,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_is_refused(server: Serving, name: str) -> None:
+def test_request_is_refused(server: Serving, name: str) -> None:
     refused(server, REFUSED[name])
 
 
 TAKEN = {
-    # RFC 9112, 2.2: at least one is ignored.
+    # RFC 9112, 2.2: at least one empty line is ignored.
     "an empty line before a request": (b"\r\n" + post(b"Content-Length: 5"), "hello"),
     "leading zeros of a length": (post(b"Content-Length: 0005"), "hello"),
     "leading zeros of a chunk": (chunked(b"0005\r\nhello\r\n000\r\n\r\n"), "hello"),
@@ -88,13 +88,13 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_is_taken(server: Serving, name: str) -> None:
+def test_request_is_accepted(server: Serving, name: str) -> None:
     sent, body = TAKEN[name]
     with server.connect() as line:
         line.send(sent)
-        told = told_of(line.answer())
-        assert (told["path"], told["body"]) == ("/echo", body)
-        assert "HTTP_X_A" not in told["fields"], "a trailer is no field"
+        echo = echoed(line.answer())
+        assert (echo["path"], echo["body"]) == ("/echo", body)
+        assert "HTTP_X_A" not in echo["fields"], "a trailer is not a field"
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_is_taken(server: Serving, name: str) -> None:
     ],
     ids=["1.1", "1.0 without Host", "https"],
 )
-def test_the_host_of_a_whole_url_replaces_the_field(server: Serving, sent: bytes, host: str) -> None:
-    # Twice: the second environ is a copy of the first one's fields.
+def test_the_host_of_an_absolute_url_replaces_the_field(server: Serving, sent: bytes, host: str) -> None:
+    # Twice, since the second environ is a copy of the first one's fields.
     for _ in range(2):
         with server.connect() as line:
             line.send(sent)
-            seen = told_of(line.answer())
+            seen = echoed(line.answer())
             assert (seen["path"], seen["query"], seen["fields"]["HTTP_HOST"]) == ("/echo", "a=b", host)
 
 
 @pytest.mark.parametrize("codings", [(b"gzip, chunked",), (b"gzip", b"chunked"), (b"gzip",)], ids=str)
-def test_a_coding_that_is_not_known_is_501_in_one_field_or_several(server: Serving, codings: tuple[bytes, ...]) -> None:
+def test_an_unknown_coding_is_501_in_one_field_or_several(server: Serving, codings: tuple[bytes, ...]) -> None:
     with server.connect() as line:
         line.send(post(*(b"Transfer-Encoding: " + coding for coding in codings), body=HELLO))
         assert line.answer().status == 501

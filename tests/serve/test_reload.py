@@ -1,4 +1,4 @@
-"""SIGHUP to `onecopy run --workers`: the current files, and no client that notices."""
+"""SIGHUP to `onecopy run --workers` loads the current files, and no client notices."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def _answers_with(supervised: Supervised, version: str) -> None:
-    """Waits until that version answers; the former one may take a connection in the moment it is told to leave."""
+    """Waits until that version responds; the former one may accept a connection while it receives
+    its stop."""
     end = time.monotonic() + PATIENCE_S
     while (answered := supervised.ask()[0]) != version:
         assert time.monotonic() < end, f"it still answers with {answered}; it said:\n{supervised.said()}"
 
 
 class Client(threading.Thread):
-    """Asks without pause, on one connection or on a new one each time."""
+    """Sends requests without pause, on one connection or on a new one each time."""
 
     def __init__(self, supervised: Supervised, *, keeps: bool) -> None:
         super().__init__()
@@ -60,12 +61,12 @@ class Client(threading.Thread):
             line.close()
 
     def asks(self, n: int) -> None:
-        """Waits until it has asked so many times more."""
+        """Waits until it has sent ``n`` more requests."""
         for _ in range(n):
             assert self._has_asked.acquire(timeout=60)
 
     def end(self) -> None:
-        """Has it stop, and waits for that."""
+        """Stops it, and waits for its end."""
         self._stop_asked.set()
         self.join(60)
 
@@ -95,7 +96,7 @@ def test_no_request_fails_over_reloads(folder: Folder, n_workers: str) -> None:
         assert client.failures == [] and client.versions[0] == "1" and len(client.versions) >= 80
 
 
-def test_a_request_under_way_is_finished_by_the_former_worker(folder: Folder) -> None:
+def test_an_active_request_is_finished_by_the_former_worker(folder: Folder) -> None:
     with running(folder, "--workers", "1") as supervised:
         with contextlib.closing(supervised.serves().connect()) as line:
             line.request("GET", "/gate")
@@ -111,12 +112,12 @@ def test_a_request_under_way_is_finished_by_the_former_worker(folder: Folder) ->
 
 
 @pytest.mark.parametrize("n_workers", ["1", "2"])
-def test_an_application_that_does_not_load_leaves_the_former_workers(folder: Folder, n_workers: str) -> None:
+def test_an_application_that_does_not_load_keeps_the_former_workers(folder: Folder, n_workers: str) -> None:
     with running(folder, "--workers", n_workers) as supervised:
         supervised.serves()
         folder.write("2", "raise RuntimeError('half edited')")
         supervised.send(signal.SIGHUP)
-        # Its traceback stands before, perhaps among the lines of another worker's.
+        # Its traceback comes before, perhaps between lines of another worker's.
         supervised.until(
             "reload failed: worker .* ended with exit code 1 before it was ready; the former workers serve"
         )
@@ -127,12 +128,12 @@ def test_an_application_that_does_not_load_leaves_the_former_workers(folder: Fol
         _answers_with(supervised, "3")
 
 
-def test_a_reload_while_another_one_is_tried_takes_the_newest_files(folder: Folder) -> None:
+def test_a_reload_during_another_one_loads_the_newest_files(folder: Folder) -> None:
     with running(folder, "--workers", "1") as supervised:
         supervised.serves()
         folder.write("2", "open(os.environ['GATE']).read()")
         supervised.send(signal.SIGHUP)
-        gate = folder.enter()  # It is being loaded, and does not get on.
+        gate = folder.enter()  # It is being loaded, and blocks.
         folder.write("3")
         supervised.send(signal.SIGHUP)
         supervised.until(RELOADED)
@@ -154,10 +155,10 @@ def test_a_worker_that_dies_after_the_files_broke_is_tried_again(folder: Folder)
         supervised.until("before it was ready; the next one is started in 1 s")
         assert supervised.ask()[0] == "1"
         folder.write("3")
-        _answers_with(supervised, "3")  # It comes by itself.
+        _answers_with(supervised, "3")  # It is started automatically.
 
 
-def test_workers_are_added_and_sent_away(folder: Folder) -> None:
+def test_workers_are_added_and_removed_by_signals(folder: Folder) -> None:
     with running(folder, "--workers", "1") as supervised:
         first = supervised.serves().ask()[1]
         supervised.send(signal.SIGTTIN)
@@ -173,8 +174,9 @@ def test_workers_are_added_and_sent_away(folder: Folder) -> None:
         assert supervised.ends()[0] == 0
 
 
-#: Its terminal is the one that is named; the process itself becomes the server.
-#: Begun as a shell begins it, whatever these tests were begun by: under nohup(1) a terminal that is closed ends nothing.
+#: The named terminal is its controlling terminal; the process itself becomes the server. SIGHUP has
+#: its default action, as in a shell, even if the tests run under nohup(1), where a closed terminal
+#: ends nothing.
 _ON_TERMINAL = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -183,13 +185,13 @@ os.execv(sys.executable, [sys.executable, "-m", "onecopy", "run", "application:a
 """
 
 
-def test_a_terminal_that_is_closed_stops_it(folder: Folder) -> None:
+def test_a_closed_terminal_stops_it(folder: Folder) -> None:
     ours, theirs = os.openpty()
     command = ["-c", _ON_TERMINAL, os.ttyname(theirs), "--bind", "127.0.0.1:0", "--workers", "1"]
     with of_command(folder, command) as supervised:
         supervised.serves()
         os.close(theirs)
-        supervised.send(signal.SIGHUP)  # While it is there, this is for the files.
+        supervised.send(signal.SIGHUP)  # While the terminal exists, this is a reload.
         supervised.until(RELOADED)
         os.close(ours)
         code, said = supervised.ends()

@@ -1,4 +1,5 @@
-"""What comes again: requests with the same fields, answers with the same ones. The server remembers both; nobody must notice."""
+"""Repetition: requests with the same fields, responses with the same ones. The server caches both,
+invisibly."""
 
 from __future__ import annotations
 
@@ -25,19 +26,19 @@ NAMES = [
     "Authorization",
     "Via",
 ]
-#: A request with two of one of them is refused.
+#: A duplicate of one of these fields is refused.
 SINGLE = {"User-Agent", "Content-Type", "Authorization"}
 CONSTANT = [("X-Kept", "the same tuple each time"), ("X-Cafe", "caf\xe9"), ("X-Empty", "")]
 
 
 def line_to(server: onecopy.Server) -> Line:
-    """A connection to a server of TCP."""
+    """A connection to a server on TCP."""
     assert isinstance(server.address, tuple)
     return Line(server.address)
 
 
 def environ_of(fields: list[tuple[str, bytes]]) -> dict[str, str]:
-    """The slow twin: what PEP 3333 and RFC 9110 (5.3) make of header fields."""
+    """The reference implementation: header fields by PEP 3333 and RFC 9110 (5.3)."""
     environ: dict[str, str] = {}
     for name, value in fields:
         key = name.upper().replace("-", "_")
@@ -52,7 +53,7 @@ def headers_back(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
     """The header fields of the request, as JSON."""
     start("200 OK", [])
     kept = {key: value for key, value in environ.items() if key.startswith("HTTP_") or key == "CONTENT_TYPE"}
-    environ.clear()  # An application may do with it what it likes.
+    environ.clear()  # An application may modify the environ.
     return [json.dumps(kept).encode()]
 
 
@@ -73,7 +74,7 @@ def test_the_environ_is_that_of_its_own_request() -> None:
             assert json.loads(line.answer().body) == environ_of([("Host", b"a"), *fields])
 
 
-def test_a_value_of_a_request_before_is_in_no_later_one() -> None:
+def test_a_value_of_an_earlier_request_is_in_no_later_one() -> None:
     with onecopy.Server(headers_back, "127.0.0.1:0") as server, line_to(server) as line:
         for _ in range(4):
             line.send(request("/", b"Authorization: Bearer secret", b"X-A: 1"))
@@ -102,8 +103,8 @@ def test_fields_of_answers_are_those_of_their_own_call() -> None:
             line.send(request("/"))
             answer = line.answer()
             expected = [(name.lower(), value.encode("latin-1")) for name, value in CONSTANT]
-            told = [field for field in answer.fields if field[0].startswith("x-")]
-            assert told == [*expected, ("x-call", str(k).encode())]
+            custom = [field for field in answer.fields if field[0].startswith("x-")]
+            assert custom == [*expected, ("x-call", str(k).encode())]
             assert answer.one("content-length") == b"2" and answer.body == b"ok"
 
 
@@ -121,7 +122,7 @@ def test_a_field_that_cannot_be_sent_is_refused_each_time() -> None:
             assert answer.status == 500 and not answer.all("x-a") and not answer.all("x-kept")
 
 
-def test_a_start_response_that_was_kept_says_nothing_in_a_later_answer() -> None:
+def test_a_start_response_that_was_kept_cannot_change_a_later_response() -> None:
     kept: list[Any] = []
 
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:

@@ -1,4 +1,5 @@
-"""`onecopy serve-files` as a process: what it says, what moves the bytes, what downloads cost."""
+"""`onecopy serve-files` as a process: its output, the system calls that move bytes, the cost of
+downloads."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def _serving(folder: Path, *options: str) -> Iterator[Serving]:
 
 
 def _status(pid: int, name: str) -> int:
-    """A number of /proc/PID/status: KiB, or how many."""
+    """A number in /proc/PID/status: KiB, or a count."""
     text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     match = re.search(rf"^{name}:\s*(\d+)", text, re.MULTILINE)
     assert match is not None, text
@@ -53,7 +54,7 @@ def _ends(serving: Serving, number: signal.Signals) -> int:
     return serving.process.wait(START_S)
 
 
-def test_it_serves_says_where_and_stops(folder: Path, tmp_path: Path) -> None:
+def test_it_serves_prints_its_address_and_stops(folder: Path, tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     with _serving(folder, "--access-log", str(log), "--access-log-format", "json") as serving:
         assert "Ctrl-C stops" in serving.said()
@@ -68,7 +69,7 @@ def test_it_serves_says_where_and_stops(folder: Path, tmp_path: Path) -> None:
     assert [(line["path"], line["status"]) for line in lines if "path" in line] == [("/a.txt", 206)]
 
 
-def test_on_loopback_it_answers_to_names_of_this_machine_alone(folder: Path) -> None:
+def test_on_loopback_only_local_host_names_are_answered(folder: Path) -> None:
     with _serving(folder, "--host", "files.example") as serving:
         port = serving.address[1]
         for host, status in [
@@ -86,7 +87,7 @@ def test_on_loopback_it_answers_to_names_of_this_machine_alone(folder: Path) -> 
                 assert line.answer().status == status, host
 
 
-def test_it_speaks_tls(folder: Path, identity: Identity) -> None:
+def test_it_serves_tls(folder: Path, identity: Identity) -> None:
     options = ["--certfile", str(identity.tls.certfile), "--keyfile", str(identity.tls.keyfile)]
     with _serving(folder, *options) as serving, serving.connect() as line:
         assert "https://127.0.0.1:" in serving.said()
@@ -95,7 +96,7 @@ def test_it_speaks_tls(folder: Path, identity: Identity) -> None:
         assert line.answer().body == b"0123456789"
 
 
-def test_many_downloads_at_once_take_no_memory_and_no_thread(folder: Path) -> None:
+def test_many_downloads_use_no_memory_and_no_thread_each(folder: Path) -> None:
     ask = request("/large").replace(b"Host: a", b"Host: files")
     with _serving(folder, "--host", "files") as serving, contextlib.ExitStack() as stack:
         pid = serving.process.pid
@@ -106,7 +107,7 @@ def test_many_downloads_at_once_take_no_memory_and_no_thread(folder: Path) -> No
         lines: list[Line] = [stack.enter_context(serving.connect()) for _ in range(N_DOWNLOADS)]
         for line in lines:
             line.send(ask)
-        # All are under way, and their readers take no more than their heads.
+        # All are active, and their readers read only the heads.
         assert {line.head()[1] for line in lines} == {200}
         assert _status(pid, "RssAnon") - before[0] <= 1024
         assert _status(pid, "Threads") == before[1]
@@ -124,7 +125,8 @@ def test_no_byte_of_a_file_is_read_or_written(folder: Path, tmp_path: Path) -> N
     words = ["strace", "-f", "-qq", "-o", str(trace)]
     words += [
         "-e",
-        "trace=accept4,sendfile,splice,mmap,read,readv,pread64,preadv,preadv2,recvfrom,recvmsg,write,writev,sendto,sendmsg",
+        "trace=accept4,sendfile,splice,mmap,read,readv,pread64,preadv,preadv2,"
+        "recvfrom,recvmsg,write,writev,sendto,sendmsg",
     ]
     words += [sys.executable, "-m", "onecopy", "serve-files", str(folder), "--bind", "127.0.0.1:0", "--host", "files"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
@@ -146,7 +148,7 @@ def test_no_byte_of_a_file_is_read_or_written(folder: Path, tmp_path: Path) -> N
                     assert answer.whole and answer.status in (200, 206)
                     payload += len(answer.body)
         finally:
-            # strace hands its own signals on to nobody: its child is asked.
+            # strace does not forward signals: its child is signalled.
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
             for child in children:
                 os.kill(int(child), signal.SIGTERM)
@@ -158,7 +160,7 @@ def test_no_byte_of_a_file_is_read_or_written(folder: Path, tmp_path: Path) -> N
         done = re.match(r"\d+\s+(?:<\.\.\. )?(\w+)[ (].*= (\d+)$", call)
         if done is not None and done[1] not in ("accept4", "mmap"):
             moved["sendfile" if done[1] == "sendfile" else "others"] += int(done[2])
-    # What is not a byte of the file: heads of requests and answers, boundaries, wakes.
+    # Bytes other than the file's: heads of requests and responses, boundaries, wake-ups.
     heads = payload - moved["sendfile"]
     assert 0 <= heads < 2000, moved
     assert moved["others"] < 16384, moved

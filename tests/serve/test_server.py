@@ -1,4 +1,5 @@
-"""`onecopy.Server` in this process: how it begins and ends, and applications that say more than one thing."""
+"""`onecopy.Server` in this process: its start and end, and applications that combine several
+outputs."""
 
 from __future__ import annotations
 
@@ -27,27 +28,27 @@ def _line_to(server: onecopy.Server) -> Line:
     return Line(server.address)
 
 
-def _asked(app: Callable[[dict[str, Any], Start], Iterable[bytes]]) -> bytes:
+def _request(app: Callable[[dict[str, Any], Start], Iterable[bytes]]) -> bytes:
     with onecopy.Server(app, "127.0.0.1:0", threads=2) as server:
         body: bytes = urllib.request.urlopen(server.url, timeout=60).read()
         return body
 
 
-def test_what_was_written_stands_before_a_file(tmp_path: Path) -> None:
+def test_written_blocks_come_before_a_file(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"file")
 
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         start("200 OK", [])(b"written ")
-        wrapped: Iterable[bytes] = environ["wsgi.file_wrapper"](open(file, "rb"))  # noqa: SIM115  # The wrapper closes it.
+        wrapped: Iterable[bytes] = environ["wsgi.file_wrapper"](open(file, "rb"))  # noqa: SIM115
         return wrapped
 
-    assert _asked(app) == b"written file"
+    assert _request(app) == b"written file"
 
 
 @pytest.mark.parametrize("in_wrapper", [False, True])
 @pytest.mark.parametrize("written", [b"", b"written "])
-def test_what_was_written_stands_before_rows(in_wrapper: bool, written: bytes) -> None:
+def test_written_blocks_come_before_rows(in_wrapper: bool, written: bytes) -> None:
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         write = start("200 OK", [])
         if written:
@@ -55,10 +56,10 @@ def test_what_was_written_stands_before_rows(in_wrapper: bool, written: bytes) -
         rows = onecopy.connect("sqlite::memory:").execute(ROWS).csv()
         return environ["wsgi.file_wrapper"](rows) if in_wrapper else rows
 
-    assert _asked(app) == written + b"i\n1\n2\n3\n"
+    assert _request(app) == written + b"i\n1\n2\n3\n"
 
 
-def test_a_row_stream_that_fails_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_row_stream_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     said = io.StringIO()
     monkeypatch.setattr(sys, "stderr", said)
 
@@ -74,7 +75,7 @@ def test_a_row_stream_that_fails_is_told_once(monkeypatch: pytest.MonkeyPatch) -
     assert "DataError" in said.getvalue()
 
 
-def test_hop_by_hop_fields_are_left_out_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hop_by_hop_fields_are_dropped_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     said = io.StringIO()
     monkeypatch.setattr(sys, "stderr", said)
     # As many examples of server-sent events set it; the same tuple each time.
@@ -94,7 +95,7 @@ def test_hop_by_hop_fields_are_left_out_with_one_warning(monkeypatch: pytest.Mon
     assert said.getvalue().count("\n") == 1, said.getvalue()
 
 
-def test_an_application_that_says_close_has_its_connection_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_application_that_sends_close_has_its_connection_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     said = io.StringIO()
     monkeypatch.setattr(sys, "stderr", said)
 
@@ -110,7 +111,7 @@ def test_an_application_that_says_close_has_its_connection_closed(monkeypatch: p
     assert said.getvalue() == ""
 
 
-def test_a_reset_content_answer_has_no_body() -> None:
+def test_a_205_response_has_no_body() -> None:
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         start("205 Reset Content", [("Content-Length", "4")])
         return [b"body"]
@@ -135,7 +136,7 @@ def test_head_of_an_iterator_has_the_fields_of_get() -> None:
     assert head == get
 
 
-def test_it_begins_once_and_ends_with_its_block() -> None:
+def test_it_starts_once_and_ends_with_its_block() -> None:
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         start("200 OK", [])
         return [environ["wsgi.input"].read()]
@@ -146,7 +147,7 @@ def test_it_begins_once_and_ends_with_its_block() -> None:
         host, port = server.address
         assert server.url == f"http://{host}:{port}/" and port > 0
         assert urllib.request.urlopen(server.url, data=b"body", timeout=60).read() == b"body"
-        with pytest.raises(RuntimeError, match="started before"):
+        with pytest.raises(RuntimeError, match="already started"):
             server.start()
         with pytest.raises(OSError, match=f"{port}"):
             onecopy.Server(app, f"127.0.0.1:{port}")
@@ -158,19 +159,19 @@ def test_it_begins_once_and_ends_with_its_block() -> None:
 
 
 @pytest.mark.parametrize("bind", ["", "8000", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1"])
-def test_what_is_no_address_is_refused(bind: str) -> None:
+def test_an_invalid_address_is_refused(bind: str) -> None:
     with pytest.raises(ValueError, match="HOST:PORT"):
         onecopy.Server(lambda environ, start: [], bind)
 
 
-def test_a_socket_that_listens_already_is_served_on() -> None:
+def test_a_listening_socket_is_served() -> None:
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         start("200 OK", [])
         return [environ["SERVER_PORT"].encode()]
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        for _ in range(2):  # The descriptor stays the caller's: a second server takes it as the first did.
+        for _ in range(2):  # The caller keeps the descriptor: a second server can use it again.
             with onecopy.Server(app, f"fd://{listener.fileno()}") as server:
                 assert server.address == ("127.0.0.1", port)
                 assert urllib.request.urlopen(server.url, timeout=60).read() == str(port).encode()

@@ -1,4 +1,5 @@
-"""Clients and applications that take their time: nobody else waits for them, and what is ready is sent."""
+"""Slow clients and applications: no other request waits for them, and bytes that are ready are
+sent."""
 
 from __future__ import annotations
 
@@ -20,32 +21,32 @@ N_THREADS = 4
 
 @pytest.fixture
 def hasty() -> Iterator[Serving]:
-    """A server that gives a client one second for its head."""
+    """A server that gives a client one second for the head."""
     with Serving("--threads", str(N_THREADS), "--header-timeout", str(HEADER_TIMEOUT_S)) as serving:
         yield serving
         serving.must_serve()
 
 
-def test_a_chunk_goes_out_before_the_application_makes_the_next(server: Serving) -> None:
+def test_a_chunk_is_sent_before_the_application_creates_the_next(server: Serving) -> None:
     word = uuid.uuid4().hex
     with server.connect() as line:
         line.send(request(f"/gate/{word}"))
         _, status, _, _ = line.head()
         assert status == 200
         first = line.read(len(b"5\r\nfirst\r\n"))
-        # The application stands before its second item, and nobody has opened the gate.
+        # The application waits before its second item, and the gate is closed.
         assert first == b"5\r\nfirst\r\n"
         assert server.ask(f"/open/{word}").status == 200
         assert line.read(len(b"6\r\nsecond\r\n0\r\n\r\n")) == b"6\r\nsecond\r\n0\r\n\r\n"
 
 
-def test_an_application_that_blocks_keeps_one_thread(server: Serving) -> None:
+def test_an_application_that_blocks_occupies_one_thread(server: Serving) -> None:
     words = [uuid.uuid4().hex for _ in range(N_THREADS - 1)]
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(server.connect()) for _ in words]
         for line, word in zip(lines, words, strict=True):
             line.send(request(f"/blocks/{word}"))
-        # Pipelined behind an answer that is being made: it waits for its turn, in order.
+        # Pipelined after a response that is being generated: it waits for its turn, in order.
         lines[0].send(request())
         for word in words:
             assert wait_until_seen(server, word, "waits")
@@ -58,7 +59,7 @@ def test_an_application_that_blocks_keeps_one_thread(server: Serving) -> None:
 
 
 @pytest.mark.parametrize("how", ["bytes", "file", "generator"])
-def test_a_client_that_reads_nothing_keeps_no_thread(server: Serving, how: str) -> None:
+def test_a_client_that_reads_nothing_occupies_no_thread(server: Serving, how: str) -> None:
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(server.connect()) for _ in range(3 * N_THREADS)]
         for line in lines:
@@ -72,7 +73,7 @@ def test_a_client_that_reads_nothing_keeps_no_thread(server: Serving, how: str) 
     [b"", b"GET", b"GET /hello HTTP/1.1\r\n", b"GET /hello HTTP/1.1\r\nHost: a\r\nX-A: b\r\n", request()[:-1]],
     ids=["nothing", "a method", "a line", "fields", "all but one byte"],
 )
-def test_a_head_that_does_not_come_is_cut_at_the_limit(hasty: Serving, part: bytes) -> None:
+def test_a_missing_head_is_cut_at_the_limit(hasty: Serving, part: bytes) -> None:
     with hasty.connect() as line:
         line.send(part)
         try:
@@ -83,7 +84,7 @@ def test_a_head_that_does_not_come_is_cut_at_the_limit(hasty: Serving, part: byt
 
 
 def test_a_head_that_dribbles_is_cut_at_the_limit(hasty: Serving) -> None:
-    # A byte now and then is no progress: the limit is for the whole head.
+    # An occasional byte is no progress: the limit applies to the whole head.
     with hasty.connect() as line:
         line.send(b"GET /hello HTTP/1.1\r\nHost: a\r\nX-A: ")
         stop = threading.Event()
@@ -105,7 +106,7 @@ def test_a_head_that_dribbles_is_cut_at_the_limit(hasty: Serving) -> None:
         assert line.ended
 
 
-def test_a_request_behind_a_whole_one_has_a_limit_of_its_own(hasty: Serving) -> None:
+def test_a_request_after_a_complete_one_has_its_own_time_limit(hasty: Serving) -> None:
     with hasty.connect() as line:
         line.send(request() + b"GET /hello HTTP/1.1\r\nHo")
         is_hello(line.answer())

@@ -1,4 +1,4 @@
-"""Whole connections split at every byte: the answers are those of the bytes in one piece."""
+"""Connections split at every byte: the responses equal those for the bytes in one piece."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.serve.cases.chunks import BROKEN, chunked
 from tests.support.raw_http import REFUSALS, Answer, Closed, Line, request
 from tests.support.serving import Serving
 
-#: Three requests with bodies and one without, as they stand in one connection.
+#: Three requests with bodies and one without, as on one connection.
 PIPELINED = [
     request("/echo?1", b"X-A: caf\xe9", b"Content-Length: 11", method="POST", body=b"GET / HTTP/"),
     request(
@@ -26,33 +26,34 @@ PIPELINED = [
     request("/echo?3", b"X-Empty:", b"X-Tab:\ta\t"),
     request("/generator", b"Content-Length: 0", method="POST"),
 ]
-#: Of linux/netlink.h and linux/sock_diag.h.
+#: Constants of linux/netlink.h and linux/sock_diag.h.
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST = 4, 20, 1
 ALL_STATES = ANY = 0xFFFFFFFF
 
 
 def unread_bytes(line: Line) -> int:
-    """What lies in the kernel of that connection: sent by us and not yet taken by the server. sock_diag(7)."""
+    """The bytes of that connection in the kernel: sent by us and not yet read by the server.
+    sock_diag(7)."""
     (own, own_port), (other, other_port) = line.socket.getsockname(), line.socket.getpeername()
     ends = struct.pack("!HH4s12x4s12x", other_port, own_port, socket.inet_aton(other), socket.inet_aton(own))
     # Any interface, any cookie.
-    asked = (
+    query = (
         struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, ALL_STATES)
         + ends
         + struct.pack("=III", 0, ANY, ANY)
     )
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as kernel:
-        kernel.send(struct.pack("=IHHII", 16 + len(asked), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, 0, 0) + asked)
-        told = kernel.recv(1 << 12)
-    if struct.unpack_from("=H", told, 4)[0] != SOCK_DIAG_BY_FAMILY:
+        kernel.send(struct.pack("=IHHII", 16 + len(query), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, 0, 0) + query)
+        reply = kernel.recv(1 << 12)
+    if struct.unpack_from("=H", reply, 4)[0] != SOCK_DIAG_BY_FAMILY:
         return 0  # The server has closed its end.
-    (received,) = struct.unpack_from("=I", told, 16 + 4 + 48 + 4)
+    (received,) = struct.unpack_from("=I", reply, 16 + 4 + 48 + 4)
     (sent,) = struct.unpack("=i", fcntl.ioctl(line.socket, termios.TIOCOUTQ, bytes(4)))
     return int(received) + int(sent)
 
 
 def wait_until_read(line: Line, patience_s: float = 5.0) -> None:
-    """Returns when the server has taken all that was sent, so that what is sent now comes as a piece of its own."""
+    """Returns when the server has read everything, so that the next bytes arrive separately."""
     end = time.monotonic() + patience_s
     while unread_bytes(line):
         assert time.monotonic() < end, "the server does not read"
@@ -73,18 +74,18 @@ def test_unread_bytes_are_counted_until_they_are_read() -> None:
 
 
 def same(answer: Answer) -> Answer:
-    """An answer without the time it was made at."""
+    """A response without its date."""
     fields = [(name, value) for name, value in answer.fields if name != "date"]
     return answer._replace(fields=fields)
 
 
-def test_pipelined_requests_are_answered_the_same_wherever_they_are_split(server: Serving) -> None:
+def test_pipelined_requests_are_answered_the_same_at_every_split(server: Serving) -> None:
     sent = b"".join(PIPELINED)
     with server.connect() as line:
         line.send(sent)
         whole = [same(line.answer()) for _ in PIPELINED]
         assert [answer.status for answer in whole] == [200] * len(PIPELINED)
-        # One connection takes all of them: nothing of one round may be left for the next.
+        # One connection for all of them: no state of one round may remain for the next.
         for k in range(1, len(sent)):
             line.send(sent[:k])
             wait_until_read(line)
@@ -93,7 +94,7 @@ def test_pipelined_requests_are_answered_the_same_wherever_they_are_split(server
 
 
 @pytest.mark.parametrize("n_bytes", [1, 2, 3, 7])
-def test_pipelined_requests_come_in_small_pieces(server: Serving, n_bytes: int) -> None:
+def test_pipelined_requests_arrive_in_small_parts(server: Serving, n_bytes: int) -> None:
     sent = b"".join(PIPELINED)
     with server.connect() as line, server.connect() as other:
         line.send(sent)
@@ -104,7 +105,7 @@ def test_pipelined_requests_come_in_small_pieces(server: Serving, n_bytes: int) 
         assert [same(other.answer()) for _ in PIPELINED] == whole
 
 
-#: Refused as a whole; a head or a chunk that ends elsewhere must not make them good.
+#: Refused as a whole; a head or a chunk that ends elsewhere must not make them valid.
 REFUSED = {
     "head, bare CR": request("/echo", b"X-A: b\rc"),
     "head, bare LF": b"GET /echo HTTP/1.1\r\nHost: a\nX-A: b\r\n\r\n",
@@ -119,7 +120,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_refused_wherever_it_is_split(server: Serving, name: str) -> None:
+def test_invalid_requests_are_refused_at_every_split(server: Serving, name: str) -> None:
     sent = REFUSED[name]
     for k in range(1, len(sent)):
         with server.connect() as line:

@@ -1,4 +1,5 @@
-"""`onecopy run` at its start: wrong values, applications that are not WSGI, limits of open files."""
+"""The start of `onecopy run`: wrong values, applications that are not WSGI, limits of open
+files."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def test_a_wrong_value_is_a_usage_error(folder: Folder, name: str, value: str) -
 
 
 @pytest.mark.parametrize(("name", "value"), [*LIMITS.items()])
-def test_a_limit_of_a_program_is_a_value_error_with_the_range(name: str, value: str) -> None:
+def test_an_invalid_limit_in_a_program_is_a_value_error_with_the_range(name: str, value: str) -> None:
     wrong: dict[str, Any] = {name: float(value) if name.endswith("timeout") else int(value)}
     limits = Limits()._replace(**wrong)
     with pytest.raises(ValueError, match=rf"`{name}` is {re.escape(value)}.*\nset it to a"):
@@ -67,7 +68,7 @@ def test_a_limit_of_a_program_is_a_value_error_with_the_range(name: str, value: 
             onecopy.Server(lambda environ, start: [], limits=Limits()._replace(**(wrong | {name: 1.5})))
 
 
-def test_limits_that_are_0_where_that_has_a_meaning_are_taken(folder: Folder) -> None:
+def test_a_limit_of_0_is_accepted_where_it_has_a_meaning(folder: Folder) -> None:
     options = ("--idle-timeout", "0", "--stop-timeout", "0", "--max-body-bytes", "0")
     with running(folder, *options) as supervised:
         assert supervised.serves().ask()[0] == "1"
@@ -78,14 +79,14 @@ async def _asgi(scope: Any, receive: Any, send: Any) -> None:
 
 
 class _Framework:
-    """One that is an object, as those of Starlette and FastAPI are."""
+    """One that is an object, as in Starlette and FastAPI."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve."""
+        """Handle a request."""
 
 
 def _decorated(scope: Any, receive: Any, send: Any) -> Any:
-    """One whose coroutine a function returns."""
+    """A function that returns a coroutine."""
     return _asgi(scope, receive, send)
 
 
@@ -101,12 +102,12 @@ class _OfClass:
 
 class _Method:
     def call(self, environ: Any, start: Any, more: Any = None) -> list[bytes]:
-        """A WSGI application with a further parameter that has a default."""
+        """A WSGI application with a third parameter that has a default."""
         return []
 
 
 @pytest.mark.parametrize("app", [_OfClass, _Method().call, lambda *args: [], dict])
-def test_what_can_be_called_with_two_values_is_taken(app: Callable[..., Any]) -> None:
+def test_a_callable_with_two_parameters_is_accepted(app: Callable[..., Any]) -> None:
     onecopy.Server(app, "127.0.0.1:0")
 
 
@@ -121,7 +122,7 @@ def test_an_asgi_application_is_refused_at_the_start(folder: Folder, options: li
 
 @contextlib.contextmanager
 def _with_files(folder: Folder, soft: int, hard: int, *options: str) -> Iterator[Supervised]:
-    """`onecopy run` under limits of open files."""
+    """`onecopy run` with limits of open files."""
     code = (
         "import os, resource, sys; "
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); "
@@ -145,7 +146,7 @@ def test_a_client_that_sends_requests_one_by_one_never_sees_503(
                 assert client.recv(12) == b"HTTP/1.1 200"
 
 
-def test_connections_that_the_files_do_not_suffice_for_wait(folder: Folder) -> None:
+def test_connections_beyond_the_open_files_wait(folder: Folder) -> None:
     with _with_files(folder, 64, 64) as supervised, contextlib.ExitStack() as stack:
         said = supervised.until(r"1:(\d+)/ with 8 threads for up to (\d+) connections")
         supervised.port, n_most = int(said[1]), int(said[2])
@@ -160,10 +161,10 @@ def test_connections_that_the_files_do_not_suffice_for_wait(folder: Folder) -> N
             answer = line.getresponse()
             assert answer.status == 200
             answer.read()
-            line.close()  # One that waits is accepted then.
+            line.close()  # A waiting connection is then accepted.
 
 
-def test_the_soft_limit_is_raised_to_what_connections_need(folder: Folder) -> None:
+def test_the_soft_limit_is_raised_as_connections_require(folder: Folder) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     hard = min(hard, 4_000)
     options = ("--max-connections", "1000", "--workers", "1")

@@ -15,7 +15,7 @@ import pytest
 from tests.support.supervised import Folder, Supervised, running, wait_for_end
 
 BROKEN = (ConnectionError, http.client.HTTPException)
-#: Of the application: the lines that hang, and what they are named by in a stack.
+#: Lines of the application that hang, and their names in a stack.
 HANGS = """
 import re, sys, threading, time
 
@@ -61,7 +61,7 @@ def _line_of(folder: Folder, comment: str) -> int:
 
 @contextlib.contextmanager
 def _request(supervised: Supervised, path: str) -> Iterator[http.client.HTTPConnection]:
-    """A request that is not answered yet."""
+    """A request that has no response yet."""
     with contextlib.closing(supervised.connect()) as line:
         line.request("GET", path)
         yield line
@@ -73,11 +73,12 @@ def _ends_without_an_answer(line: http.client.HTTPConnection) -> None:
 
 
 def _wait_for_the_second_thread(supervised: Supervised, folder: Folder) -> None:
-    """A thread of the server that starts while the interpreter is held does not run: both of them have run after this."""
+    """Server threads that start while the interpreter is held do not run: both of them have run
+    after this."""
     with _request(supervised, "/gate") as waiting:
         gate = folder.enter()
         with contextlib.closing(supervised.connect()) as line:
-            # No handler answers this, and the first thread is in one.
+            # The request is not handled, and the first thread is busy.
             assert line.sock is not None
             line.sock.sendall(b"nonsense\r\n\r\n")
             assert line.sock.recv(12) == b"HTTP/1.1 400"
@@ -112,7 +113,7 @@ def test_a_worker_that_holds_the_interpreter_accepts_nothing_and_closes_idle_con
         idle = stack.enter_context(contextlib.closing(supervised.connect()))
         idle.request("GET", "/")
         assert int(idle.getresponse().read().split()[1]) == pid
-        # A supervisor that is suspended kills nobody: the worker closes the connection by itself.
+        # A suspended supervisor kills nothing: the worker itself closes the connection.
         supervised.send(signal.SIGSTOP)
         stack.enter_context(_request(supervised, "/hold"))
         assert idle.sock is not None
@@ -120,7 +121,7 @@ def test_a_worker_that_holds_the_interpreter_accepts_nothing_and_closes_idle_con
         assert Path(f"/proc/{pid}").exists()
         supervised.send(signal.SIGCONT)
         waiting = stack.enter_context(_request(supervised, "/"))
-        # It has waited in the queue of the kernel.
+        # It has waited in the kernel's queue.
         assert int(waiting.getresponse().read().split()[1]) != pid
 
 
@@ -138,7 +139,7 @@ def test_a_worker_whose_threads_are_all_busy_is_replaced(folder: Folder) -> None
         assert supervised.ask()[0] == "1"
 
 
-def test_slow_requests_are_not_killed_while_a_thread_works(folder: Folder) -> None:
+def test_slow_requests_are_not_killed_while_a_thread_progresses(folder: Folder) -> None:
     options = ("--workers", "1", "--threads", "2", "--timeout", "1")
     with running(folder, *options) as supervised, _request(supervised.serves(), "/gate") as slow:
         gate = folder.enter()
@@ -151,7 +152,7 @@ def test_slow_requests_are_not_killed_while_a_thread_works(folder: Folder) -> No
 
 
 @pytest.mark.parametrize(("timeout", "is_watched"), [("0", False), ("30", True)])
-def test_a_timeout_of_0_watches_nothing(folder: Folder, timeout: str, is_watched: bool) -> None:
+def test_a_timeout_of_0_disables_the_watchdog(folder: Folder, timeout: str, is_watched: bool) -> None:
     with running(folder, "--workers", "1", "--timeout", timeout) as supervised:
         pid = supervised.serves().ask()[1]
         status = Path(f"/proc/{pid}/status").read_text()
@@ -161,12 +162,12 @@ def test_a_timeout_of_0_watches_nothing(folder: Folder, timeout: str, is_watched
 
 
 def test_a_stop_does_not_wait_for_a_worker_that_is_known_to_be_stuck(folder: Folder) -> None:
-    # The timeout of the stop is longer than the test may take.
+    # The stop timeout is longer than the test may run.
     options = ("--workers", "2", "--timeout", "60", "--stop-timeout", "600")
     with running(folder, *options) as supervised, _request(supervised.serves(), "/hold") as line:
         supervised.until("holds the lock")
         supervised.send(signal.SIGTERM)
-        supervised.until(r"worker \d+ has not ended in its time: it is killed")
+        supervised.until(r"worker \d+ did not end in time: it is killed")
         code, _ = supervised.ends()
         _ends_without_an_answer(line)
     assert code == 1
@@ -182,7 +183,7 @@ def test_a_stuck_worker_without_a_supervisor_ends_by_itself(folder: Folder) -> N
 
 
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "x"])
-def test_a_timeout_that_is_none_is_a_usage_error(folder: Folder, value: str) -> None:
+def test_an_invalid_timeout_is_a_usage_error(folder: Folder, value: str) -> None:
     with running(folder, "--workers", "2", f"--timeout={value}") as supervised:
         code, said = supervised.ends()
     assert code == 2 and "--timeout" in said and "Traceback" not in said

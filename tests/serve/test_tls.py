@@ -1,4 +1,4 @@
-"""TLS, asked with OpenSSL: what comes through it, how it ends, and files that cannot serve."""
+"""TLS, tested with OpenSSL: the data, the end of the stream, and unusable files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def identity(tmp_path_factory: pytest.TempPathFactory) -> Identity:
 
 @pytest.fixture
 def server(identity: Identity) -> Iterator[onecopy.Server]:
-    """The pages of `app.py`, by TLS."""
+    """The pages of `app.py`, over TLS."""
     with onecopy.Server(pages, "127.0.0.1:0", tls=identity.tls) as server:
         yield server
 
@@ -66,13 +66,13 @@ def _ask(server: onecopy.Server, identity: Identity, target: str = "/", body: by
 
 
 def _connect(server: onecopy.Server, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """A connection that raises where the peer's end was not said."""
+    """A connection that raises if the peer did not send close_notify."""
     plain = socket.create_connection(("127.0.0.1", _port(server)), PATIENCE_S)
     return context.wrap_socket(plain, server_hostname="localhost", suppress_ragged_eofs=False)
 
 
 def _rest(connection: ssl.SSLSocket) -> tuple[bytes, bool]:
-    """What comes up to the end, and whether that was said."""
+    """The bytes up to the end, and if close_notify was received."""
     come = b""
     try:
         while block := connection.recv(1 << 16):
@@ -90,7 +90,7 @@ def test_each_version_is_spoken(server: onecopy.Server, identity: Identity, vers
     context.set_alpn_protocols(["h2", "http/1.1"])
     with _connect(server, context) as connection:
         assert connection.selected_alpn_protocol() == "http/1.1"
-        for _ in range(3):  # It is kept.
+        for _ in range(3):  # The connection is kept alive.
             connection.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
             come = b""
             while not come.endswith(b"hello, world"):
@@ -118,7 +118,7 @@ def test_bodies_of_each_kind_are_those_of_plain_http(server: onecopy.Server, ide
     assert _ask(server, identity, page) == expected
 
 
-def test_long_bodies_pass_both_ways_at_once(identity: Identity) -> None:
+def test_long_bodies_are_transferred_in_both_directions_at_once(identity: Identity) -> None:
     def app(environ: Environ, start: Start) -> Iterable[bytes]:
         start("200 OK", [])
         return [environ["wsgi.input"].read()]
@@ -129,7 +129,7 @@ def test_long_bodies_pass_both_ways_at_once(identity: Identity) -> None:
         assert _ask(server, identity, body=body[:70_000]) == body[:70_000]
 
 
-def test_rows_pass_and_are_pumped(identity: Identity) -> None:
+def test_rows_are_streamed(identity: Identity) -> None:
     def app(environ: Environ, start: Start) -> Iterable[bytes]:
         start("200 OK", [("Content-Type", "text/csv")])
         query = "with recursive c(i) as (select 1 union all select i + 1 from c where i < 100000) select i from c"
@@ -139,7 +139,7 @@ def test_rows_pass_and_are_pumped(identity: Identity) -> None:
         assert _ask(server, identity) == b"i\n" + b"".join(b"%d\n" % i for i in range(1, 100_001))
 
 
-def test_a_chunk_goes_out_before_the_application_makes_the_next(identity: Identity) -> None:
+def test_a_chunk_is_sent_before_the_application_creates_the_next(identity: Identity) -> None:
     gate = threading.Event()
 
     def app(environ: Environ, start: Start) -> Iterator[bytes]:
@@ -158,7 +158,7 @@ def test_a_chunk_goes_out_before_the_application_makes_the_next(identity: Identi
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_the_end_of_a_body_without_length_is_said_only_if_it_is_whole(
+def test_close_notify_is_sent_only_after_a_complete_body_without_length(
     identity: Identity, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", open(os.devnull, "w"))  # noqa: SIM115  # The traceback is expected.
@@ -167,7 +167,7 @@ def test_the_end_of_a_body_without_length_is_said_only_if_it_is_whole(
         start("200 OK", [])
         yield b"first"
         if not whole:
-            raise RuntimeError("broken off")
+            raise RuntimeError("fails half-way")
 
     with onecopy.Server(app, "127.0.0.1:0", tls=identity.tls) as server, _connect(server, identity.context) as line:
         line.sendall(b"GET / HTTP/1.0\r\n\r\n")
@@ -177,7 +177,7 @@ def test_the_end_of_a_body_without_length_is_said_only_if_it_is_whole(
     sys.stderr.close()
 
 
-def test_plain_http_is_told_so(server: onecopy.Server) -> None:
+def test_plain_http_on_a_tls_port_gets_an_explanation(server: onecopy.Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", _port(server), timeout=PATIENCE_S)
     connection.request("GET", "/")
     answer = connection.getresponse()
@@ -185,13 +185,13 @@ def test_plain_http_is_told_so(server: onecopy.Server) -> None:
     connection.close()
 
 
-def test_a_client_that_does_not_trust_harms_nobody(server: onecopy.Server, identity: Identity) -> None:
+def test_a_client_that_rejects_the_certificate_affects_no_other(server: onecopy.Server, identity: Identity) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         _connect(server, ssl.create_default_context()).close()
     assert _ask(server, identity, "/hello") == b"hello, world"
 
 
-def test_tls_and_a_unix_socket_go_together(identity: Identity, tmp_path: Path) -> None:
+def test_tls_works_on_a_unix_socket(identity: Identity, tmp_path: Path) -> None:
     path = tmp_path / "s.sock"
     with onecopy.Server(pages, f"unix:{path}", tls=identity.tls) as server:
         assert server.url.startswith("https+unix://")
@@ -204,7 +204,7 @@ def test_tls_and_a_unix_socket_go_together(identity: Identity, tmp_path: Path) -
             assert said and come.endswith(b"hello, world")
 
 
-def test_the_command_speaks_tls(identity: Identity) -> None:
+def test_the_command_serves_tls(identity: Identity) -> None:
     files = ["--certfile", str(identity.tls.certfile), "--keyfile", str(identity.tls.keyfile)]
     command = ["onecopy", "run", "tests.serve.app:app", "--bind", "127.0.0.1:0", *files]
     with Serving(module=command) as serving:
@@ -215,18 +215,18 @@ def test_the_command_speaks_tls(identity: Identity) -> None:
         answer.close()
 
 
-def test_the_command_says_what_is_wrong_with_its_files(identity: Identity) -> None:
-    for words, told in (
+def test_the_command_reports_errors_of_its_certificate_files(identity: Identity) -> None:
+    for words, message in (
         (["--keyfile", str(identity.tls.keyfile)], "--certfile FILE"),
         (["--certfile", "/nowhere.pem"], "`/nowhere.pem` cannot be read"),
-        (["--certfile", str(identity.tls.certfile)], "holds no private key"),
+        (["--certfile", str(identity.tls.certfile)], "contains no private key"),
     ):
         command = [sys.executable, "-m", "onecopy", "run", "tests.serve.app:app", "--bind", "127.0.0.1:0", *words]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
-        assert (ended.returncode, told in ended.stderr) == (1, True), ended.stderr
+        assert (ended.returncode, message in ended.stderr) == (1, True), ended.stderr
 
 
-def test_files_that_cannot_serve_are_told_at_the_start(identity: Identity, tmp_path: Path) -> None:
+def test_unusable_certificate_files_are_reported_at_the_start(identity: Identity, tmp_path: Path) -> None:
     certfile, keyfile = map(Path, identity.tls)
     other = trustme.CA().issue_cert("localhost").private_key_pem.bytes()
     (tmp_path / "other.pem").write_bytes(other)
@@ -237,10 +237,10 @@ def test_files_that_cannot_serve_are_told_at_the_start(identity: Identity, tmp_p
     both.write_bytes(keyfile.read_bytes() + certfile.read_bytes())
     with pytest.raises(FileNotFoundError, match="nowhere"):
         onecopy.Server(pages, "127.0.0.1:0", tls=onecopy.Tls(tmp_path / "nowhere.pem", keyfile))
-    for key, told in (("other.pem", "is not the key of the certificate"), ("locked.pem", "locked with a password")):
-        with pytest.raises(ValueError, match=told):
+    for key, message in (("other.pem", "is not the key of the certificate"), ("locked.pem", "locked with a password")):
+        with pytest.raises(ValueError, match=message):
             onecopy.Server(pages, "127.0.0.1:0", tls=onecopy.Tls(certfile, tmp_path / key))
-    with pytest.raises(ValueError, match="holds no certificate"):
+    with pytest.raises(ValueError, match="contains no certificate"):
         onecopy.Server(pages, "127.0.0.1:0", tls=onecopy.Tls(keyfile, keyfile))
     with onecopy.Server(pages, "127.0.0.1:0", tls=onecopy.Tls(both, both)) as server:
         assert _ask(server, identity, "/hello") == b"hello, world"

@@ -1,4 +1,5 @@
-"""Unix sockets: what is served through them, their files, and listeners that several processes share."""
+"""Unix sockets: requests and responses, the socket files, and listeners shared by several
+processes."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ Start = Callable[..., object]
 
 
 class Connection(http.client.HTTPConnection):
-    """The standard library's client on a socket that is connected already."""
+    """The standard library's client on a socket that is already connected."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=60)
@@ -37,7 +38,7 @@ class Connection(http.client.HTTPConnection):
 
 
 def ask(path: Path, target: str = "/", body: bytes | None = None) -> bytes:
-    """One request through a connection of its own."""
+    """One request on a new connection."""
     connection = Connection(path)
     try:
         connection.request("GET" if body is None else "POST", target, body)
@@ -48,8 +49,8 @@ def ask(path: Path, target: str = "/", body: bytes | None = None) -> bytes:
         connection.close()
 
 
-def tells(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-    """What the environ says of the place, and the body."""
+def environ_and_body(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+    """The address part of the environ, and the body."""
     start("200 OK", [])
     names = ("REMOTE_ADDR", "REMOTE_PORT", "SERVER_NAME", "SERVER_PORT", "wsgi.url_scheme")
     return [repr([environ[name] for name in names]).encode(), environ["wsgi.input"].read()]
@@ -57,18 +58,18 @@ def tells(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a socket may be: short enough, whatever the folder of the tests is called."""
+    """A path for a socket: short enough, whatever the test folder is called."""
     if len(os.fspath(tmp_path)) < 90:
         return tmp_path / "s.sock"
     pytest.fail(f"the folder of the tests is too long for a socket: {tmp_path}")
 
 
-def test_a_unix_socket_is_served_and_goes_with_the_server(path: Path) -> None:
-    with onecopy.Server(tells, f"unix:{path}") as server:
+def test_a_unix_socket_is_served_and_removed_with_the_server(path: Path) -> None:
+    with onecopy.Server(environ_and_body, f"unix:{path}") as server:
         assert server.address == str(path)
         assert server.url == "http+unix://" + str(path).replace("/", "%2F") + "/"
         assert stat.S_ISSOCK(path.stat().st_mode)
-        # Nobody has an address there; PEP 3333 wants a name and a port of the server all the same.
+        # There are no addresses; PEP 3333 still requires a name and a port of the server.
         assert ask(path) == b"['', '', 'localhost', '80', 'http']"
         body = os.urandom(3_000_000)
         assert ask(path, body=body).endswith(body)
@@ -83,7 +84,7 @@ def test_bodies_of_each_kind_are_those_of_tcp(path: Path, page: str) -> None:
         assert ask(path, f"/{page}") == expected
 
 
-def test_rows_pass(path: Path) -> None:
+def test_rows_are_streamed(path: Path) -> None:
     def app(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         start("200 OK", [("Content-Type", "text/csv")])
         return onecopy.connect("sqlite::memory:").execute("select 1 as i union all select 2").csv()
@@ -92,44 +93,44 @@ def test_rows_pass(path: Path) -> None:
         assert ask(path) == b"i\n1\n2\n"
 
 
-def test_a_socket_that_was_left_is_replaced_and_one_in_use_is_not(path: Path) -> None:
+def test_a_stale_socket_is_replaced_and_one_in_use_is_not(path: Path) -> None:
     left = socket.socket(socket.AF_UNIX)
     left.bind(os.fspath(path))
     left.close()
-    with onecopy.Server(tells, f"unix:{path}"):
+    with onecopy.Server(environ_and_body, f"unix:{path}"):
         with pytest.raises(OSError, match="in use"):
-            onecopy.Server(tells, f"unix:{path}")
+            onecopy.Server(environ_and_body, f"unix:{path}")
         assert ask(path)
 
 
-def test_another_file_stays(path: Path) -> None:
+def test_another_file_is_kept(path: Path) -> None:
     path.write_text("text")
-    with pytest.raises(OSError, match="is no socket"):
-        onecopy.Server(tells, f"unix:{path}")
+    with pytest.raises(OSError, match="is not a socket"):
+        onecopy.Server(environ_and_body, f"unix:{path}")
     assert path.read_text() == "text"
 
 
-def test_the_mode_is_that_asked_for(path: Path) -> None:
+def test_the_socket_has_the_requested_mode(path: Path) -> None:
     before = os.umask(0o077)
     try:
-        with onecopy.Server(tells, f"unix:{path}", socket_mode=0o660):
+        with onecopy.Server(environ_and_body, f"unix:{path}", socket_mode=0o660):
             assert stat.S_IMODE(path.stat().st_mode) == 0o660
-        with onecopy.Server(tells, f"unix:{path}"):
+        with onecopy.Server(environ_and_body, f"unix:{path}"):
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
     finally:
         os.umask(before)
 
 
-def test_a_descriptor_that_listens_is_taken_and_one_that_does_not_is_not(path: Path) -> None:
+def test_a_listening_descriptor_is_accepted_and_others_are_refused(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.fspath(path))
         with pytest.raises(OSError, match="listen"):
-            onecopy.Server(tells, f"fd://{listener.fileno()}")
+            onecopy.Server(environ_and_body, f"fd://{listener.fileno()}")
         listener.listen()
-        with onecopy.Server(tells, f"fd://{listener.fileno()}") as server:
+        with onecopy.Server(environ_and_body, f"fd://{listener.fileno()}") as server:
             assert server.address == str(path)
             assert ask(path)
-        assert path.exists()  # It belongs to who made it.
+        assert path.exists()  # The socket file belongs to its creator.
 
 
 def test_the_command_serves_at_a_path(path: Path) -> None:
@@ -160,7 +161,7 @@ def test_processes_share_a_listener(path: Path) -> None:
 
 @contextlib.contextmanager
 def _running(command: list[str], *descriptors: int) -> Iterator[subprocess.Popen[str]]:
-    """A server in a process of its own, once it has said where it serves."""
+    """A server in a separate process, once it has printed its address."""
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd=ROOT, text=True, pass_fds=descriptors
     ) as process:

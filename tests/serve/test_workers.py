@@ -1,4 +1,5 @@
-"""`onecopy run --workers`: processes that are replaced where they die, and end with the one that started them."""
+"""`onecopy run --workers`: processes that are replaced when they die, and end with their
+supervisor."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import pytest
 
 from tests.support.supervised import Folder, Supervised, running, wait_for_end
 
-#: What a client sees of a worker that dies: the connection ends, or is reset.
+#: A client's errors when a worker dies: the connection ends, or is reset.
 BROKEN = (ConnectionError, http.client.HTTPException)
 
 
@@ -26,10 +27,10 @@ def folder(tmp_path: Path) -> Folder:
 
 @contextlib.contextmanager
 def _stopped(pid: int) -> Iterator[None]:
-    """Meanwhile others take what comes."""
+    """Meanwhile other workers accept connections."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        # A thread of it may still be on its way.
+        # One of its threads may still be running.
         while any(
             file.read_text().rpartition(")")[2].split()[0] != "T" for file in Path(f"/proc/{pid}/task").glob("*/stat")
         ):
@@ -40,13 +41,13 @@ def _stopped(pid: int) -> Iterator[None]:
 
 
 def _two_workers(supervised: Supervised) -> list[int]:
-    """The ids of two workers that answer; left to itself, the kernel may give all to one."""
+    """The ids of two workers that respond; the kernel may give all connections to one."""
     one = int(supervised.ask()[1])
     with _stopped(one):
         return sorted((one, int(supervised.ask()[1])))
 
 
-def test_several_processes_answer_and_say_so(folder: Folder) -> None:
+def test_several_processes_respond_and_are_logged(folder: Folder) -> None:
     with running(folder, "--workers", "2", "--pid", "pid") as supervised:
         supervised.serves()
         pids = _two_workers(supervised)
@@ -67,12 +68,12 @@ def test_without_workers_it_is_one_process(folder: Folder) -> None:
         assert supervised.ends()[0] == 0
 
 
-def test_a_worker_that_dies_in_a_request_breaks_that_one_alone(folder: Folder) -> None:
+def test_a_worker_that_dies_in_a_request_aborts_only_that_one(folder: Folder) -> None:
     with running(folder, "--workers", "2") as supervised:
         victim, other = _two_workers(supervised.serves())
         with contextlib.ExitStack() as stack:
             lines: dict[int, http.client.HTTPConnection] = {}
-            for pid in (victim, other):  # A connection to each of them, which stays open.
+            for pid in (victim, other):  # A connection to each of them, kept open.
                 with _stopped(other if pid == victim else victim):
                     lines[pid] = stack.enter_context(contextlib.closing(supervised.connect()))
                     lines[pid].request("GET", "/")
@@ -82,30 +83,30 @@ def test_a_worker_that_dies_in_a_request_breaks_that_one_alone(folder: Folder) -
                 lines[victim].getresponse()
             lines[other].request("GET", "/")
             assert int(lines[other].getresponse().read().split()[1]) == other
-        supervised.until(f"worker {victim} died by SIGKILL .* were cut; another one takes its place")
+        supervised.until(f"worker {victim} died by SIGKILL .* were aborted; it is replaced")
         assert victim not in _two_workers(supervised)
 
 
-def test_a_stream_that_is_broken_off_is_seen_to_be(folder: Folder) -> None:
+def test_an_aborted_stream_is_detected_by_the_client(folder: Folder) -> None:
     with running(folder, "--workers", "1") as supervised, contextlib.closing(supervised.serves().connect()) as line:
         line.request("GET", "/begun")
         answer = line.getresponse()
         os.kill(int(answer.read1()), signal.SIGKILL)
         with pytest.raises(BROKEN):
             answer.read()
-        # Whoever comes meanwhile waits for the next worker.
+        # New connections wait for the next worker.
         assert supervised.ask()[0] == "1"
 
 
-def test_a_worker_that_leaves_by_itself_is_replaced(folder: Folder) -> None:
+def test_a_worker_that_exits_is_replaced(folder: Folder) -> None:
     with running(folder, "--workers", "1") as supervised:
         with pytest.raises(BROKEN):
             supervised.serves().ask("/exit")
         assert supervised.ask()[0] == "1"
-        supervised.until("ended with exit code 3; its requests under way were cut; another one takes its place")
+        supervised.until("ended with exit code 3; its active requests were aborted; it is replaced")
 
 
-def test_workers_that_die_again_and_again_are_given_up(folder: Folder) -> None:
+def test_workers_that_die_repeatedly_are_given_up(folder: Folder) -> None:
     with running(folder, "--workers", "1") as supervised:
         supervised.serves()
         for _ in range(11):
@@ -121,7 +122,7 @@ def test_workers_that_die_again_and_again_are_given_up(folder: Folder) -> None:
     [
         ("raise RuntimeError('at import')", 1, "RuntimeError: at import"),
         ("this is no Python", 1, "SyntaxError"),
-        ("del app", 2, "`application` has no `app`"),
+        ("del app", 2, "`application` has no attribute `app`"),
         ("app = 5", 2, "not callable"),
         ("sys.exit(7)", 7, ""),
         ("os.kill(os.getpid(), signal.SIGKILL)", 1, "died by SIGKILL"),
@@ -138,7 +139,7 @@ def test_an_application_that_does_not_load_ends_it_once(
     assert "http://" not in said
 
 
-def test_a_module_that_is_not_there_is_told(folder: Folder) -> None:
+def test_a_missing_module_is_reported(folder: Folder) -> None:
     (folder.path / "application.py").unlink()
     with running(folder, "--workers", "2") as supervised:
         code, said = supervised.ends()
@@ -146,7 +147,7 @@ def test_a_module_that_is_not_there_is_told(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", ""])
-def test_what_is_no_number_of_workers_is_refused(folder: Folder, number: str) -> None:
+def test_an_invalid_number_of_workers_is_refused(folder: Folder, number: str) -> None:
     with running(folder, f"--workers={number}") as supervised:
         code, said = supervised.ends()
     assert code == 2 and f"`{number}` is not a number of processes" in said
@@ -154,14 +155,14 @@ def test_what_is_no_number_of_workers_is_refused(folder: Folder, number: str) ->
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-def test_a_descriptor_that_is_closed_is_told(folder: Folder, workers: list[str]) -> None:
+def test_a_closed_descriptor_is_reported(folder: Folder, workers: list[str]) -> None:
     with running(folder, "--bind", "fd://987", *workers) as supervised:
         code, said = supervised.ends()
     assert code == 1 and "Bad file descriptor" in said
 
 
 def _refused(port: int) -> None:
-    """Waits until nobody listens any more."""
+    """Waits until nothing listens any more."""
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=60).close()
@@ -172,14 +173,14 @@ def _refused(port: int) -> None:
 
 
 @pytest.mark.parametrize("how", ["to it", "to its group"])
-def test_requests_under_way_are_finished_at_a_stop(folder: Folder, how: str) -> None:
+def test_active_requests_are_finished_at_a_stop(folder: Folder, how: str) -> None:
     with running(folder, "--workers", "2") as supervised:
         with contextlib.closing(supervised.serves().connect()) as line:
             line.request("GET", "/gate")
             gate = folder.enter()
             if how == "to it":
                 supervised.send(signal.SIGTERM)
-            else:  # As a terminal does with Ctrl-C: it counts once.
+            else:  # As a terminal does for Ctrl-C: it counts once.
                 os.killpg(supervised.process.pid, signal.SIGINT)
             _refused(supervised.port)
             os.close(gate)
@@ -188,7 +189,7 @@ def test_requests_under_way_are_finished_at_a_stop(folder: Folder, how: str) -> 
     assert code == 0 and len(said.splitlines()) == 1
 
 
-def test_a_second_signal_cuts_them(folder: Folder) -> None:
+def test_a_second_signal_aborts_them(folder: Folder) -> None:
     with running(folder, "--workers", "2") as supervised:
         with contextlib.closing(supervised.serves().connect()) as line:
             line.request("GET", "/gate")
@@ -212,7 +213,7 @@ def test_a_stop_while_the_application_is_loaded_ends_it(folder: Folder) -> None:
         os.close(gate)
 
 
-def test_workers_end_with_the_process_that_started_them(folder: Folder) -> None:
+def test_workers_end_with_their_supervisor(folder: Folder) -> None:
     with running(folder, "--workers", "2") as supervised:
         pids = _two_workers(supervised.serves())
         supervised.send(signal.SIGKILL)
@@ -222,11 +223,11 @@ def test_workers_end_with_the_process_that_started_them(folder: Folder) -> None:
     assert said.count("the supervisor of worker") == 2
 
 
-def test_a_worker_without_descriptors_says_so_and_others_serve(folder: Folder) -> None:
+def test_a_worker_without_descriptors_reports_it_and_others_serve(folder: Folder) -> None:
     with running(folder, "--workers", "2") as supervised, contextlib.ExitStack() as stack:
         poor, rich = _two_workers(supervised.serves())
         _, hard = resource.prlimit(poor, resource.RLIMIT_NOFILE)
-        resource.prlimit(poor, resource.RLIMIT_NOFILE, (3, hard))  # Those of a terminal.
+        resource.prlimit(poor, resource.RLIMIT_NOFILE, (3, hard))  # Only the standard streams.
         with _stopped(rich):
             lines = [stack.enter_context(contextlib.closing(supervised.connect())) for _ in range(50)]
             for line in lines:
@@ -237,7 +238,7 @@ def test_a_worker_without_descriptors_says_so_and_others_serve(folder: Folder) -
         resource.prlimit(poor, resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def test_descriptors_that_run_out_are_told_of(folder: Folder) -> None:
+def test_running_out_of_descriptors_is_reported(folder: Folder) -> None:
     with running(folder, "--workers", "1") as supervised:
         pid = int(supervised.serves().ask()[1])
         soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
@@ -247,7 +248,7 @@ def test_descriptors_that_run_out_are_told_of(folder: Folder) -> None:
             supervised.until(f"process {pid} takes no connections now: Too many open files")
             supervised.until("ulimit -n")
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-            # It has waited, and is answered.
+            # It has waited, and gets a response.
             assert line.getresponse().status == 200
 
 
@@ -255,7 +256,7 @@ def test_workers_share_an_access_log_and_their_counters(folder: Folder) -> None:
     log, old = folder.path / "log", folder.path / "old"
     n_asked = 0
 
-    def told() -> float:
+    def scrape() -> float:
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as line:
             line.request("GET", "/metrics")
             text = line.getresponse().read().decode()
@@ -263,20 +264,21 @@ def test_workers_share_an_access_log_and_their_counters(folder: Folder) -> None:
         return sum(float(line.split()[-1]) for line in counted)
 
     with running(folder, "--workers", "2", "--access-log", "log", "--metrics", "127.0.0.1:0") as supervised:
-        port = int(supervised.until(r"metrics are told at http://127\.0\.0\.1:(\d+)/metrics")[1])
+        port = int(supervised.until(r"metrics are served at http://127\.0\.0\.1:(\d+)/metrics")[1])
         supervised.serves()
         for _ in range(2):
             found: set[int] = set()
             while len(found) < 2:
                 found.add(int(supervised.ask()[1]))
                 n_asked += 1
-            # An answer is counted when its last byte has gone, which may be after it has come.
-            assert any(told() == n_asked for _ in range(1000)), (told(), n_asked)
-            # What it has counted is not lost with it.
+            # A response is counted when its last byte was sent, which may be after the client
+            # received it.
+            assert any(scrape() == n_asked for _ in range(1000)), (scrape(), n_asked)
+            # The counters of a dead worker are kept.
             os.kill(min(found), signal.SIGKILL)
             supervised.until(f"worker {min(found)} died by SIGKILL")
-        assert told() == n_asked
-        # Lines are written some at a time: those of the last requests may yet come, to either file.
+        assert scrape() == n_asked
+        # Lines are written in batches: those of the last requests may still follow, in either file.
         while not log.read_text():
             supervised.ask()
         log.rename(old)

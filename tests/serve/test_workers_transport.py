@@ -1,4 +1,5 @@
-"""Workers behind the other transports: TLS, whose certificate a reload takes anew, and unix sockets, which the supervisor keeps."""
+"""Workers with other transports: TLS, whose certificate is reloaded, and unix sockets, kept by the
+supervisor."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 class Certificates:
-    """One certificate after the other in the same files, and a client that trusts them all."""
+    """A sequence of certificates in the same files, and a client that trusts them all."""
 
     def __init__(self, folder: Path) -> None:
         self.certfile, self.keyfile = folder / "cert.pem", folder / "key.pem"
@@ -35,13 +36,13 @@ class Certificates:
         self.renew()
 
     def renew(self) -> bytes:
-        """A new one; its bytes as a client sees them (DER)."""
+        """Creates the next one; returns its bytes in DER, as a client sees them."""
         made = self._authority.issue_cert("localhost", "127.0.0.1")
         self.put(made.cert_chain_pems[0].bytes(), made.private_key_pem.bytes())
         return ssl.PEM_cert_to_DER_cert(made.cert_chain_pems[0].bytes().decode())
 
     def put(self, certificate: bytes, key: bytes) -> None:
-        """These bytes, whole or not at all."""
+        """Replaces a file atomically."""
         for path, content in ((self.certfile, certificate), (self.keyfile, key)):
             new = path.with_suffix(".new")
             new.write_bytes(content)
@@ -49,7 +50,7 @@ class Certificates:
 
 
 def _ask(port: int, context: ssl.SSLContext) -> tuple[bytes, list[str]]:
-    """The certificate that was shown, and the words of an answer, on a connection of its own."""
+    """The presented certificate, and the words of a response, on a new connection."""
     with contextlib.closing(
         http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE_S, context=context)
     ) as line:
@@ -65,7 +66,7 @@ def _run(folder: Folder, *options: str) -> list[str]:
     return ["-m", "onecopy", "run", "application:app", *options]
 
 
-def test_a_reload_takes_the_new_certificate(folder: Folder) -> None:
+def test_a_reload_loads_the_new_certificate(folder: Folder) -> None:
     certificates = Certificates(folder.path)
     first = certificates.renew()
     files = ["--certfile", str(certificates.certfile), "--keyfile", str(certificates.keyfile)]
@@ -74,7 +75,7 @@ def test_a_reload_takes_the_new_certificate(folder: Folder) -> None:
         port = int(supervised.until(r"https://127\.0\.0\.1:(\d+)/")[1])
         shown, words = _ask(port, certificates.context)
         assert shown == first and words[2:] == ["True", "https"]
-        # A connection that was there keeps its own, and is answered to its end.
+        # An existing connection keeps its certificate, and is served to its end.
         with contextlib.closing(socket.create_connection(("127.0.0.1", port), PATIENCE_S)) as plain:
             kept = certificates.context.wrap_socket(plain, server_hostname="localhost")
             kept.sendall(b"GET /gate HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -86,10 +87,10 @@ def test_a_reload_takes_the_new_certificate(folder: Folder) -> None:
             os.close(gate)
             assert kept.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
             kept.close()
-        # What cannot serve is told, and the former workers show what they have.
+        # An unusable certificate is reported, and the former workers keep theirs.
         certificates.put(b"no certificate", b"no key")
         supervised.send(signal.SIGHUP)
-        supervised.until("holds no certificate")
+        supervised.until("contains no certificate")
         supervised.until("reload failed: worker .* the former workers serve on")
         assert _ask(port, certificates.context)[0] == second
         supervised.send(signal.SIGTERM)
@@ -97,7 +98,8 @@ def test_a_reload_takes_the_new_certificate(folder: Folder) -> None:
 
 
 def _shows(supervised: Supervised, port: int, certificates: Certificates, wanted: bytes) -> None:
-    """Waits until that one is shown; a former worker may take a connection in the moment it is told to leave."""
+    """Waits until that one is presented; a former worker may accept a connection while it receives
+    its stop."""
     end = time.monotonic() + PATIENCE_S
     while _ask(port, certificates.context)[0] != wanted:
         assert time.monotonic() < end, f"it shows another one; it said:\n{supervised.said()}"
@@ -114,30 +116,30 @@ def test_a_unix_socket_is_kept_over_reloads_and_deaths(folder: Folder, handed_ov
             bind, mode, fds = f"fd://{listener.fileno()}", [], [listener.fileno()]
         command = _run(folder, "--bind", bind, "--workers", "2", *mode)
         with of_command(folder, command, pass_fds=fds) as supervised:
-            listener.close()  # The supervisor has it.
+            listener.close()  # The supervisor keeps it open.
             supervised.until(r"serves application:app at http\+unix://.* with 2 workers")
             place = path.stat()
             assert handed_over or place.st_mode & 0o777 == 0o600
             pid = _words(path)[1]
             os.kill(int(pid), signal.SIGKILL)
             supervised.until(f"worker {pid} died by SIGKILL")
-            assert _words(path)[0] == "1"  # Who comes meanwhile is not refused.
+            assert _words(path)[0] == "1"  # Connections meanwhile are not refused.
             folder.write("2")
             supervised.send(signal.SIGHUP)
             supervised.until(RELOADED)
             end = time.monotonic() + PATIENCE_S
             while _words(path)[0] != "2":
                 assert time.monotonic() < end
-            # The same file as before: a proxy's name for it holds.
+            # The same file as before, so a proxy can keep its path.
             assert (path.stat().st_ino, path.stat().st_mode) == (place.st_ino, place.st_mode)
             supervised.send(signal.SIGTERM)
             assert supervised.ends()[0] == 0
-    # It goes with who made it.
+    # It is removed by its creator.
     assert path.exists() == handed_over
 
 
 def _words(path: Path) -> list[str]:
-    """The words of an answer through the socket."""
+    """The words of a response on the socket."""
     with contextlib.closing(Connection(path)) as line:
         line.request("GET", "/")
         with line.getresponse() as answer:

@@ -28,13 +28,13 @@ def test_a_block_is_sent_before_the_application_returns(server: Serving) -> None
         line.send(request(f"/write-gate/{word}"))
         assert line.head()[1] == 200
         assert line.read(len(CHUNK_1)) == CHUNK_1
-        # The application waits, and nobody has opened the gate.
+        # The application waits, and the gate is closed.
         assert server.ask(f"/open/{word}").status == 200
         rest = CHUNK_2 + b"8\r\nreturned\r\n0\r\n\r\n"
         assert line.read(len(rest)) == rest
 
 
-def test_blocks_of_600_mib_take_32_at_most() -> None:
+def test_blocks_of_600_mib_use_at_most_32() -> None:
     with Serving("--threads", "2") as serving, serving.connect() as line:
         serving.must_serve()
         before = _peak_bytes(serving)
@@ -57,7 +57,7 @@ def test_blocks_of_600_mib_take_32_at_most() -> None:
         ("write-none", "GET", b"returned", "length"),
     ],
 )
-def test_blocks_come_before_what_is_returned(
+def test_written_blocks_come_before_the_returned_body(
     server: Serving, page: str, method: str, body: bytes, framing: str
 ) -> None:
     with server.connect() as line:
@@ -68,14 +68,14 @@ def test_blocks_come_before_what_is_returned(
             assert method == "HEAD" or answer.framing == framing
 
 
-def test_less_than_was_announced_ends_the_connection(server: Serving) -> None:
+def test_a_short_body_ends_the_connection(server: Serving) -> None:
     with server.connect() as line:
         line.send(request("/write-short"))
         answer = line.answer()
         assert (answer.status, answer.body, answer.whole) == (200, b"01234", False)
 
 
-def test_an_exception_after_a_block_leaves_the_answer_without_its_end(server: Serving) -> None:
+def test_an_exception_after_a_block_truncates_the_response(server: Serving) -> None:
     answer = server.ask("/write-raises")
     assert (answer.status, answer.body, answer.whole) == (200, b"written,", False)
     assert "RuntimeError: raised after a block" in server.said()
@@ -89,7 +89,7 @@ def test_start_response_after_a_block_raises_the_error_of_its_exc_info(server: S
 
 
 @pytest.mark.parametrize("how", ["passes", "swallows"])
-def test_a_client_that_leaves_is_a_broken_pipe_and_not_logged(server: Serving, how: str) -> None:
+def test_a_client_that_disconnects_is_a_broken_pipe_and_not_logged(server: Serving, how: str) -> None:
     word = f"{uuid.uuid4().hex}-{how}"
     with server.connect() as line:
         line.send(request(f"/write-endless/{word}"))

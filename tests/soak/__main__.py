@@ -1,19 +1,22 @@
-"""Kills the database at random points of a stream: no reader may take the broken answer for a whole one.
+"""Kills the database at random points of a stream: no reader may mistake the broken response for a
+complete one.
 
-    make soak                      # 100 rounds a format, over HTTP and from the command line
+    make soak    # 100 rounds per format, over HTTP and from the command line
     python3 -m tests.soak --rounds 5 --formats ndjson
 
-Each round starts PostgreSQL (its own, not the tests'), lets readers take a random number of bytes of an export of
-400,000 rows, kills the server (SIGKILL), and looks at how every reader ended:
+Each round starts PostgreSQL (a separate one), lets readers receive a random number of bytes of an
+export of 400,000 rows, kills the server (SIGKILL), and checks how every reader ended:
 
-- curl must exit with an error, Python's `http.client` must raise, and neither may have seen the success trailer;
+- curl must exit with an error, Python's `http.client` must raise, and neither may have seen the
+  success trailer;
 - `onecopy query` must exit with 1, and with `--output` must not leave a file under the final name.
 
 Points are counted in bytes received, never in time.
 
-psqlodbc 13.02 dereferences a null pointer inside SQLFetch when its connection dies in the middle of an answer (about one
-kill in ten). Such a round counts as a failure seen by every reader, and the crash is counted apart. `onecopy query` ends by
-it; `onecopy serve` must not: its first process starts another one that serves, on the same port, and the rounds go on.
+psqlodbc 13.02 dereferences a null pointer inside SQLFetch when its connection dies in the middle of
+a result (about one kill in ten). Such a round counts as a failure seen by every reader, and the
+crash is counted separately. `onecopy query` ends with it; `onecopy serve` must not: its supervisor
+starts a new process on the same port, and the rounds continue.
 """
 
 from __future__ import annotations
@@ -39,13 +42,14 @@ from tests.support.process import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = ("json", "ndjson", "csv")
-#: The export's size in bytes differs by format and is at least this; points are drawn below three quarters of it.
+#: The export's size in bytes depends on the format and is at least this; points are drawn below 3/4
+#: of it.
 SIZE = 90_000_000
 ROWS = 400_000
 
 
 def read(stream: IO[bytes], n_bytes: int) -> int:
-    """Read until ``n_bytes`` came or the stream ended; returns what came."""
+    """Read until ``n_bytes`` arrived or the stream ended; return the bytes."""
     got = 0
     while got < n_bytes:
         data = stream.read(min(1 << 16, n_bytes - got))
@@ -56,7 +60,7 @@ def read(stream: IO[bytes], n_bytes: int) -> int:
 
 
 class Gateway:
-    """`onecopy serve` with one query over the database that is to be killed."""
+    """`onecopy serve` with one query of the database that is to be killed."""
 
     def __init__(self, command: str, url: str, folder: Path) -> None:
         self.port = free_port()
@@ -79,11 +83,11 @@ class Gateway:
         raise RuntimeError(f"the gateway ended with {self.process.returncode}; see {config.with_name('gateway.log')}")
 
     def crashes(self) -> int:
-        """How often the process that serves has crashed, by the log."""
+        """The number of crashes of the serving process, from the log."""
         return Path(self.log.name).read_bytes().count(b" crash: process ")
 
     def close(self) -> None:
-        """Stop it cleanly: it must still be able to."""
+        """Stop it; the server must still be able to stop cleanly."""
         self.process.send_signal(signal.SIGINT)
         code = self.process.wait(timeout=60)
         self.log.close()
@@ -92,7 +96,7 @@ class Gateway:
 
 
 def over_http(gateway: Gateway, fmt: str, point: int, kill: threading.Event, killed: threading.Event) -> list[str]:
-    """One round with curl and `http.client` side by side. Returns what was wrong."""
+    """One round with curl and `http.client` in parallel. Returns the errors found."""
     wrong: list[str] = []
     path = f"/t.{fmt}"
     with tempfile.TemporaryFile() as head:
@@ -123,7 +127,7 @@ def over_http(gateway: Gateway, fmt: str, point: int, kill: threading.Event, kil
             pass
         client.close()
         head.seek(0)
-        # curl writes trailers to the same place as the head.
+        # curl writes trailers to the same file as the head.
         if b"onecopy-status: ok" in head.read().lower():
             wrong.append(f"the success trailer was sent for a broken {fmt} (killed at {point})")
     return wrong
@@ -139,7 +143,8 @@ def from_the_command_line(
     killed: threading.Event,
     crashed: Counter[str],
 ) -> list[str]:
-    """One round with `onecopy query`, to a pipe and to a file side by side; crashes are counted in ``crashed``."""
+    """One round with `onecopy query`, to a pipe and to a file in parallel; crashes are counted in
+    ``crashed``."""
     wrong: list[str] = []
     target = folder / f"export.{fmt}"
     target.unlink(missing_ok=True)
@@ -153,17 +158,19 @@ def from_the_command_line(
     killed.wait()
     read(pipe.stdout, 1 << 40)
     _, said = pipe.communicate()
-    # -11: the driver itself crashed (see the top of this page); a failure that every caller sees, too.
+    # -11: the driver itself crashed (see the module's docstring); every caller sees that failure,
+    # too.
     if pipe.returncode not in (1, -signal.SIGSEGV):
         wrong.append(f"`onecopy query` ended with {pipe.returncode} for a broken {fmt} (killed at {point})")
     _, file_said = file.communicate()
     crashed["onecopy query"] += [pipe.returncode, file.returncode].count(-signal.SIGSEGV)
-    # The file's reader is not slowed by us, so it may have been done before the kill: then it must be whole.
+    # We do not slow down the reader of the file, so it may have finished before the kill: then it
+    # must be complete.
     if file.returncode == 0:
         if not target.exists():
             wrong.append(f"exit code 0 and no file for {fmt}")
     elif target.exists():
-        wrong.append(f"a broken {fmt} stands under its final name (killed at {point})")
+        wrong.append(f"a broken {fmt} has its final name (killed at {point})")
     if servers.PASSWORD.encode() in said + file_said:
         wrong.append("the password was printed")
     return wrong

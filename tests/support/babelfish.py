@@ -1,6 +1,8 @@
-"""Babelfish for PostgreSQL: a server that speaks TDS and T-SQL, from an archive next to the checkout.
+"""Babelfish for PostgreSQL: a server that speaks TDS and T-SQL, from an archive next to the
+checkout.
 
-The archive is ``../shared/servers/babelfish-pg.tar.zst``, or where ``ONECOPY_BABELFISH`` points.
+The archive is ``../shared/servers/babelfish-pg.tar.zst``, or the file named by
+``ONECOPY_BABELFISH``.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def archive() -> Path | None:
 
 @contextmanager
 def running(folder: Path) -> Iterator[int]:
-    """A fresh server with its files in ``folder``, which every user may enter; its TDS port."""
+    """A new server with its files in ``folder``, which every user may enter; returns its TDS
+    port."""
     found = archive()
     assert found is not None, f"no archive at {_ARCHIVE}"
     subprocess.run(["tar", "--zstd", "-xf", found, "-C", folder], check=True)
@@ -40,7 +43,7 @@ def running(folder: Path) -> Iterator[int]:
 
 
 def odbc(driver: str, port: int) -> str:
-    """The connection string through a driver of `tests.support.drivers`."""
+    """The connection string for a driver of `tests.support.drivers`."""
     path = drivers.find(driver)
     if driver == "freetds":
         return f"Driver={path};Server=127.0.0.1;Port={port};{_LOGIN};TDS_Version=7.4"

@@ -1,4 +1,4 @@
-"""A browser that tests drive: Chromium without a window, by the WebDriver protocol (W3C WebDriver 2)."""
+"""A browser that tests control: headless Chromium, by the WebDriver protocol (W3C WebDriver 2)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-#: Of every answer of the browser, and of scripts that wait for something.
+#: The time limit of the browser's responses, and of scripts that wait.
 PATIENCE_S = 120
 
 
 class Browser:
-    """A Chromium of its own, with a profile of its own below ``folder``."""
+    """A Chromium with its own profile below ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         driver = shutil.which("chromedriver")
@@ -38,11 +38,12 @@ class Browser:
         assert self._driver.stdout is not None
         port = next(filter(None, (re.search(r"successfully on port (\d+)", line) for line in self._driver.stdout)))[1]
         self._url = f"http://127.0.0.1:{port}/session"
-        # Tests may run as root, where Chromium's sandbox does not start; only pages of our own are opened.
+        # Tests may run as root, where Chromium's sandbox does not start; only our own pages are
+        # opened.
         words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
         words += [f"--user-data-dir={folder / 'profile'}", "--no-first-run", "--disable-background-networking"]
-        asked = {"goog:chromeOptions": {"args": words}, "goog:loggingPrefs": {"performance": "ALL"}}
-        begun = self._ask("POST", "", {"capabilities": {"alwaysMatch": asked}})
+        wanted = {"goog:chromeOptions": {"args": words}, "goog:loggingPrefs": {"performance": "ALL"}}
+        begun = self._ask("POST", "", {"capabilities": {"alwaysMatch": wanted}})
         self._url += f"/{begun['sessionId']}"
         self._ask("POST", "/timeouts", {"script": PATIENCE_S * 1000})
         return str(begun["sessionId"])
@@ -65,8 +66,8 @@ class Browser:
 
     def _ask(self, method: str, path: str, said: Any) -> Any:
         body = None if said is None else json.dumps(said).encode()
-        asked = urllib.request.Request(self._url + path, data=body, method=method)
-        with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
+        wanted = urllib.request.Request(self._url + path, data=body, method=method)
+        with urllib.request.urlopen(wanted, timeout=PATIENCE_S) as answer:
             return json.load(answer)["value"]
 
     def go(self, url: str) -> None:
@@ -74,7 +75,7 @@ class Browser:
         self._ask("POST", "/url", {"url": url})
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """What an asynchronous function with this body gives; ``arguments`` are its own."""
+        """The result of an asynchronous function with this body and ``arguments``."""
         waits = f"const done = arguments[arguments.length - 1]; (async function() {{ {script} }})"
         waits += ".apply(null, arguments).then(value => done({value}), error => done({error: String(error)}))"
         given = self._ask("POST", "/execute/async", {"script": waits, "args": list(arguments)})
@@ -82,7 +83,7 @@ class Browser:
         return given.get("value")
 
     def events(self, method: str) -> list[dict[str, Any]]:
-        """What the browser has told of its network since the last call, of one kind of the DevTools protocol."""
+        """The network events since the last call, of one kind of the DevTools protocol."""
         entries = self._ask("POST", "/se/log", {"type": "performance"})
         messages = [json.loads(entry["message"])["message"] for entry in entries]
         return [message["params"] for message in messages if message["method"] == method]

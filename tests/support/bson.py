@@ -1,6 +1,7 @@
-"""A plain reader of BSON, of what rows are written as: each value with the name of its type, nothing turned into anything else.
+"""A reference reader of BSON for rows: each value with the name of its type, without conversions.
 
-It reads by the letter of https://bsonspec.org and shares nothing with the writer. Lengths and ends are looked at.
+It follows https://bsonspec.org and shares no code with the writer. Lengths and terminators are
+checked.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Context, Decimal
 from typing import NamedTuple
 
+import onecopy
 from tests.support.values import Value
 
 EPOCH = datetime(1970, 1, 1)
@@ -18,7 +20,7 @@ MS = timedelta(milliseconds=1)
 
 
 class Element(NamedTuple):
-    """A value: the name of its type in the specification, and what the bytes say."""
+    """A value: the name of its type in the specification, and its content."""
 
     type: str
     value: object
@@ -29,7 +31,8 @@ _EXACT = Context(prec=34, Emin=-6143, Emax=6144)
 
 
 def _decimal128(data: bytes) -> Decimal:
-    """A decimal from its bits: sign, 14 bits of exponent, 113 bits of digits (no writer needs the other form)."""
+    """A decimal from its bits: sign, 14 bits of exponent, 113 bits of digits (no writer uses the
+    other form)."""
     bits = int.from_bytes(data, "little")
     sign, special = bits >> 127, bits >> 122 & 31
     if special == 31:
@@ -57,6 +60,11 @@ def _value(tag: int, data: bytes, at: int) -> tuple[Element, int]:
         case 2:
             text, at = _text(data, at)
             return Element("string", text), at
+        case 4:
+            (length,) = struct.unpack_from("<i", data, at)
+            (row,) = documents(data[at : at + length])
+            assert list(row) == [str(i) for i in range(len(row))]
+            return Element("array", list(row.values())), at + length
         case 5:
             length, subtype = struct.unpack_from("<iB", data, at)
             end = at + 5 + length
@@ -70,7 +78,7 @@ def _value(tag: int, data: bytes, at: int) -> tuple[Element, int]:
 
 
 def documents(data: bytes) -> list[dict[str, Element]]:
-    """The documents that stand one behind the other; each key once."""
+    """The concatenated documents; duplicate keys are an error."""
     found, rest = [], memoryview(data)
     while rest:
         (length,) = struct.unpack_from("<i", rest)
@@ -89,12 +97,13 @@ def documents(data: bytes) -> list[dict[str, Element]]:
 
 
 def fits_decimal128(value: Decimal) -> bool:
-    """Whether Python's own decimals of 34 digits hold the value with no rounding."""
+    """True if a decimal context of 34 digits represents the value without rounding."""
     return bool(_EXACT.plus(value) == value) or value.is_nan()
 
 
 def of_value(value: Value) -> Element | None:
-    """What a value of the matrix is in BSON, told by its form in Python; ``None`` where it is refused."""
+    """The BSON form of a value of the matrix, derived from its Python form; ``None`` if it is
+    refused."""
     match value.python:
         case None:
             return Element("null", None)
@@ -110,6 +119,8 @@ def of_value(value: Value) -> Element | None:
             return Element("decimal128", it) if fits_decimal128(it) else None
         case str(it):
             return Element("string", it)
+        case list(it):
+            return Element("array", [of_value(Value("", item, "")) for item in it])
         case bytes(it):
             return Element("binary", (0, it))
         case uuid.UUID() as it:
@@ -119,13 +130,13 @@ def of_value(value: Value) -> Element | None:
             return Element("datetime", (utc - EPOCH) // MS)
         case date() as it:
             return Element("datetime", (datetime(it.year, it.month, it.day) - EPOCH) // MS)
-        case time() | timedelta():
+        case time() | timedelta() | onecopy.Range() | tuple():
             return Element("string", value.json.strip('"'))
     raise AssertionError(f"no form of {value.python!r} is known")
 
 
 def of_pymongo(element: Element) -> object:
-    """What pymongo's `bson` makes of an element, a `Decimal` in place of its `Decimal128`."""
+    """pymongo's decoded value of an element, with a `Decimal` instead of its `Decimal128`."""
     match element:
         case Element("datetime", int(it)):
             return EPOCH + it * MS
@@ -133,4 +144,6 @@ def of_pymongo(element: Element) -> object:
             return uuid.UUID(bytes=it)
         case Element("binary", (0, bytes(it))):
             return it
+        case Element("array", list(it)):
+            return [of_pymongo(item) for item in it]
     return element.value

@@ -1,7 +1,8 @@
-"""The BSON corpus of MongoDB's specifications: 31 files of cases, as pymongo's source package on PyPI carries them.
+"""The BSON corpus of MongoDB's specifications: 31 files of cases, from pymongo's source package on
+PyPI.
 
-Their licence (CC BY-NC-SA 3.0) keeps them out of this repository: the package is fetched once, by its checksum, and its cases are
-kept in .cache.
+Their licence (CC BY-NC-SA 3.0) keeps them out of this repository: the package is downloaded once,
+verified by its checksum, and its cases are kept in .cache.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ N_FILES = 31
 
 
 class Case(NamedTuple):
-    """A case: the file's stem, its type's tag, and what the file says of it."""
+    """A case: the stem of its file, the tag of its type, and its content."""
 
     file: str
     bson_type: str
@@ -35,20 +36,29 @@ class Case(NamedTuple):
         return f"{self.file}: {self.case['description']}"
 
     def bytes(self, name: str) -> bytes:
-        """A document of the case, which has them in hexadecimal digits."""
+        """A document of the case, which is stored in hexadecimal."""
         return bytes.fromhex(self.case[name])
 
 
 def fetch() -> Path:
-    """The folder with the files, fetched where it is not there.
+    """The folder with the files, downloaded if it does not exist.
 
     Raises:
-        Unavailable: pip could not get the package, or it is another one than it was.
+        Unavailable: pip could not download the package, or its checksum differs.
     """
     if len(list(FOLDER.glob("*.json"))) == N_FILES:
         return FOLDER
     with tempfile.TemporaryDirectory() as there:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--ignore-requires-python",
+        ]
         command += ["--no-binary", ":all:", "--dest", there, PACKAGE]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         archives = list(Path(there).glob("*.tar.gz"))
@@ -65,7 +75,7 @@ def fetch() -> Path:
                 source = archive.extractfile(member) if path.match("test/bson_corpus/*.json") else None
                 if source is not None:
                     (aside / path.name).write_bytes(source.read())
-        # Another process may have done the same: one of the two is kept.
+        # Another process may have created it too: one of the two is kept.
         shutil.rmtree(FOLDER, ignore_errors=True)
         aside.rename(FOLDER)
     return FOLDER
@@ -75,7 +85,7 @@ def cases(kind: str) -> list[Case]:
     """All cases of a kind: ``valid``, ``decodeErrors`` or ``parseErrors``.
 
     Raises:
-        Unavailable: as `fetch`.
+        Unavailable: as in `fetch`.
     """
     found = []
     for path in sorted(fetch().glob("*.json")):

@@ -1,4 +1,5 @@
-"""Conformance cases: a name, and a check that speaks to a server and raises where the answer is not right."""
+"""Conformance cases: a name, and a check that talks to a server and raises if the response is
+wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.support.serving import Serving
 
 
 class Lenient(AssertionError):
-    """The server took what RFC 9110 and 9112 let it take or refuse; a strict one refuses."""
+    """The server accepted something that RFC 9110 and 9112 allow it to accept or refuse."""
 
 
 class Case(NamedTuple):
@@ -25,7 +26,7 @@ class Cases(list[Case]):
     """The cases of one file, in order."""
 
     def behaves(self, name: str) -> Callable[[Callable[[Serving], None]], Callable[[Serving], None]]:
-        """The decorated function is a case of that name."""
+        """A decorator: the function is the case of that name."""
 
         def add(check: Callable[[Serving], None]) -> Callable[[Serving], None]:
             self.append(Case(name, check))
@@ -34,24 +35,29 @@ class Cases(list[Case]):
         return add
 
     def refuses(
-        self, name: str, sent: bytes, *, choice: Callable[[Answer], None] | None = None, told: bool = False
+        self, name: str, sent: bytes, *, choice: Callable[[Answer], None] | None = None, by_exception: bool = False
     ) -> None:
-        """A case of bytes that are refused: by a status that says so and the end of the connection, or by that alone.
+        """A case of bytes that must be refused: by a status and the end of the connection, or only
+        by the end.
 
         Args:
-            name: the row.
+            name: the name of the row.
             sent: everything the client sends.
-            choice: where the RFCs let a server take it, asserts that it took it in the one way they allow.
-            told: an exception in the application's `read()` refuses it too, which makes it a 500.
+            choice: asserts the only permitted interpretation, if the RFCs allow a server to accept
+                the bytes.
+            by_exception: an exception in the application's `read()`, which leads to a 500, refuses
+                them too.
         """
 
         def check(server: Serving) -> None:
-            refused(server, sent, choice, told)
+            refused(server, sent, choice, by_exception)
 
         self.append(Case(name, check))
 
 
-def refused(server: Serving, sent: bytes, choice: Callable[[Answer], None] | None = None, told: bool = False) -> None:
+def refused(
+    server: Serving, sent: bytes, choice: Callable[[Answer], None] | None = None, by_exception: bool = False
+) -> None:
     """Sends bytes and asserts that they are refused; see `Cases.refuses`."""
     with server.connect() as line:
         line.send(sent)
@@ -59,8 +65,9 @@ def refused(server: Serving, sent: bytes, choice: Callable[[Answer], None] | Non
             answer = line.answer()
         except Closed:
             return
-        if answer.status in REFUSALS or (told and answer.status == 500):
-            # What follows on such a connection cannot be told from the rest of the bad request.
+        if answer.status in REFUSALS or (by_exception and answer.status == 500):
+            # Further bytes on such a connection cannot be distinguished from the rest of the bad
+            # request.
             if not line.ends():
                 raise Lenient(f"refused with {answer.status}, but the connection stays open")
             return
@@ -70,21 +77,21 @@ def refused(server: Serving, sent: bytes, choice: Callable[[Answer], None] | Non
         raise AssertionError(f"taken: {answer.status} {answer.body[:300]!r}")
 
 
-def told_of(answer: Answer) -> dict[str, Any]:
-    """What `/echo` says the application saw."""
+def echoed(answer: Answer) -> dict[str, Any]:
+    """The request as the application saw it, from a response of `/echo`."""
     assert answer.status == 200 and answer.whole, answer
     seen: dict[str, Any] = json.loads(answer.body)
     return seen
 
 
 def is_hello(answer: Answer) -> None:
-    """Asserts the answer of `/hello`."""
+    """Asserts the response of `/hello`."""
     assert (answer.status, answer.body, answer.whole) == (200, b"hello, world", True), answer
 
 
 def then_hello(line: Line, answer: Answer) -> None:
-    """Asserts that the connection goes on after an answer and that the next one is right. One that says `close` and does
-    so is lenient: there was no need."""
+    """Asserts that the connection continues after a response and that the next one is correct.
+    Closing it with `close` is lenient, since that was not necessary."""
     if b"close" in answer.all("connection"):
         assert line.ends()
         raise Lenient("the connection closes")

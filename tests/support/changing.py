@@ -1,7 +1,9 @@
-"""A program that reads from a buffer while others write to it: `python changing.py READER ENCODING thread|process ROUNDS`.
+"""A program that reads a buffer while others write to it: `python changing.py READER ENCODING
+thread|process ROUNDS`.
 
-The writer holds no GIL: a thread in `os.preadv`, or another process that writes to shared memory. Prints how many reads gave
-a result. Each text that comes out must be canonical, and no byte next to a destination may change.
+The writer holds no GIL: a thread in `os.preadv`, or another process that writes to shared memory.
+Prints how many reads returned a result. Each resulting text must be canonical, and no byte next to
+a destination may change.
 """
 
 from __future__ import annotations
@@ -20,23 +22,22 @@ from typing import Any
 import onecopy
 from onecopy import bson, json, text
 
-#: Reads of a child process.
-_ROUNDS = 200
 #: Bytes of the buffer.
 N = 24_576
-#: Bytes on both sides of a destination, which nobody writes to.
+#: Bytes on both sides of a destination, which are never written to.
 GUARD = 64
 _LETTERS = ("a", "\xe9", "\u0436", "\u6771", "\U0001f600")
-#: A multiple of the lengths of all characters: where texts change, so that some mixes are well-formed.
+#: A multiple of the lengths of all characters: texts change at these offsets, so some mixtures are
+#: well-formed.
 _ALIGNED = 12
-#: Lengths of texts that are read in other ways than the longer ones.
+#: Lengths of texts that are read differently from longer ones.
 _SIZES = (N, 8192, 1000, N, 200, 17)
-#: Encodings that the readers of texts are tried with.
+#: Encodings for the readers of text.
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "latin-1", "ascii", "shift_jis", "utf-8-sig")
 _ERRORS = ("strict", "replace", "surrogatepass", "ignore", "backslashreplace", "surrogateescape")
 
 Buffer = Any
-#: Reads the buffer, and yields the texts that came out.
+#: Reads the buffer, and yields the resulting texts.
 Read = Callable[[Buffer, int], Iterator[str]]
 
 
@@ -50,7 +51,7 @@ def _texts(encoding: str) -> list[bytes]:
 
 
 def _json(*parts: str) -> list[bytes]:
-    """Documents of these parts, which alternate with characters of another kind in each."""
+    """Documents of these parts, alternating with characters of another kind."""
     fixed = [part.rjust(-(-len(part) // _ALIGNED) * _ALIGNED) for part in parts]
     units = [letter * (_ALIGNED // len(letter.encode())) for letter in (*_LETTERS, "\\u00e9", "\\n")]
     return [(unit * 100).join(fixed).encode().ljust(N) for unit in units]
@@ -77,7 +78,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 class _File(io.RawIOBase):
-    """A file that gives the buffer itself."""
+    """A file that returns the buffer itself."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.pieces = [buffer]
@@ -133,7 +134,7 @@ def _column(encoding: str) -> Read:
     whole = array.array("q", [turn % 4 * 24 - (turn % 9 == 8) for turn in range(N // stride)])
 
     def read(buffer: Buffer, turn: int) -> Iterator[str]:
-        # Lengths that are there, and those that are in the buffer too.
+        # The actual lengths, and those that appear in the buffer.
         lengths: Any = whole if turn % 3 else memoryview(buffer)[:800].cast("q")
         yield from filter(None, text.decode_column(buffer, lengths, stride, encoding, _ERRORS[turn // 3 % 5]))
 
@@ -167,7 +168,7 @@ def _fragment(buffer: Buffer, turn: int) -> Iterator[str]:
 
 def _bson_decode(buffer: Buffer, turn: int) -> Iterator[str]:
     ways: tuple[Callable[[], Any], ...] = (
-        lambda: bson.decode(buffer, on_invalid_utf8="replace"),
+        lambda: bson.decode(buffer, errors="replace"),
         lambda: bson.decode(buffer),
         lambda: bson.decode_all(buffer),
         lambda: list(bson.decode_iter(buffer)),
@@ -184,7 +185,7 @@ def _raw_document(buffer: Buffer, turn: int) -> Iterator[str]:
     for raw in (bson.RawDocument(buffer), *bson.decode_all(buffer, document_class=bson.RawDocument)):
         yield from raw
         yield from _strings(raw["a"])
-        # The same each time: what it holds does not change any more.
+        # Equal each time, since the copied content no longer changes.
         assert raw["a"] == raw["a"]
         yield raw["c"]["d"]
 
@@ -253,7 +254,8 @@ def _arrow_texts() -> list[bytes]:
 
 
 def _outputs(buffer: Buffer, turn: int) -> Iterator[str]:
-    """Destinations that another thread writes to: what is in them is nobody's, and all around stays as it is."""
+    """Destinations that another thread writes to: their content is undefined, and the bytes around
+    stay unchanged."""
     place = memoryview(buffer)[GUARD:-GUARD]
     string = _LETTERS[turn % len(_LETTERS)] * (turn * 37 % 5000)
     encoding = ("utf-8", "utf-16-le", "utf-32-be", "shift_jis")[turn % 4]
@@ -294,13 +296,13 @@ _OTHERS: dict[str, tuple[Callable[[], Read], Callable[[], list[bytes]]]] = {
 def _check(string: str) -> None:
     rebuilt = "".join(map(chr, map(ord, string)))
     assert rebuilt == string and hash(rebuilt) == hash(string)
-    # As long in memory: the same kind, and the same flag of ASCII.
+    # Of equal length in memory: the same kind, and the same ASCII flag.
     assert sys.getsizeof(rebuilt) == sys.getsizeof(string), (sys.getsizeof(rebuilt), sys.getsizeof(string))
     assert rebuilt.isascii() == string.isascii()
 
 
 def attempt(read: Read, buffer: Buffer, turn: int) -> bool:
-    """Reads once, and checks what came out; whether anything did."""
+    """Reads once, and checks the results; true if there were any."""
     try:
         found = list(read(buffer, turn))
     except (ValueError, BufferError, onecopy.Error):
@@ -311,14 +313,14 @@ def attempt(read: Read, buffer: Buffer, turn: int) -> bool:
 
 
 def first_change(variants: list[bytes]) -> int:
-    """The place from which two of them differ."""
+    """The first offset at which two of them differ."""
     pairs = zip(variants[0], variants[1], strict=True)
     return next(at for at, (one, other) in enumerate(pairs) if one != other)
 
 
 @contextlib.contextmanager
 def writing(buffer: bytearray, variants: list[bytes], first: int) -> Iterator[None]:
-    """A thread writes parts of the variants to the buffer, at the offsets that they have there."""
+    """A thread writes parts of the variants to the buffer, at their own offsets."""
     file = os.memfd_create("variants")
     for variant in variants:
         os.write(file, variant)
@@ -372,27 +374,27 @@ def _by_process(read: Read, variants: list[bytes], rounds: int) -> int:
         os.waitpid(child, 0)
 
 
-def run(reader: str, encoding: str, writer: str) -> None:
-    """Run this program as a child: a defect may end the process."""
+def run(reader: str, encoding: str, writer: str, rounds: int) -> None:
+    """Run this program, with so many reads, as a child, since a defect may crash the process."""
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", __file__, reader, encoding, writer, str(_ROUNDS)],
+        [sys.executable, "-X", "faulthandler", __file__, reader, encoding, writer, str(rounds)],
         capture_output=True,
         text=True,
         env={"PYTHONMALLOC": "debug", "PATH": ""},
         check=False,
     )
     assert done.returncode == 0, f"{done.returncode}: {done.stderr[-3000:]}"
-    assert 0 <= int(done.stdout) <= _ROUNDS
+    assert 0 <= int(done.stdout) <= rounds
 
 
 def readers() -> list[tuple[str, str]]:
-    """The names of all readers, each with an encoding where it takes one."""
+    """The names of all readers, each with an encoding if it has one."""
     pairs = [(reader, encoding) for reader in _BY_ENCODING for encoding in ENCODINGS]
     return pairs + [(reader, "") for reader in _OTHERS]
 
 
 def prepare(reader: str, encoding: str) -> tuple[Read, list[bytes]]:
-    """A reader, and texts for it, all of N bytes."""
+    """A reader, and texts for it, all N bytes long."""
     if reader in _BY_ENCODING:
         read = _BY_ENCODING[reader](encoding)
         texts = (_column_texts if reader == "text.decode_column" else _texts)(encoding)

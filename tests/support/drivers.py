@@ -1,4 +1,4 @@
-"""Where each ODBC driver's shared object is, and why it cannot be used where it cannot."""
+"""The path of each ODBC driver's shared object, or the reason why it cannot be used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
-#: The SQL Server drivers that come from PyPI, unpacked here so that no environment has to carry them.
+#: SQL Server drivers from PyPI, unpacked here so that no environment must contain them.
 PYPI = CACHE / "drivers"
 PYPI_REQUIREMENTS = ROOT / "tests" / "support" / "drivers.txt"
 
@@ -28,14 +28,15 @@ _PATTERNS = {
 
 
 class Unavailable(Exception):
-    """Something a test asked for cannot be used here; the text says why and what would change that."""
+    """Something that a test requires cannot be used here; the text has the reason and the
+    remedy."""
 
 
 def driver_manager() -> None:
     """Check that the ODBC driver manager loads.
 
     Raises:
-        Unavailable: ``libodbc.so.2`` is missing or is no library.
+        Unavailable: ``libodbc.so.2`` is missing or not a library.
     """
     try:
         ctypes.CDLL("libodbc.so.2")
@@ -47,7 +48,7 @@ def find(name: str) -> str:
     """The path of driver ``name`` (a key of this module's table).
 
     Raises:
-        Unavailable: no such file.
+        Unavailable: the file does not exist.
     """
     if name in ("msodbc", "mssqlrs"):
         fetch_from_pypi()
@@ -62,7 +63,7 @@ def fetch_from_pypi() -> None:
     """Unpack Microsoft's two drivers into the checkout's cache, once per list of versions.
 
     Raises:
-        Unavailable: pip could not get them.
+        Unavailable: pip could not download them.
     """
     stamp = PYPI / "versions.txt"
     wanted = PYPI_REQUIREMENTS.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A gateway under test: its process, and what it says."""
+"""A gateway under test: its process, and its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Gateway:
-    """A gateway that serves, and what it says on stderr."""
+    """A running gateway, and its lines on stderr."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -33,7 +33,7 @@ class Gateway:
         self._lines.put(None)
 
     def stop(self) -> int:
-        """Asks it to stop; its exit code."""
+        """Stops it; returns its exit code."""
         self.process.terminate()
         code = self.process.wait(timeout=60)
         self._reader.join()
@@ -42,7 +42,7 @@ class Gateway:
         return code
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The next line that matches; fails when the gateway ends or says nothing for 60 s."""
+        """The next line that matches; fails if the gateway ends or prints nothing for 60 s."""
         while (line := self._lines.get(timeout=60)) is not None:
             self.said.append(line)
             if match := re.search(pattern, line):
@@ -50,7 +50,7 @@ class Gateway:
         raise AssertionError(f"no line matches {pattern}; it said {self.said}")
 
     def get(self, path: str) -> tuple[int, bytes]:
-        """Status and whole body; raises where the answer breaks off."""
+        """Status and body; raises if the response is aborted."""
         connection = http.client.HTTPConnection(self.address, timeout=60)
         connection.request("GET", path)
         response = connection.getresponse()
@@ -59,7 +59,8 @@ class Gateway:
         return response.status, body
 
     def free_slot(self, path: str) -> bytes:
-        """What `path` answers as soon as there is a slot for it; fails when none comes free for a minute."""
+        """The response of `path` once a slot is free; fails if none becomes free within a
+        minute."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
             status, body = self.get(path)
@@ -69,7 +70,7 @@ class Gateway:
         raise AssertionError(f"no slot came free; it said {self.said}")
 
     def problem(self, path: str, status: int) -> dict[str, Any]:
-        """The problem body of an answer that is none."""
+        """The problem body of an error response."""
         got, body = self.get(path)
         assert got == status, body
         problem: dict[str, Any] = json.loads(body)
@@ -77,5 +78,5 @@ class Gateway:
         return problem
 
 
-#: The fixture `serve`: a database and queries (TOML) to a context manager that gives the gateway.
+#: The fixture `serve`: from a database and queries (TOML) to a context manager with the gateway.
 Start = Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Puts the table ``t`` into a database, once per size."""
+"""Loads the table ``t`` into a database, once per size."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from typing import Any
 from tests.support.table import COLUMNS, REPEATED, STORED, VERSION, rows
 
 _TYPES = {
-    "postgres": "bigint primary key, varchar(40), varchar(24), text, double precision, numeric(12,2), timestamp(6), varchar(20)",
+    "postgres": (
+        "bigint primary key, varchar(40), varchar(24), text, double precision, numeric(12,2), timestamp(6), varchar(20)"
+    ),
     "mariadb": "bigint primary key, varchar(40), varchar(24), text, double, decimal(12,2), datetime(6), varchar(20)",
-    # SQLite has no decimal and no timestamp: REAL and TEXT, as people store them.
+    # SQLite has no decimal and no timestamp type: REAL and TEXT, as is usual.
     "sqlite": "integer primary key, text, text, text, real, real, text, text",
 }
 
 
 def ensure(server: str, known: dict[str, Any], sizes: list[int]) -> None:
-    """Put each table of ``sizes`` rows into the running ``server`` unless it is there; 4,000,000 is a view.
+    """Load each table of ``sizes`` rows into the running ``server`` unless it exists; 4,000,000 is
+    a view.
 
-    ``known`` is the server's entry in the state file and remembers what is loaded.
+    ``known`` is the server's entry in the state file, which records the loaded tables.
     """
     if server == "tds":
-        return  # It makes any number of rows by itself.
+        return  # The TDS responder generates any number of rows.
     if known.get("version") != VERSION:
         known["version"], known["loaded"] = VERSION, []
     loaded = known.setdefault("loaded", [])
@@ -41,13 +44,13 @@ def ensure(server: str, known: dict[str, Any], sizes: list[int]) -> None:
 
 
 def create(server: str, table: str) -> str:
-    """The statement that makes a table of ``t``'s columns."""
+    """The statement that creates a table with ``t``'s columns."""
     columns = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, _split(_TYPES[server]), strict=True))
     return f"create table {table} ({columns})"
 
 
 def _split(types: str) -> list[str]:
-    """Column types at the commas that do not stand inside brackets."""
+    """Column types, split at the commas outside of parentheses."""
     return types.replace("(12,2)", "(12;2)").replace(", ", "\n").replace(";", ",").split("\n")
 
 
@@ -59,11 +62,13 @@ def _view(server: str) -> str:
     }[server]
     k = "r.column1" if server == "sqlite" else "r.k"
     rest = ", ".join(COLUMNS[1:])
-    return f"create view t{REPEATED} as select t.id + {k} * {STORED[-1]} as id, {rest} from {repeat} cross join t{STORED[-1]} t"
+    ids = f"t.id + {k} * {STORED[-1]} as id"
+    return f"create view t{REPEATED} as select {ids}, {rest} from {repeat} cross join t{STORED[-1]} t"
 
 
 def _tsv(size: int) -> Iterator[str]:
-    """The rows in the text form that COPY and LOAD DATA share: tabs, `\\N`, a backslash before what would mislead."""
+    """The rows in the text format of COPY and LOAD DATA: tabs, `\\N`, special characters after a
+    backslash."""
     for row in rows(size):
         cells = ("\\N" if cell is None else str(cell).replace("\\", "\\\\") for cell in row)
         yield "\t".join(cells) + "\n"
@@ -128,7 +133,10 @@ def _load_sqlite(known: dict[str, Any], size: int) -> None:
         places = ",".join("?" * len(COLUMNS))
         connection.executemany(
             f"insert into t{size} values ({places})",
-            (row._replace(amount=float(row.amount), created=str(row.created)) for row in rows(size)),  # type: ignore[arg-type]
+            (
+                row._replace(amount=float(row.amount), created=str(row.created))  # type: ignore[arg-type]
+                for row in rows(size)
+            ),
         )
     connection.close()
 

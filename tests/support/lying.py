@@ -1,8 +1,8 @@
-"""Lies of ODBC drivers, and what each reader makes of them.
+"""Wrong results of ODBC drivers, and the outcome of each reader.
 
-The driver manager of ``lying_odbc.c`` answers as its connection string orders. Run as a program,
-this module tries the lies that its arguments name, and writes a line of JSON for each lie, manner
-of binding, and reader.
+The driver manager of ``lying_odbc.c`` returns what its connection string orders. Run as a program,
+this module tries the lies that its arguments name, and writes a line of JSON for each lie, way of
+binding, and reader.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 
-#: Names of the driver, which decide how it is read, and `SQL_GETDATA_EXTENSIONS`: text in UTF-16 row
-#: by row, in UTF-8 row by row, and in UTF-16 in blocks.
+#: Names of the driver, which decide how it is read, and `SQL_GETDATA_EXTENSIONS`: UTF-16 text row
+#: by row, UTF-8 text row by row, and UTF-16 text in blocks.
 MANNERS = {"liar.so": 0, "libmaodbc.so": 3, "libmsodbcsql-18.so": 15}
 
-#: SQL type, size and an honest value of columns.
+#: SQL type, size and a correct value of columns.
 TYPES: dict[str, tuple[int, int, bytes]] = {
     "text": (-9, 40, b"honest"),
     "open text": (-10, 0, b"honest"),
@@ -43,12 +43,12 @@ TYPES: dict[str, tuple[int, int, bytes]] = {
     "interval": (110, 20, b"01:02:03"),
 }
 
-#: Bytes that a reader takes of a stream that does not end.
+#: Bytes that a reader reads of a stream that does not end.
 ENOUGH = 8 << 20
-#: Seconds after which a lie is taken for one that no reader ends.
+#: Seconds after which a reader is assumed never to end.
 HANGS_S = 60
-#: Bytes that a process may map beyond what it begins with.
-MEMORY = 256 << 20
+#: Bytes that a process may map beyond its initial size.
+MEMORY = 128 << 20
 
 GIB_100 = 100 << 30
 MOST = 2**63 - 1
@@ -62,11 +62,11 @@ EITHER = DATA | OPERATIONAL
 
 @dataclass(frozen=True)
 class Lie:
-    """A lie: what the driver is ordered to answer, and which outcomes are right.
+    """A lie: the wrong results of the driver, and the correct outcomes.
 
-    ``outcomes`` has classes of errors, ``value`` where the rows may be read, ``stream`` where a
-    reader in parts may go on for as long as it is read. An error must name the column where
-    ``column``. Where ``bound``, the lie is about a buffer that the driver writes to in `SQLFetch`.
+    ``outcomes`` has classes of errors, ``value`` if the rows may be read, ``stream`` if a reader in
+    parts may continue as long as it is read. If ``column``, an error must name the column. If
+    ``bound``, the lie concerns a buffer that the driver writes to in `SQLFetch`.
     """
 
     type: str
@@ -78,14 +78,14 @@ class Lie:
     manners: tuple[str, ...] = tuple(MANNERS)
 
     def is_honest(self, manner: str, reader: str) -> bool:
-        """Return whether the lie is about a buffer that this reader does not bind."""
+        """Return true if the lie concerns a buffer that this reader does not bind."""
         is_open = self.type.startswith("open")
         unbound = manner == "liar.so" or reader == "deferred" or (is_open and manner == "libmaodbc.so")
         return self.bound and unbound and self.type != "decimal"
 
 
 def _whole(orders: dict[str, int | str], bound: bool = False, manners: tuple[str, ...] = tuple(MANNERS)) -> Lie:
-    """A lie about a whole result, at fault in no column."""
+    """A lie about a whole result, not about a column."""
     return Lie("text", orders, None, OPERATIONAL, False, bound, manners)
 
 
@@ -242,15 +242,16 @@ def compile_manager(folder: Path) -> Path:
 
 
 def outcomes(manager: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The outcome that each reader made of each lie, by lie, manner and reader.
+    """The outcome of each reader for each lie, by lie, way of binding and reader.
 
-    The lies run in one process; another one goes on after a lie that ends it, or that does not end.
+    The lies run in one process; a new one continues after a lie that crashes or hangs it.
     """
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     left = list(TABLE)
     while left:
         command = [sys.executable, "-m", "tests.support.lying", *left]
-        # One arena of the C library: each reserves 128 MiB of address space, which is what the limit counts.
+        # One arena of the C library, since each reserves 128 MiB of address space, which the limit
+        # counts.
         environment = {**os.environ, "ONECOPY_ODBC_MANAGER": str(manager), "MALLOC_ARENA_MAX": "1"}
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, cwd=HERE.parents[1], text=True
@@ -326,7 +327,7 @@ READERS: dict[str, Callable[[Any], object]] = {
 
 
 def readers(lie: Lie) -> list[str]:
-    """The readers that know columns of the lie's type: only text and binary values are deferred."""
+    """The readers for columns of the lie's type: only text and binary values are deferred."""
     defers = lie.type in ("text", "open text", "binary", "open binary")
     return [name for name in READERS if name != "deferred" or defers]
 

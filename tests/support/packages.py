@@ -1,4 +1,4 @@
-"""What the machine needs for the database tests: Debian's packages, and the line that installs them."""
+"""The Debian packages for the database tests, and the command that installs them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 
-#: Debian package -> why the tests want it.
+#: Debian package -> the reason why the tests need it.
 PACKAGES = {
     "unixodbc": "the ODBC driver manager, loaded at run time",
-    "odbcinst": "its registry, asked for by the driver packages",
+    "odbcinst": "its registry, used by the driver packages",
     "postgresql": "a PostgreSQL server",
     "odbc-postgresql": "psqlodbc, Unicode and ANSI",
     "mariadb-server": "a MariaDB server",
@@ -21,12 +21,12 @@ PACKAGES = {
     "libgssapi-krb5-2": "Microsoft's ODBC driver links against it",
     "chromium": "a browser that plays the video of examples/video",
     "chromium-driver": "drives it",
-    "ffmpeg": "makes that video, and tells where its frames are",
+    "ffmpeg": "creates that video, and reports the offsets of its frames",
 }
 
 
 def missing(wanted: Iterable[str] = PACKAGES) -> list[str]:
-    """The packages of ``wanted`` that dpkg does not know as installed; none where there is no dpkg to ask."""
+    """The packages of ``wanted`` that are not installed according to dpkg; none without dpkg."""
     wanted = list(wanted)
     if shutil.which("dpkg-query") is None:
         return []
@@ -41,16 +41,17 @@ def missing(wanted: Iterable[str] = PACKAGES) -> list[str]:
 
 
 def install_line(names: list[str]) -> str:
-    """The one line that installs ``names``, to be read by a person."""
+    """The command that installs ``names``, for a person."""
     return "sudo apt-get update && sudo apt-get install -y --no-install-recommends " + " ".join(names)
 
 
 def install(names: list[str]) -> bool:
-    """Install ``names`` by apt, as root; False where that is not possible or failed (apt's own words are shown)."""
+    """Install ``names`` by apt, as root; False if that is not possible or failed (apt's output is
+    shown)."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return False
-    # Debian starts a freshly installed server; the tests run their own, so a start is refused here where nothing
-    # refuses it already.
+    # Debian starts a newly installed server; the tests run their own, so a start is prevented
+    # unless a policy exists already.
     policy = "/usr/sbin/policy-rc.d"
     ours = not os.path.exists(policy)
     if ours:

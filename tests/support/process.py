@@ -1,4 +1,5 @@
-"""Processes that outlive the command that started them: known by pid and start time, stopped by pid, never by name."""
+"""Processes that outlive the command that started them: identified by pid and start time, never by
+name."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 
 class Process(NamedTuple):
-    """A pid, and the moment its process started, so that a pid used again is not taken for ours."""
+    """A pid, and the start time of its process, so that a reused pid is not mistaken for ours."""
 
     pid: int
     started: str
@@ -32,12 +33,13 @@ def _start_time(pid: int) -> str | None:
 
 
 def alive(process: Process) -> bool:
-    """Whether that very process still runs."""
+    """True if that process still runs."""
     return _start_time(process.pid) == process.started
 
 
 def spawn(command: list[str], log: Path, user: str | None = None, cwd: Path | None = None) -> Process:
-    """Start ``command`` in a session of its own, output to ``log``; as ``user`` where given (needs root)."""
+    """Start ``command`` in a new session, output to ``log``; as ``user`` if given (requires
+    root)."""
     identity: dict[str, object] = {}
     if user is not None:
         entry = pwd.getpwnam(user)
@@ -49,29 +51,31 @@ def spawn(command: list[str], log: Path, user: str | None = None, cwd: Path | No
     started = _start_time(child.pid)
     if started is None:
         raise RuntimeError(f"`{command[0]}` ended at once; its log:\n{tail(log)}")
-    # The parent keeps no handle: the next command knows the process by its pid.
+    # The parent keeps no handle: the next command identifies the process by its pid.
     child.returncode = 0
     return Process(child.pid, started)
 
 
 def stop(process: Process, first: signal.Signals = signal.SIGTERM, patience_s: float = 20) -> None:
-    """Ask with ``first``, then insist with SIGKILL; returns when the process has ended. Not ours or gone: nothing."""
+    """Send ``first``, then SIGKILL; return when the process has ended. Nothing if it is not ours or
+    has ended."""
     for number, seconds in ((first, patience_s), (signal.SIGKILL, 10.0)):
         if not alive(process):
             return
         os.kill(process.pid, number)
         end = time.monotonic() + seconds
         while alive(process) and time.monotonic() < end:
-            with contextlib.suppress(ChildProcessError):  # Reaps it where it is our own child.
+            with contextlib.suppress(ChildProcessError):  # Reaps it if it is our child.
                 os.waitpid(process.pid, os.WNOHANG)
             time.sleep(0.02)
 
 
 def crash(process: Process) -> None:
-    """End a process and its children with SIGKILL, as a machine that loses power would: nothing says goodbye.
+    """End a process and its children with SIGKILL, like a machine that loses power: without a
+    shutdown.
 
-    PostgreSQL's backends lead sessions of their own and would tell their clients that the parent has gone, so the
-    parent is halted first, then the children are ended one by one.
+    PostgreSQL's backends lead their own sessions and would notify their clients that the parent has
+    died, so the parent is stopped first, then the children are killed one by one.
     """
     if not alive(process):
         return
@@ -94,7 +98,8 @@ def children(pid: int) -> list[Process]:
 
 
 def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> None:
-    """Stop a server of an earlier run whose state was lost, known by its pid file and ``directory`` on its command line."""
+    """Stop a server of an earlier run whose state was lost, found by its pid file and ``directory``
+    in its command."""
     try:
         pid = int(pid_file.read_text(encoding="ascii").split()[0])
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -108,17 +113,18 @@ def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> No
 
 
 def free_port(preferred: int = 0) -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now: the preferred one if it can be had.
+    """A free TCP port of 127.0.0.1: the preferred one if possible.
 
-    Below the range that the kernel takes for outgoing connections: in it, a client that asks again and again whether a
-    server is up may be given the server's own port, be connected to itself, and keep the server from binding.
+    It is below the range that the kernel uses for outgoing connections: within the range, a client
+    that polls until a server is up may get the server's port, be connected to itself, and block the
+    port.
     """
     draw = random.SystemRandom()
     while True:
         port = preferred or draw.randrange(12_000, 32_000)
         preferred = 0
         with socket.socket() as probe:
-            # As servers bind: a port whose last connections are still closing is free.
+            # As servers bind: a port whose last connections are in TIME_WAIT is free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
@@ -128,10 +134,10 @@ def free_port(preferred: int = 0) -> int:
 
 
 def wait_for_port(port: int, process: Process, log: Path, seconds: float = 60) -> None:
-    """Return when ``port`` accepts.
+    """Return when ``port`` accepts connections.
 
     Raises:
-        RuntimeError: the process ended first or the time is up; with the end of its log.
+        RuntimeError: the process ended first, or the time is up; with the end of its log.
     """
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""How thoroughly a property is looked at."""
+"""The number of examples of property tests, and of repetitions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from fractions import Fraction
 
 from hypothesis import settings
 
-#: The part of the examples that is tried: `ONECOPY_EXAMPLES=1/5` on interpreters beside the one where all of them are, `=20` for a long night.
+#: A factor for the number of examples: `ONECOPY_EXAMPLES=1/5` on the additional interpreters, `=20`
+#: for a long run.
 _PART = Fraction(os.environ.get("ONECOPY_EXAMPLES", "1"))
 
 
+def scaled(n: int) -> int:
+    """A number of repetitions, multiplied by `ONECOPY_EXAMPLES`; at least one."""
+    return max(1, round(n * _PART))
+
+
 def tried(examples: int) -> settings:
-    """The settings of a property with so many examples; none is timed, since the machines are shared."""
-    return settings(max_examples=max(1, round(examples * _PART)), deadline=None)
+    """The settings of a property with so many examples; no deadline, since the machines are
+    shared."""
+    return settings(max_examples=scaled(examples), deadline=None)

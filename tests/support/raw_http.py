@@ -1,6 +1,7 @@
-"""HTTP/1.1 by hand: sends any bytes, and reads answers more strictly than clients do.
+"""HTTP/1.1 on a raw socket: sends any bytes, and parses responses more strictly than clients do.
 
-A standard client repairs what it is given; here an answer with a bare LF, two lengths or bytes too many is a failure.
+A standard client repairs malformed responses; here a bare LF, two lengths or surplus bytes are
+failures.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import socket
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: How long an answer may take that has to come. Right servers never use it up.
+#: The time limit of a response that must arrive. Correct servers never exhaust it.
 PATIENCE_S = 5.0
-#: How long a connection is watched for what must not come. Right servers close it, which ends the wait.
+#: How long a connection is watched for bytes that must not arrive. Correct servers close it, which
+#: ends the wait.
 GLANCE_S = 0.4
-#: Statuses by which a server refuses the request itself; 404 and 405 are answers of an application.
+#: Statuses by which a server refuses the request itself; 404 and 405 are an application's
+#: responses.
 REFUSALS = frozenset({400, 408, 411, 413, 414, 417, 421, 426, 431, 501, 505})
 
 _STATUS_LINE = re.compile(rb"HTTP/(1\.[01]) (\d{3}) ([\t\x20-\x7e\x80-\xff]*)")
@@ -23,20 +26,20 @@ _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xf
 
 
 class Silent(AssertionError):
-    """Neither an answer nor an end of the connection within the patience."""
+    """Neither a response nor an end of the connection within the time limit."""
 
 
 class Closed(AssertionError):
-    """The connection ended before an answer began."""
+    """The connection ended before a response began."""
 
 
 class Malformed(AssertionError):
-    """What came is no HTTP answer."""
+    """The received bytes are not an HTTP response."""
 
 
 class Answer(NamedTuple):
-    """One answer. ``framing`` says what ends its body: ``length``, ``chunked``, ``close`` or ``none``; ``whole``, whether
-    that end came."""
+    """One response. ``framing`` is what ends its body: ``length``, ``chunked``, ``close`` or
+    ``none``; ``whole`` is true if that end arrived."""
 
     version: str
     status: int
@@ -48,11 +51,11 @@ class Answer(NamedTuple):
     trailers: Sequence[tuple[str, bytes]] = ()
 
     def all(self, name: str) -> list[bytes]:
-        """The values of every field of that name (lower case)."""
+        """The values of all fields with that name (lower case)."""
         return [value for key, value in self.fields if key == name]
 
     def one(self, name: str) -> bytes:
-        """The value of a field that is there once."""
+        """The value of a field that occurs once."""
         (value,) = self.all(name)
         return value
 
@@ -66,7 +69,7 @@ class Line:
         self.socket = socket.create_connection(address, timeout=patience_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.ended = False
-        #: Interim answers (1xx) that came before the last one.
+        #: Interim responses (1xx) before the last one.
         self.interim: list[int] = []
         self._got = bytearray()
 
@@ -81,17 +84,18 @@ class Line:
         self.socket.close()
 
     def reset(self) -> None:
-        """Leaves without a goodbye: the other end sees a reset."""
+        """Closes with a reset."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
         self.socket.close()
 
     def send(self, data: bytes) -> None:
-        """Sends all of it, or what the other end takes before it closes: what it answered is still to be read."""
+        """Sends all of it, or what the peer accepts before it closes: its response is still to be
+        read."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.socket.sendall(data)
 
     def _more(self, patience_s: float | None = None) -> bool:
-        """Takes what comes next; False at the end of the connection."""
+        """Receives the next bytes; False at the end of the connection."""
         if self.ended:
             return False
         self.socket.settimeout(self.patience_s if patience_s is None else patience_s)
@@ -117,7 +121,7 @@ class Line:
         return line[:-2]
 
     def _take(self, n_bytes: int) -> tuple[bytes, bool]:
-        """That many bytes, or those that come before the end, and whether all came."""
+        """That many bytes, or those before the end, and true if all arrived."""
         while len(self._got) < n_bytes:
             if not self._more():
                 break
@@ -126,7 +130,7 @@ class Line:
         return taken, len(taken) == n_bytes
 
     def read(self, n_bytes: int) -> bytes:
-        """At least that many raw bytes of a body that goes on, with all else that is there."""
+        """At least that many raw bytes of a body, with everything else that was received."""
         while len(self._got) < n_bytes and self._more():
             pass
         taken = bytes(self._got)
@@ -134,7 +138,7 @@ class Line:
         return taken
 
     def _chunks(self) -> tuple[bytes, bool, list[tuple[str, bytes]]]:
-        """The bytes of the chunks, whether the last one came, and the trailers behind it."""
+        """The bytes of the chunks, true if the last one arrived, and the trailers after it."""
         body = bytearray()
         while True:
             try:
@@ -156,7 +160,7 @@ class Line:
                 raise
 
     def head(self) -> tuple[str, int, bytes, list[tuple[str, bytes]]]:
-        """Version, status, reason and fields of the next answer; its body is yet to come."""
+        """Version, status, reason and fields of the next response, without its body."""
         if not self._got and not self._more():
             raise Closed("the connection ended before an answer began")
         line = self._line()
@@ -166,7 +170,7 @@ class Line:
         return match[1].decode(), int(match[2]), match[3], self._fields()
 
     def _fields(self) -> list[tuple[str, bytes]]:
-        """The field lines up to the empty one."""
+        """The field lines up to the empty line."""
         fields = []
         while line := self._line():
             field = _FIELD.fullmatch(line)
@@ -176,10 +180,11 @@ class Line:
         return fields
 
     def answer(self, method: str = "GET") -> Answer:
-        """The next final answer, to a request of that method; interim ones go to ``interim``.
+        """The next final response, to a request with that method; interim ones are added to
+        ``interim``.
 
         Raises:
-            Silent: nothing came; Closed: the connection ended first; Malformed: it is no HTTP.
+            Silent: nothing arrived; Closed: the connection ended first; Malformed: it is not HTTP.
         """
         self.interim = []
         while True:
@@ -220,10 +225,10 @@ class Line:
         return Answer(version, status, reason, fields, body, framing, is_whole, trailers)
 
     def ends(self, patience_s: float = GLANCE_S) -> bool:
-        """Whether the other end closes now and sends nothing more; False where the connection stays open.
+        """True if the peer closes now and sends nothing more; False if the connection stays open.
 
         Raises:
-            Malformed: more bytes come.
+            Malformed: more bytes arrive.
         """
         if not self._got:
             try:
@@ -238,6 +243,6 @@ class Line:
 def request(
     path: str = "/hello", *lines: bytes, method: str = "GET", body: bytes = b"", version: bytes = b"HTTP/1.1"
 ) -> bytes:
-    """The bytes of a request; ``lines`` are its fields besides Host, without CRLF."""
+    """The bytes of a request; ``lines`` are its fields in addition to Host, without CRLF."""
     head = [method.encode() + b" " + path.encode("latin-1") + b" " + version, b"Host: a", *lines]
     return b"\r\n".join(head) + b"\r\n\r\n" + body

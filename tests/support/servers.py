@@ -1,15 +1,19 @@
 """The databases of the tests on loopback: start, stop, and the connection strings.
 
-    python3 -m tests.support.servers start [NAME ...]   # postgres mariadb sqlite tds; all where none is named
-    python3 -m tests.support.servers env [NAME ...]     # `export` lines for a shell, starting what is not running
-    python3 -m tests.support.servers json [NAME ...]    # the same as JSON
-    python3 -m tests.support.servers load 31000 400000  # `t31000`, `t400000` into every database that runs
+    python3 -m tests.support.servers start [NAME ...]           # postgres mariadb sqlite tds;
+    default: all
+    python3 -m tests.support.servers env [NAME ...]             # `export` lines for a shell; starts
+    servers
+    python3 -m tests.support.servers json [NAME ...]            # the same as JSON
+    python3 -m tests.support.servers load 31000 400000          # `t31000`, `t400000` into every
+    running database
     python3 -m tests.support.servers status
     python3 -m tests.support.servers stop [NAME ...]
 
-Each server has its own directory and a port that was free; processes are known by pid and start time. Starting one that
-runs does nothing; one that died is started anew on its old data. `--home DIR` keeps a second set apart (a soak run that
-kills its database does not take the tests' away). What cannot be started is reported with its reason and left out.
+Each server has its own directory and a free port; processes are identified by pid and start time.
+Starting a running server does nothing; a server that died is restarted with its data. `--home DIR`
+keeps a second set (so that a soak run which kills its database does not affect the tests). A server
+that cannot be started is reported with the reason and skipped.
 """
 
 from __future__ import annotations
@@ -36,13 +40,14 @@ from tests.support.drivers import CACHE, ROOT, Unavailable
 from tests.support.process import Process, alive, crash, free_port, spawn, stop, stop_forgotten, wait_for_port
 
 USER = "onecopy"
-PASSWORD = "1copy-Test"  # A loopback server of the tests; SQL Server's rules want upper, lower and digits.
+PASSWORD = "1copy-Test"  # Only for test servers on loopback; SQL Server requires upper case, lower case and digits.
 DATABASE = "onecopy"
 
-#: Servers by name, in the order they are started.
+#: Servers by name, in the order in which they are started.
 NAMES = ("postgres", "mariadb", "sqlite", "tds")
-#: ODBC profile -> the server it needs, the driver it loads.
-PROFILES = {
+#: Profile -> the server it needs, and its ODBC driver; None for a native protocol.
+PROFILES: dict[str, tuple[str, str | None]] = {
+    "postgres_native": ("postgres", None),
     "postgres": ("postgres", "psqlodbcw"),
     "postgres_ansi": ("postgres", "psqlodbca"),
     "mariadb": ("mariadb", "maodbc"),
@@ -54,15 +59,15 @@ PROFILES = {
 
 
 class Home:
-    """One set of servers: where its state and its data are.
+    """One set of servers: the directories of its state and data.
 
-    Without a directory that of ``ONECOPY_TEST_SERVERS``, else the checkout's own.
+    The default is that of ``ONECOPY_TEST_SERVERS``, otherwise the checkout's own.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
         self.state_dir = directory or Path(os.environ.get("ONECOPY_TEST_SERVERS") or CACHE / "servers")
         self.state_dir.mkdir(parents=True, exist_ok=True)
-        # PostgreSQL runs as its own user where we are root, and that user cannot enter a checkout below /root.
+        # As root, PostgreSQL runs as a different user, which cannot enter a checkout below /root.
         if os.geteuid() == 0:
             mark = hashlib.sha256(str(self.state_dir.resolve()).encode()).hexdigest()[:10]
             self.data_dir = Path(tempfile.gettempdir()) / f"onecopy-servers-{mark}"
@@ -87,12 +92,13 @@ class Home:
                 self._file.write_text(json.dumps(state, indent=1), encoding="utf-8")
 
     def log(self, name: str) -> Path:
-        """Where server ``name`` writes what it has to say."""
+        """The log file of server ``name``."""
         return self.state_dir / f"{name}.log"
 
 
 def _owner(name: str, directory: Path) -> str | None:
-    """The user a server runs as: ``name`` where we are root (and ``directory`` is given to it), else ourselves."""
+    """The user of a server: ``name`` if we are root (``directory`` is given to it), otherwise
+    ourselves."""
     if os.geteuid() != 0:
         return None
     try:
@@ -105,7 +111,7 @@ def _owner(name: str, directory: Path) -> str | None:
 
 
 def _as_user(command: list[str], user: str | None, log: Path) -> None:
-    """Run ``command`` to its end as ``user``; its output goes to the log."""
+    """Run ``command`` as ``user`` until it ends; its output goes to the log."""
     process: dict[str, Any] = {}
     if user is not None:
         entry = pwd.getpwnam(user)
@@ -116,12 +122,12 @@ def _as_user(command: list[str], user: str | None, log: Path) -> None:
         out.seek(begun)
         said = out.read().decode(errors="replace")
     if done.returncode != 0:
-        # The log stays on the machine that ran it: what it begins with is what names the cause.
+        # The log stays on the machine that ran it: its beginning names the cause.
         raise RuntimeError(f"`{' '.join(command)}` failed ({done.returncode}); see {log}, it begins:\n{said[:1_000]}")
 
 
 def _program(*candidates: str) -> str:
-    """The first of the programs (names or glob patterns) that is there."""
+    """The first of the programs (names or glob patterns) that exists."""
     for candidate in candidates:
         if "*" in candidate:
             found = sorted(Path("/").glob(candidate.lstrip("/")))
@@ -135,7 +141,7 @@ def _program(*candidates: str) -> str:
 
 
 class Started(NamedTuple):
-    """A server that answers; ``fresh`` where its data directory was made anew."""
+    """A server that responds; ``fresh`` if its data directory was newly created."""
 
     process: Process
     port: int
@@ -143,7 +149,8 @@ class Started(NamedTuple):
 
 
 def _port(home: Home, name: str) -> int:
-    """The port this server had before where it is free still (a client may know it), else a free one."""
+    """The server's previous port if it is still free (a client may know it), otherwise a free
+    one."""
     remembered = home.state_dir / f"{name}.port"
     before = int(remembered.read_text(encoding="ascii")) if remembered.exists() else 0
     port = free_port(before)
@@ -182,7 +189,7 @@ def _start_postgres(home: Home) -> Started:
     options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
     process = spawn([postgres, "-D", str(data), *options], log, user, cwd=base)
     wait_for_port(port, process, log)
-    # After a crash it answers while it still recovers, and refuses.
+    # After a crash it responds, with errors, while it recovers.
     ready_now = [
         _program("/usr/lib/postgresql/*/bin/pg_isready", "pg_isready"),
         "-q",
@@ -204,8 +211,8 @@ def _start_mariadb(home: Home) -> Started:
     base, log = home.data_dir / "mariadb", home.log("mariadb")
     user = _owner("mysql", base)
     base.mkdir(exist_ok=True)
-    # A server that starts takes every temporary table in its directory for a leftover of its own and removes it:
-    # where two share one, the second takes the first's away.
+    # A server that starts removes every temporary table in its directory as a leftover of its own:
+    # if two servers share the directory, the second removes the first one's.
     temporary = base / "tmp"
     _owner("mysql", temporary)
     temporary.mkdir(exist_ok=True)
@@ -228,7 +235,7 @@ def _start_mariadb(home: Home) -> Started:
     port = _port(home, "mariadb")
     command = [server, "--no-defaults", f"--datadir={data}", f"--tmpdir={temporary}"]
     command += [f"--init-file={setup}", f"--port={port}"]
-    # A socket's path may have 107 bytes: it stands in the temporary directory, under a short name.
+    # The path of a socket may have 107 bytes: it is in the temporary directory, with a short name.
     mark = hashlib.sha256(str(base).encode()).hexdigest()[:8]
     command += [f"--socket={tempfile.gettempdir()}/onecopy-{mark}.sock", f"--pid-file={base}/pid", "--local-infile=1"]
     command += ["--bind-address=127.0.0.1", "--skip-name-resolve", "--character-set-server=utf8mb4"]
@@ -257,12 +264,12 @@ _STARTERS: dict[str, Callable[[Home], Started]] = {
 
 
 def running(known: dict[str, Any]) -> bool:
-    """Whether the server of a state entry can be used now; SQLite's file always can."""
+    """True if the server of a state entry can be used now; SQLite's file always can."""
     return "file" in known or ("process" in known and alive(Process(*known["process"])))
 
 
 def start(names: list[str], home: Home) -> dict[str, str]:
-    """Start each server that does not run; returns what could not be had, with its reason."""
+    """Start each server that is not running; return the failures with their reasons."""
     failed: dict[str, str] = {}
     for name in names:
         with home.state() as state:
@@ -275,7 +282,7 @@ def start(names: list[str], home: Home) -> dict[str, str]:
                     known["process"], known["port"] = started.process, started.port
                     if started.fresh:
                         known["loaded"] = []
-                # The smallest table is what the tests read; benches ask for the others.
+                # The smallest table is for the tests; benchmarks request the others.
                 load.ensure(name, known, [1_000])
             except (Unavailable, RuntimeError, OSError) as error:
                 failed[name] = str(error)
@@ -293,22 +300,25 @@ def stop_servers(names: list[str], home: Home) -> None:
 
 
 def kill_server(name: str, home: Home) -> None:
-    """End a server at once, as a crash would."""
+    """Kill a server at once, as a crash would."""
     with home.state() as state:
         crash(Process(*state[name].pop("process")))
 
 
 def odbc_string(profile: str, home: Home) -> str:
-    """The DSN-less ODBC connection string of a profile whose server runs.
+    """The ODBC connection string, without a DSN, of a profile whose server runs, or its URL if it
+    needs no driver.
 
     Raises:
-        Unavailable: the server or the driver is not there; with the reason.
+        Unavailable: the server or the driver is missing; with the reason.
     """
     server, driver = PROFILES[profile]
     with home.state() as state:
         known = state.get(server, {})
     if not running(known):
         raise Unavailable(f"server `{server}` does not run")
+    if driver is None:
+        return url(native(server, home))
     path = drivers.find(driver)
     if server == "sqlite":
         return f"Driver={path};Database={known['file']}"
@@ -323,7 +333,7 @@ def odbc_string(profile: str, home: Home) -> str:
 
 
 def native(server: str, home: Home) -> dict[str, Any]:
-    """What a native driver (psycopg, mysqlclient) needs to reach the same database."""
+    """The address for a native driver (psycopg, mysqlclient) of the same database."""
     with home.state() as state:
         known = state[server]
     if server == "sqlite":
@@ -333,32 +343,27 @@ def native(server: str, home: Home) -> dict[str, Any]:
 
 
 def url(reached: dict[str, Any]) -> str:
-    """The URL of PostgreSQL by its own protocol, from what a native driver needs to reach it."""
+    """The URL of PostgreSQL for the native protocol, from the address for a native driver."""
     login = f"{reached['user']}:{reached['password']}"
-    return f"postgresql+native://{login}@{reached['host']}:{reached['port']}/{reached['database']}"
+    return f"postgresql://{login}@{reached['host']}:{reached['port']}/{reached['database']}"
 
 
 def environment(names: list[str], home: Home) -> dict[str, str]:
-    """`ONECOPY_TEST_<PROFILE>` for each profile that can be used: what Rust's tests read.
+    """`ONECOPY_TEST_<PROFILE>` for each usable profile, which the Rust tests read.
 
     A profile that cannot be used has `ONECOPY_TEST_<PROFILE>_MISSING` with the reason instead.
     """
     result: dict[str, str] = {}
     failed = start(names, home)
-    if "postgres" in names:
-        key = "ONECOPY_TEST_POSTGRES_NATIVE"
-        if "postgres" in failed:
-            result[f"{key}_MISSING"] = failed["postgres"]
-        else:
-            result[key] = url(native("postgres", home))
-    for profile, (server, _) in PROFILES.items():
+    for profile, (server, driver) in PROFILES.items():
         if server not in names:
             continue
         key = f"ONECOPY_TEST_{profile.upper()}"
         try:
             if server in failed:
                 raise Unavailable(failed[server])
-            drivers.driver_manager()
+            if driver is not None:
+                drivers.driver_manager()
             result[key] = odbc_string(profile, home)
         except Unavailable as error:
             result[f"{key}_MISSING"] = str(error)
@@ -403,7 +408,7 @@ def main() -> int:
             elif "file" in known:
                 print(f"{name:9} {known['file']}, tables {known['loaded']}")
             else:
-                tables = known.get("loaded", "made as they are asked for")
+                tables = known.get("loaded", "created on demand")
                 print(f"{name:9} running on port {known['port']}, pid {known['process'][0]}, tables {tables}")
     return 1 if failed else 0
 

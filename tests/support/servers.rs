@@ -1,7 +1,7 @@
 //! The databases of the tests, for Rust: `#[path = "../../../tests/support/servers.rs"] mod servers;`.
 //!
 //! `make test` starts them and puts a connection string into `ONECOPY_TEST_<PROFILE>` (`POSTGRES`, `POSTGRES_ANSI`,
-//! `MARIADB`, `SQLITE_ODBC`, `TDS_FREETDS`, `TDS_MSODBC`, `TDS_RUST`); for `cargo test` alone:
+//! `MARIADB`, `SQLITE_ODBC`, `TDS_FREETDS`, `TDS_MSODBC`, `TDS_RUST`); for a plain `cargo test`:
 //! `eval "$(python3 -m tests.support.servers env)"`.
 
 /// The ODBC connection string of `profile` (`"postgres"`), or `None` where it cannot be had here.

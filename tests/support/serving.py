@@ -1,7 +1,8 @@
-"""An HTTP server under test: its process, and what it says. Ours, or the one that `ONECOPY_CONFORM_COMMAND` starts.
+"""An HTTP server under test: its process, and its output. Ours, or the one started by
+`ONECOPY_CONFORM_COMMAND`.
 
-The variable is a command line with `{port}` for the port to listen on, `{app}` for `module:name` of the application and
-`{python}` for the interpreter that runs, as in
+The variable is a command line with `{port}` for the port, `{app}` for `module:name` of the
+application and `{python}` for the interpreter, for example
 
     ONECOPY_CONFORM_COMMAND="waitress-serve --listen=127.0.0.1:{port} {app}"
 """
@@ -23,20 +24,21 @@ from tests.support.raw_http import PATIENCE_S, Answer, Line, request
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "ONECOPY_CONFORM_COMMAND"
-#: Longest wait for a server to listen, and to end when asked to.
+#: The longest wait for a server to listen, and to end after a signal.
 START_S = 60
 
-# Metrics have an address of their own, in a line of their own.
+# Metrics have a separate address, in a separate line.
 _AT = re.compile(r"^(?!metrics ).*https?://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 
 class Serving:
-    """A server that runs; use it as a context manager, or call ``stop``.
+    """A running server; use it as a context manager, or call ``stop``.
 
     Args:
-        options: more words of the command line, for our server; another one is started as its command says.
+        options: additional arguments for our server; other servers are started exactly as their
+            command says.
         app: `module:name` of the application, importable from the root of the checkout.
-        module: words behind `python -m` in place of all that: a server that takes a free port and tells it.
+        module: arguments after `python -m` instead: a server that picks a free port and prints it.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Serving:
         self.stop()
 
     def _listens(self, port: int) -> int:
-        """The port, as soon as it accepts."""
+        """The port, once the server accepts connections."""
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.is_alive():
             if port == 0 and (match := _AT.search(self.said())):
@@ -98,31 +100,31 @@ class Serving:
         raise RuntimeError(f"the server does not listen; it said:\n{tail(self.log)}")
 
     def said(self) -> str:
-        """Everything the server has written to standard output and error."""
+        """Everything that the server has written to standard output and error."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def is_alive(self) -> bool:
-        """Whether its process runs."""
+        """True if its process runs."""
         return self.process.poll() is None
 
     def connect(self) -> Line:
-        """A connection to it."""
+        """A new connection."""
         return Line(self.address, self.patience_s)
 
     def ask(self, path: str, *lines: bytes, method: str = "GET", body: bytes = b"") -> Answer:
-        """One request on a connection of its own."""
+        """One request on a new connection."""
         with self.connect() as line:
             line.send(request(path, *lines, method=method, body=body))
             return line.answer(method)
 
     def must_serve(self) -> None:
-        """Fails where the server has ended or no longer answers."""
+        """Fails if the server has ended or no longer responds."""
         assert self.is_alive(), f"the server ended with {self.process.returncode}; it said:\n{tail(self.log)}"
         answer = self.ask("/hello")
         assert (answer.status, answer.body) == (200, b"hello, world")
 
     def stop(self) -> int:
-        """Asks it to stop, insists after a while; its exit code."""
+        """Sends SIGTERM, then SIGKILL; returns its exit code."""
         self.process.terminate()
         try:
             code = self.process.wait(timeout=START_S)

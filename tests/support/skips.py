@@ -1,4 +1,4 @@
-"""The one place that decides between a skip and a failure."""
+"""The decision between a skip and a failure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import pytest
 
 
 def in_ci() -> bool:
-    """Whether a skip is a failure."""
+    """True if a skip is a failure."""
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")
 
 
 def cannot(reason: str) -> NoReturn:
-    """Leave a test that lacks something: a skip with its reason, a failure under ``CI=true``."""
+    """Abort a test that lacks a requirement: a skip with its reason, a failure under
+    ``CI=true``."""
     if in_ci():
         pytest.fail(f"under CI=true a skip is a failure: {reason}", pytrace=False)
     pytest.skip(reason)
 
 
 def need(there: object, reason: str) -> None:
-    """Go on where ``there`` is true, else ``cannot``."""
+    """Continue if ``there`` is true, otherwise ``cannot``."""
     if not there:
         cannot(reason)

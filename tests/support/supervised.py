@@ -1,4 +1,5 @@
-"""A server of several processes under test: its lines are waited for, and none of its processes is left over."""
+"""A server of several processes under test: its lines can be awaited, and none of its processes is
+left over."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-#: Longest wait for anything; a hang is a failure.
+#: The longest wait; a hang is a failure.
 PATIENCE_S = 60.0
 
-#: What the processes under test serve. `/gate` tells by one FIFO that it is inside, and waits at another.
+#: The application under test. `/gate` reports by one FIFO that it runs, and waits for another.
 APPLICATION = """
 import os, signal, sys
 
@@ -45,7 +46,7 @@ def begun():
 
 
 class Folder:
-    """A folder with an application, and the gate in it."""
+    """A folder with an application, and the FIFOs of its gate."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,24 +55,25 @@ class Folder:
         self.write("1")
 
     def write(self, version: str, *more: str) -> None:
-        """The application anew. Each version is of another length: files are told apart by their second and their length."""
+        """Writes a new version, each with a different length: files are compared by their time in
+        seconds and length."""
         text = f"VERSION = {version!r}\n{APPLICATION}\n" + "\n".join(more) + "\n"
-        # Whole or not at all: a process that starts meanwhile reads one of the two.
+        # Atomic: a process that starts meanwhile reads one of the two.
         new = self.path / "new"
         new.write_text(text + "#" * (int(version) if version.isdigit() else 0), encoding="utf-8")
         new.rename(self.path / "application.py")
 
     def enter(self) -> int:
-        """Waits until a request stands before the gate; closing the descriptor lets it through."""
+        """Waits until a request is at the gate; closing the descriptor lets it continue."""
         return os.open(self.gate, os.O_WRONLY)
 
 
 class Supervised:
-    """A process that starts others, and what it says on stderr.
+    """A supervisor with its workers, and its lines on stderr.
 
     Args:
-        command: words behind the interpreter.
-        env: what is put to the environment.
+        command: arguments after the interpreter.
+        env: additions to the environment.
         pass_fds: descriptors that it inherits.
     """
 
@@ -87,7 +89,7 @@ class Supervised:
             errors="replace",
             cwd=folder.path,
             env=os.environ | {"GATE": str(folder.gate), "PYTHONUNBUFFERED": "1"} | (env or {}),
-            # In a session of its own, so that a signal to the group is one to these processes alone.
+            # In a new session, so that a signal to the group reaches only these processes.
             start_new_session=True,
             pass_fds=pass_fds,
         )
@@ -104,7 +106,7 @@ class Supervised:
         self._queue.put(None)
 
     def until(self, pattern: str) -> re.Match[str]:
-        """Reads on to a line that the pattern is found in."""
+        """Reads lines up to one in which the pattern is found."""
         try:
             while (line := self._queue.get(timeout=PATIENCE_S)) is not None:
                 self.lines.append(line)
@@ -116,7 +118,7 @@ class Supervised:
         raise AssertionError(f"`{pattern}` was not said:\n" + "\n".join(self.lines))
 
     def said(self) -> str:
-        """What was said so far."""
+        """The lines so far."""
         with contextlib.suppress(queue.Empty):
             while (line := self._queue.get_nowait()) is not None:
                 self.lines.append(line)
@@ -124,18 +126,18 @@ class Supervised:
         return "\n".join(self.lines)
 
     def serves(self) -> Supervised:
-        """Waits until it tells its port."""
+        """Waits until it prints its port."""
         self.port = int(self.until(r"http://127\.0\.0\.1:(\d+)")[1])
         return self
 
     def connect(self) -> http.client.HTTPConnection:
-        """A connection, made already."""
+        """An open connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         connection.connect()
         return connection
 
     def ask(self, path: str = "/") -> list[str]:
-        """The words of an answer on a connection of its own."""
+        """The words of a response on a new connection."""
         with contextlib.closing(self.connect()) as connection:
             connection.request("GET", path)
             with connection.getresponse() as answer:
@@ -143,19 +145,20 @@ class Supervised:
                 return answer.read().decode().split()
 
     def send(self, *numbers: int) -> None:
-        """Signals to the process that was started."""
+        """Sends a signal to the process that was started."""
         for number in numbers:
             self.process.send_signal(number)
 
     def ends(self) -> tuple[int, str]:
-        """Waits for its end and that of all that hold its stderr; the exit code and all that was said."""
+        """Waits for its end and that of all holders of its stderr; returns the exit code and all
+        lines."""
         code = self.process.wait(timeout=PATIENCE_S)
         self._reader.join(PATIENCE_S)
         assert not self._reader.is_alive(), "a process is left over"
         return code, self.said()
 
     def kill(self) -> None:
-        """Ends all of it: the session was made for it alone."""
+        """Kills all processes of the session, which was created only for them."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(timeout=PATIENCE_S)
@@ -166,7 +169,7 @@ class Supervised:
 
 @contextlib.contextmanager
 def running(folder: Folder, *options: str, env: dict[str, str] | None = None) -> Iterator[Supervised]:
-    """``onecopy run`` of the folder's application on a free port."""
+    """``onecopy run`` with the folder's application on a free port."""
     command = ["-m", "onecopy", "run", "application:app", "--bind", "127.0.0.1:0", *options]
     with of_command(folder, command, env) as supervised:
         yield supervised
@@ -176,7 +179,7 @@ def running(folder: Folder, *options: str, env: dict[str, str] | None = None) ->
 def of_command(
     folder: Folder, command: Sequence[str], env: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
 ) -> Iterator[Supervised]:
-    """The same of other words."""
+    """The same with other arguments."""
     supervised = Supervised(command, folder, env, pass_fds)
     try:
         yield supervised
@@ -185,7 +188,7 @@ def of_command(
 
 
 def wait_for_end(pid: int) -> None:
-    """Waits until a process that is nobody's child here has ended."""
+    """Waits until a process that is not our child has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

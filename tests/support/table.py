@@ -1,10 +1,11 @@
 """The eight-column table ``t``: deterministic values, the same in every database.
 
-``t1000``, ``t31000`` and ``t400000`` are the first rows of one sequence; ``t4000000`` is ``t400000`` ten times with
-ids that run on, so that no database has to store it.
+``t1000``, ``t31000`` and ``t400000`` are the first rows of one sequence; ``t4000000`` is
+``t400000`` ten times with continued ids, so that no database has to store it.
 
-About 220 bytes of text a row: short ASCII, city names with Latin-1 accents, notes that mix Latin, Cyrillic and CJK
-(one in fifty with a character outside the BMP), characters that JSON and CSV must escape, and NULL.
+Each row has about 220 bytes of text: short ASCII, city names with Latin-1 accents, notes that mix
+Latin, Cyrillic and CJK (one in fifty with a character outside of the BMP), characters that JSON and
+CSV must escape, and NULL.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-#: Row counts that stand in a table of their own.
+#: The row counts of stored tables.
 STORED = (1_000, 31_000, 400_000)
-#: The one made from the largest stored table by running it ten times.
+#: The row count that is made by repeating the largest stored table ten times.
 REPEATED = 4_000_000
-#: Raise when the values change: caches made from them carry it in their name.
+#: Increase this when the values change: the names of caches contain it.
 VERSION = 1
 
 COLUMNS = ("id", "name", "city", "note", "price", "amount", "created", "tag")
@@ -27,7 +28,8 @@ COLUMNS = ("id", "name", "city", "note", "price", "amount", "created", "tag")
 _ASCII = (
     "abcdefghijklmnopqrstuvwxyz" * 4 + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" * 2 + "0123456789" * 2 + " " * 24 + "\"\\'<&,;/"
 )
-_CITIES = """München|Köln|São Paulo|Málaga|Zürich|Besançon|Orléans|Århus|Malmö|Göteborg|Jönköping|Düsseldorf|Saint-Étienne
+_CITIES = """München|Köln|São Paulo|Málaga|Zürich|Besançon|Orléans|Århus|Malmö|Göteborg|Jönköping|Düsseldorf
+Saint-Étienne
 Nîmes|La Coruña|León|Cádiz|Bogotá|Medellín|Córdoba|Asunción|Brasília|Goiânia|Belém|Maceió|Évora|Reykjavík|Tromsø|Genève
 Liège|Logroño|Mérida|Cancún|Querétaro|San José|Panamá|Concepción|Valparaíso|Curaçao|Fort-de-France|Berlin|London|Paris
 Oslo|Madrid|Lisbon|Vienna|Rome|Athens|Dublin|Boston|Chicago|Toronto|Montréal|Québec|Trois-Rivières|Alençon|Mâcon"""
@@ -44,7 +46,7 @@ _EPOCH = datetime(2000, 1, 1)
 
 
 class Row(NamedTuple):
-    """One row of ``t`` with the Python types a native driver gives for it."""
+    """One row of ``t`` with the Python types of a native driver."""
 
     id: int
     name: str
@@ -57,7 +59,7 @@ class Row(NamedTuple):
 
 
 def _pools() -> tuple[str, str]:
-    """Long texts from which names and notes are cut: one slice a cell is what makes 400,000 rows quick."""
+    """Long texts from which names and notes are cut: one slice per cell makes 400,000 rows fast."""
     rng = random.Random(20_251_120)
     ascii_pool = "".join(rng.choices(_ASCII, k=_POOL + 64))
     runs: list[str] = []
@@ -92,7 +94,7 @@ def rows(n_rows: int) -> Iterator[Row]:
         tag = None if (r >> 80 & 0xFF) < 102 else f"{r >> 88 & 0xFFFFF:05X}-{number % 97}"
         yield Row(
             number,
-            # No blank at an end: MariaDB and SQL Server compare without it, which would blur "equal".
+            # No space at an end: MariaDB and SQL Server ignore trailing spaces in comparisons.
             names[name_at : name_at + name_len].strip().ljust(10, "x"),
             cities[(r >> 108 & 0xFFFF) % len(cities)],
             note.strip().ljust(20, "я"),

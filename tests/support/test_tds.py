@@ -1,4 +1,4 @@
-"""The responder answers as SQL Server would, byte for byte where that can be known without a server."""
+"""The responder behaves as SQL Server would, byte for byte where the specification defines it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _all_rows(sql: str) -> bytes:
 @pytest.mark.parametrize(
     ("value", "encoded"),
     [
-        # The values of [MS-TDS] 2.2.5.5 worked out by hand.
+        # The values of [MS-TDS] 2.2.5.5, computed by hand.
         ("cast(1 as bit)", "01 01"),
         ("cast(-2 as bigint)", "08 fe ff ff ff ff ff ff ff"),
         ("cast('1.50' as decimal(5,2))", "05 01 96 00 00 00"),
@@ -48,7 +48,7 @@ def test_a_decimal_keeps_38_digits() -> None:
     assert int.from_bytes(row[3:], "little") == int(digits.replace(".", ""))
 
 
-def test_rows_of_the_table_do_not_depend_on_how_they_are_cut() -> None:
+def test_rows_of_the_table_do_not_depend_on_the_slices() -> None:
     together = b"".join(bytes(piece) for piece, _ in stored.table_rows(1000))
     one_by_one = b"".join(bytes(piece) for piece, _ in stored.table_rows(1000, 1))
     assert together == one_by_one
@@ -64,7 +64,7 @@ def test_a_projection_of_the_table_has_the_values_of_the_generator() -> None:
 @pytest.mark.parametrize(
     "sql", ["select * from nope", "select nope", "frobnicate", "select cast(1 as nope)", "select 'x"]
 )
-def test_what_it_does_not_understand_is_an_error_and_no_answer(sql: str) -> None:
+def test_an_unsupported_statement_is_an_error(sql: str) -> None:
     with pytest.raises(queries.SqlError):
         list(queries.statements(sql, {}))
 
@@ -77,7 +77,7 @@ def pair() -> Iterator[tuple[Channel, socket.socket]]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 503, 504, 505, 1008, 5000])
-def test_a_message_is_cut_into_packets_of_the_agreed_size(pair: tuple[Channel, socket.socket], size: int) -> None:
+def test_a_message_is_split_into_packets_of_the_negotiated_size(pair: tuple[Channel, socket.socket], size: int) -> None:
     channel, peer = pair
     channel.packet_size = 512
     payload = bytes(index % 251 for index in range(size))
@@ -96,7 +96,7 @@ def test_a_message_is_cut_into_packets_of_the_agreed_size(pair: tuple[Channel, s
 
 
 @pytest.mark.parametrize("kind", [SQL_BATCH, RPC])
-def test_a_message_in_several_packets_is_put_together(pair: tuple[Channel, socket.socket], kind: int) -> None:
+def test_a_message_in_several_packets_is_reassembled(pair: tuple[Channel, socket.socket], kind: int) -> None:
     channel, peer = pair
     for status, part in ((0, b"abc"), (1, b"def")):
         peer.sendall(struct.pack(">BBH4x", kind, status, 8 + len(part)) + part)

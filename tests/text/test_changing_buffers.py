@@ -1,5 +1,5 @@
-"""Buffers that change while they are read or written to: each result is a canonical `str`, sound objects or an error, and no
-byte is written outside of one.
+"""Buffers that change while they are read or written to: each result is a canonical `str`, valid
+objects or an error, and no byte is written outside of a destination.
 """
 
 from __future__ import annotations
@@ -7,12 +7,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support import changing
+from tests.support.properties import scaled
 
-# Arrow's is in the tests of `insert_arrow`.
+# Arrow's buffers are tested with `insert_arrow`.
 _READERS = [pair for pair in changing.readers() if pair[0] != "insert_arrow"]
 
 
 @pytest.mark.parametrize("writer", ["thread", "process"])
 @pytest.mark.parametrize(("reader", "encoding"), _READERS)
 def test_a_buffer_that_changes_gives_canonical_text_or_an_error(reader: str, encoding: str, writer: str) -> None:
-    changing.run(reader, encoding, writer)
+    changing.run(reader, encoding, writer, scaled(200))

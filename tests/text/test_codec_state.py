@@ -1,4 +1,5 @@
-"""Decoders and encoders as `codecs` has them: their state, and files that are read and written through them."""
+"""Incremental decoders and encoders of `codecs`: their state, and files that are read and written
+with them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ UNITS = (
     "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "latin-1", "ascii",
 )  # fmt: skip
 LEGACY = ("shift_jis", "euc-jp", "iso-2022-jp", "gb18030", "gbk", "big5", "euc-kr", "windows-1252")
-#: Characters of one to four bytes in each of these encodings, next to each other in all ways, and line ends of all kinds.
+#: Characters of one to four bytes in each of these encodings, in all combinations, and line ends of
+#: all kinds.
 SAMPLES = {
     "utf-8": "aЖ東😀\n😀東Жa\r\n\u0301é\r😀\n\nz",
     "utf-16": "aЖ東😀\n😀東Жa\r\n\u0301é\r😀\n\nz",
@@ -45,14 +47,14 @@ def registered() -> Iterator[None]:
 
 
 def opened(data: bytes, encoding: str, **options: Any) -> io.TextIOWrapper:
-    """A file of text, read from the bytes in pieces of some bytes."""
+    """A text file, decoded from the bytes in small parts."""
     file = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, **options)
     file._CHUNK_SIZE = 7  # type: ignore[attr-defined]
     return file
 
 
 def read_by_character(file: io.TextIOWrapper) -> list[tuple[int, str]]:
-    """Each character, after the position where it is."""
+    """Each character, after its position."""
     read = []
     while True:
         at = file.tell()
@@ -94,7 +96,7 @@ def test_positions_in_a_file_are_those_of_cpython(encoding: str, newline: str | 
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
-def test_a_big_endian_file_that_grows_after_its_end_is_read_on(encoding: str) -> None:
+def test_a_big_endian_file_that_grows_after_its_end_can_be_read_further(encoding: str) -> None:
     marked = encoding if encoding == "utf-8-sig" else f"{encoding}-be"
     for name in (encoding, f"onecopy-{encoding}"):
         raw = io.BytesIO()
@@ -123,7 +125,9 @@ def _written(encoding: str, steps: list[tuple[str, Any]], begin: bytes = b"") ->
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 def test_files_are_written_with_one_mark_as_by_cpython(encoding: str) -> None:
-    steps: list[tuple[str, Any]] = [("write", "a東"), ("write", "😀"), ("seek", 0), ("write", "z"), ("seek", 0), ("truncate", 0), ("write", "é")]  # fmt: skip
+    steps: list[tuple[str, Any]] = [
+        ("write", "a東"), ("write", "😀"), ("seek", 0), ("write", "z"), ("seek", 0), ("truncate", 0), ("write", "é"),
+    ]  # fmt: skip
     for n in range(len(steps) + 1):
         for begin in (b"", "x".encode(encoding)):
             assert _written(f"onecopy-{encoding}", steps[:n], begin) == _written(encoding, steps[:n], begin)
@@ -131,7 +135,7 @@ def test_files_are_written_with_one_mark_as_by_cpython(encoding: str) -> None:
 
 def test_a_file_in_iso_2022_jp_is_written_in_parts() -> None:
     made = _written("onecopy-iso-2022-jp", [("write", part) for part in ("a", "東", "京", "¥", "z")])
-    # A file does not end its encoder.
+    # A file does not finalize its encoder.
     assert made == text.encode("a東京¥z", "iso-2022-jp").removesuffix(b"\x1b(B")
 
 
@@ -139,7 +143,7 @@ def test_a_file_in_iso_2022_jp_is_written_in_parts() -> None:
 @pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
 @tried(150)
 @given(data=st.data())
-def test_a_decoder_that_takes_the_state_of_another_goes_on_as_it(encoding: str, errors: str, data: Any) -> None:
+def test_a_decoder_with_the_state_of_another_continues_like_it(encoding: str, errors: str, data: Any) -> None:
     sample = SAMPLES.get(encoding, "a").encode(f"onecopy-{encoding}" if encoding in SAMPLES else encoding)
     pieces = st.sampled_from([sample, sample[:5], sample[2:7], b"\x1b$B", b"\x1b(", b"$B!", b"\x1b\x1b(J"])
     parts = data.draw(st.lists(st.binary(max_size=4) | pieces, max_size=5))
@@ -150,7 +154,7 @@ def test_a_decoder_that_takes_the_state_of_another_goes_on_as_it(encoding: str, 
         resumed, waiting = text.Decoder(encoding, errors), text.Decoder(encoding, errors)
         resumed.setstate(state)
         assert resumed.getstate() == state
-        # The bytes that wait come before what follows.
+        # Pending bytes precede the following ones.
         waiting.setstate((b"", state[1]))
         made = [
             outcome(decoder, given, n == len(parts))
@@ -163,7 +167,7 @@ def test_a_decoder_that_takes_the_state_of_another_goes_on_as_it(encoding: str, 
 
 
 def outcome(decoder: text.Decoder, data: bytes, final: bool) -> Any:
-    """The text, or what the error says."""
+    """The text, or the message of the error."""
     try:
         return decoder.decode(data, final)
     except UnicodeDecodeError as error:
@@ -172,7 +176,9 @@ def outcome(decoder: text.Decoder, data: bytes, final: bool) -> Any:
         return (str(error).partition(" at ")[0],)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-32-be", "latin-1", "ascii"])  # fmt: skip
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-32-be", "latin-1", "ascii"]
+)
 @tried(200)
 @given(parts=st.lists(st.binary(max_size=3) | st.sampled_from(["東", "\ufeff", "😀a"]), max_size=5))
 def test_states_are_exchanged_with_the_decoders_of_cpython(encoding: str, parts: list[bytes | str]) -> None:
@@ -183,7 +189,7 @@ def test_states_are_exchanged_with_the_decoders_of_cpython(encoding: str, parts:
         try:
             expected = theirs.decode(data)
         except UnicodeError:
-            return  # No mark.
+            return  # It has no byte order mark.
         assert ours.decode(data) == expected
         assert ours.getstate() == theirs.getstate()
         state = ours.getstate()
@@ -212,7 +218,7 @@ def test_states_are_exchanged_with_the_encoders_of_cpython(encoding: str) -> Non
     assert ours.encode("a") == theirs.encode("a")
 
 
-def test_an_encoder_of_iso_2022_jp_goes_on_in_the_characters_of_its_state() -> None:
+def test_an_encoder_of_iso_2022_jp_continues_in_the_character_set_of_its_state() -> None:
     string = "a東¥京z"
     expected = text.encode(string, "iso-2022-jp")
     for n in range(len(string) + 1):
@@ -256,8 +262,8 @@ def test_line_ends_are_translated_by_the_decoder_of_io() -> None:
 
 
 @pytest.mark.parametrize("encoding", SAMPLES)
-def test_a_registered_name_is_found_however_it_is_written(encoding: str) -> None:
-    # CPython 3.15 gives a search function the hyphens that its predecessors replace.
+def test_a_registered_name_is_found_in_any_spelling(encoding: str) -> None:
+    # CPython 3.15 passes the hyphens to a search function, which earlier versions replace.
     expected = f"onecopy-{text.Decoder(encoding).encoding}"
     for separator in ("-", "_", " "):
         name = f"onecopy-{encoding}".replace("-", separator).replace("_", separator)
@@ -266,14 +272,14 @@ def test_a_registered_name_is_found_however_it_is_written(encoding: str) -> None
             assert "a".encode(written) == text.encode("a", encoding)
 
 
-def test_a_name_without_the_prefix_or_of_no_encoding_is_not_found() -> None:
+def test_a_name_without_the_prefix_or_of_an_unknown_encoding_is_not_found() -> None:
     for name in ("onecopy", "onecopy-", "onecopy-nonsense", "onecopyutf-8", "other-utf-8", ""):
         assert text.find_codec(name) is None
     with pytest.raises(LookupError, match="onecopy-nonsense"):
         codecs.lookup("onecopy-nonsense")
 
 
-def test_a_registered_encoding_serves_str_and_bytes() -> None:
+def test_a_registered_encoding_works_for_str_and_bytes() -> None:
     assert codecs.lookup("onecopy-gb18030").name == "onecopy-gb18030"
     assert "😀".encode("onecopy_gb18030") == text.encode("😀", "gb18030")
     assert b"\xff".decode("onecopy-gb18030", "replace") == "\ufffd"

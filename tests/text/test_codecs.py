@@ -1,4 +1,5 @@
-"""Each codec against CPython's: the same text, the same bytes, the same errors at the same places."""
+"""Each codec compared with CPython's: the same text, the same bytes, the same errors at the same
+positions."""
 
 from __future__ import annotations
 
@@ -31,17 +32,19 @@ DIRECT = {
     "ascii": (text.ascii_decode, text.ascii_encode),
 }
 
-#: The module as one who has no type checker calls it.
+#: The module as `Any`, as used without a type checker.
 untyped: Any = text
 
-#: Runs of one width and mixes, so that each kernel and each border between kinds turns up.
+#: Alphabets of one width and mixtures, to reach each kernel and each change of kinds.
 _ALPHABETS = ["ab", "aé", "éÿ\x80", "Жя", "Ж a", "東京", "東a\ud7ff\ue000\uffff", "😀", "😀a", "\U0010ffff\U00010000Ж"]
 _runs = st.sampled_from(_ALPHABETS).flatmap(lambda alphabet: st.text(alphabet, max_size=80))
 _texts = st.lists(_runs, max_size=4).map("".join)
 _long = st.tuples(_texts, st.integers(1, 400), _texts).map(lambda t: t[0] * t[1] + t[2])
 _with_surrogates = st.tuples(_texts, st.sampled_from(["\ud800", "\udfff", "\ud83d\ude00"]), _texts).map("".join)
-#: Bytes that are nearly text: a text in one of the codecs, with some of its bytes changed, put in or cut off.
-_harm = st.tuples(st.integers(0, 500), st.sampled_from([b"", b"\x00", b"\x80", b"\xc0", b"\xed\xa0\x80", b"\xf4\x90", b"\xff", b"\xd8", b"\x00\xdc"]), st.integers(0, 2))  # fmt: skip
+#: Bytes that are almost text: a text in one of the codecs, with some bytes changed, inserted or
+#: removed.
+_BAD_BYTES = [b"", b"\x00", b"\x80", b"\xc0", b"\xed\xa0\x80", b"\xf4\x90", b"\xff", b"\xd8", b"\x00\xdc"]
+_harm = st.tuples(st.integers(0, 500), st.sampled_from(_BAD_BYTES), st.integers(0, 2))
 
 
 def _harmed(parts: tuple[str, str, list[tuple[int, bytes, int]]]) -> bytes:
@@ -56,7 +59,7 @@ _nearly = st.tuples(_texts, st.sampled_from(CODECS), st.lists(_harm, max_size=3)
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or how it fails."""
+    """The result of a call, or its error."""
     try:
         return call()
     except (UnicodeDecodeError, UnicodeEncodeError) as e:
@@ -65,7 +68,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 @tried(400)
 @given(_texts | _long, st.sampled_from(CODECS))
-def test_a_text_comes_back_as_it_was_and_as_cpython_writes_it(string: str, codec: str) -> None:
+def test_a_text_round_trips_and_is_encoded_as_by_cpython(string: str, codec: str) -> None:
     try:
         data = string.encode(codec)
     except UnicodeEncodeError:
@@ -76,7 +79,7 @@ def test_a_text_comes_back_as_it_was_and_as_cpython_writes_it(string: str, codec
     assert text.is_valid(data, codec)
     back = text.decode(data, codec)
     assert back == string
-    # The narrowest kind: then the hash is the same, and so is the size.
+    # The narrowest storage kind: then the hash is the same, and so is the size.
     assert hash(back) == hash(string)
     assert back.__sizeof__() == data.decode(codec).__sizeof__()
     assert text.decode(bytearray(data), codec) == string
@@ -104,7 +107,7 @@ def test_any_bytes_are_taken_or_refused_as_by_cpython(data: bytes, codec: str, e
 
 @tried(600)
 @given(_with_surrogates | _texts, st.sampled_from(CODECS), st.sampled_from(POLICIES))
-def test_any_str_is_taken_or_refused_as_by_cpython(string: str, codec: str, errors: str) -> None:
+def test_any_str_is_accepted_or_refused_as_by_cpython(string: str, codec: str, errors: str) -> None:
     expected = outcome(lambda: string.encode(codec, errors))
     assert outcome(lambda: text.encode(string, codec, errors)) == expected
     place = bytearray(b"\xa5" * 4000)
@@ -115,7 +118,7 @@ def test_any_str_is_taken_or_refused_as_by_cpython(string: str, codec: str, erro
         assert (into, bytes(place)) == (expected, b"\xa5" * 4000)
 
 
-def test_a_pair_of_surrogates_in_a_str_is_no_character() -> None:
+def test_a_surrogate_pair_in_a_str_is_not_a_character() -> None:
     pair = "\ud83d\ude00"
     with pytest.raises(UnicodeEncodeError) as e:
         text.utf_8_encode(pair)
@@ -123,7 +126,7 @@ def test_a_pair_of_surrogates_in_a_str_is_no_character() -> None:
 
 
 @pytest.mark.parametrize("spelling", ["UTF-8", "utf8", "U8", "utf_8"])
-def test_names_are_taken_in_any_spelling(spelling: str) -> None:
+def test_names_are_accepted_in_any_spelling(spelling: str) -> None:
     assert text.decode(b"\xc3\xa9", spelling) == "é"
 
 
@@ -133,7 +136,7 @@ def test_an_unknown_encoding_is_named(name: str) -> None:
         text.decode(b"", name)
 
 
-def test_a_handler_that_is_unknown_is_an_error_where_it_is_needed() -> None:
+def test_an_unknown_handler_is_an_error_only_when_it_is_needed() -> None:
     with pytest.raises(LookupError, match="no-such"):
         text.decode(b"\xff", errors="no-such")
 
@@ -157,7 +160,7 @@ def test_wrong_arguments_are_named(call: Callable[[], object], said: str) -> Non
         call()
 
 
-def test_arguments_are_taken_by_name() -> None:
+def test_arguments_are_accepted_by_name() -> None:
     assert text.decode(errors="replace", buffer=b"\xff", encoding="utf-8") == "\ufffd"
     assert text.encode_into(string="é", buffer=(place := bytearray(2))) == 2
     assert place == b"\xc3\xa9"
@@ -170,7 +173,7 @@ class Chunked:
         return memoryview(b"Z\xc3\xbcrich")
 
 
-def test_any_buffer_is_taken() -> None:
+def test_any_buffer_is_accepted() -> None:
     every_other = memoryview(b"a_b_c_")[::2]
     assert text.decode(every_other) == "abc"
     assert text.decode(array.array("H", "Ж東".encode("utf-16-le")), "utf-16-le") == "Ж東"
@@ -180,7 +183,7 @@ def test_any_buffer_is_taken() -> None:
     try:
         memoryview(made)
     except TypeError:
-        return  # Before Python 3.12 only C can make a buffer.
+        return  # Before Python 3.12 only C code can provide a buffer.
     assert text.decode(made) == "Zürich"
 
 
@@ -189,14 +192,14 @@ def test_any_buffer_is_taken() -> None:
     [
         (lambda b: text.encode_into("abc", b, 2), ValueError, "3 bytes long, and 2 are left .* offset 2"),
         (lambda b: text.encode_into("é" * 3, b), ValueError, "6 bytes long, and 4 are left"),
-        (lambda b: text.encode_into("a", b, 5), IndexError, "offset 5 is behind the end of a buffer of 4 bytes"),
+        (lambda b: text.encode_into("a", b, 5), IndexError, "offset 5 is after the end of a buffer of 4 bytes"),
         (lambda b: text.encode_into("a", b, -1), IndexError, "offset"),
         (lambda b: text.encode_into("\ud800", b), UnicodeEncodeError, "surrogates"),
         (lambda b: text.encode_into("a", bytes(b)), BufferError, "writable"),
         (lambda b: text.encode_into("a", memoryview(b)[::2]), BufferError, "contiguous"),
     ],
 )
-def test_a_text_that_does_not_fit_leaves_the_buffer_as_it_was(
+def test_a_text_that_does_not_fit_leaves_the_buffer_unchanged(
     call: Callable[[bytearray], object], error: type[Exception], said: str
 ) -> None:
     place = bytearray(b"kept")
@@ -205,12 +208,13 @@ def test_a_text_that_does_not_fit_leaves_the_buffer_as_it_was(
     assert place == b"kept"
 
 
-if sys.version_info < (3, 12):  # From there on no str has the form of before PEP 393.
+if sys.version_info < (3, 12):  # Later versions have no legacy str (before PEP 393).
 
     @pytest.mark.filterwarnings("ignore:PyUnicode_FromUnicode:DeprecationWarning")
     @pytest.mark.parametrize("string", ["", "abc", "Zürich", "東京", "a😀", "x\ud800"])
-    def test_a_str_of_before_pep_393_is_taken(string: str) -> None:
-        # From a `wchar_t` array that is filled later: the interpreter does not know its kind until somebody asks.
+    def test_a_legacy_str_is_accepted(string: str) -> None:
+        # From a `wchar_t` array that is filled later: its kind is determined only when it is
+        # needed.
         api = ctypes.pythonapi
         api.PyUnicode_FromUnicode.restype = ctypes.py_object
         api.PyUnicode_FromUnicode.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
@@ -234,7 +238,7 @@ if sys.version_info < (3, 12):  # From there on no str has the form of before PE
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("n", [(16 << 20) // 4 - 1, (16 << 20) // 2 + 37])
-def test_bytes_are_widened_past_what_caches_hold(encoding: str, n: int) -> None:
+def test_bytes_larger_than_the_caches_are_widened(encoding: str, n: int) -> None:
     string = ("Stra\xdfe nach Z\xfcrich, \xe0 bient\xf4t. " * (n // 20))[:n]
     assert text.encode(string, encoding) == string.encode(encoding)
     place = bytearray(5 + len(string.encode(encoding)))

@@ -14,7 +14,7 @@ from onecopy import text
 
 
 def column(cells: list[str | None], stride: int, encoding: str = "utf-16-le") -> tuple[bytes, array.array[int]]:
-    """The data and the lengths that a driver would have filled in."""
+    """The data and the lengths, as a driver fills them in."""
     data, lengths = bytearray(), array.array("q")
     for cell in cells:
         encoded = b"" if cell is None else cell.encode(encoding, "surrogatepass")
@@ -28,7 +28,7 @@ CELLS: list[str | None] = ["", "a", "é", "Zürich", None, "東京", "😀a", "a
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8", "utf-32-le", "latin-1"])
 @pytest.mark.parametrize("repeats", [1, 50, 700])
-def test_each_cell_is_its_text(encoding: str, repeats: int) -> None:
+def test_each_cell_is_decoded(encoding: str, repeats: int) -> None:
     cells = [c for c in CELLS if c is None or encoding != "latin-1" or c.isascii()] * repeats
     random.Random(7).shuffle(cells)
     data, lengths = column(cells, 240, encoding)
@@ -44,22 +44,22 @@ def test_equal_cells_may_share_a_str_and_distinct_ones_stay_distinct() -> None:
     distinct: list[str | None] = [f"cell {i} é" for i in range(20_000)]
     data, lengths = column(distinct, 40)
     assert text.decode_column(data, lengths, 40) == distinct
-    # Distinct, then few, then distinct again: the table is given up and taken up.
+    # Distinct, then few, then distinct again: the cache is disabled and enabled again.
     mixed: list[str | None] = [*distinct[:5000], *few, *distinct[5000:]]
     data, lengths = column(mixed, 40)
     assert text.decode_column(data, lengths, 40) == mixed
 
 
-def test_lengths_of_four_bytes_are_taken() -> None:
+def test_lengths_of_four_bytes_are_accepted() -> None:
     assert text.decode_column(b"abcd", array.array("i", [2, 1]), 2, "utf-8") == ["ab", "c"]
 
 
 @pytest.mark.parametrize(
     ("data", "lengths", "stride", "said"),
     [
-        (b"abcd", array.array("q", [2, 2, 0, 1]), 2, "cell 3 is behind the end of the data: 4 bytes at a stride of 2"),
+        (b"abcd", array.array("q", [2, 2, 0, 1]), 2, "cell 3 is after the end of the data: 4 bytes at a stride of 2"),
         (b"abcd", array.array("q", [3]), 2, "the text of cell 0 is 3 bytes long, and the stride is 2"),
-        (b"", array.array("q", [2**62]), 2**62, "cell 0 is behind the end"),
+        (b"", array.array("q", [2**62]), 2**62, "cell 0 is after the end"),
     ],
 )
 def test_a_length_past_its_cell_is_an_error(data: bytes, lengths: array.array[int], stride: int, said: str) -> None:
@@ -67,7 +67,7 @@ def test_a_length_past_its_cell_is_an_error(data: bytes, lengths: array.array[in
         text.decode_column(data, lengths, stride, "utf-8")
 
 
-def test_lengths_of_another_type_are_named() -> None:
+def test_lengths_of_another_type_are_refused() -> None:
     with pytest.raises(TypeError, match=r"signed integers.*format 'B'\n.*array"):
         text.decode_column(b"abcd", b"\x01", 2)
 
@@ -82,13 +82,13 @@ def test_a_malformed_cell_raises_or_is_replaced() -> None:
 
 @pytest.mark.parametrize("shift", [0, 1])
 @pytest.mark.parametrize("stride", [24, 25, 131])
-def test_cells_stand_anywhere_and_the_last_may_end_with_the_data(shift: int, stride: int) -> None:
+def test_cells_start_at_any_offset_and_the_last_may_end_with_the_data(shift: int, stride: int) -> None:
     cells: list[str | None] = ["Zürich", "東京", None, "a😀b", "ab", "", "x", "Ж", "ÿé", "last one é"]
     data, lengths = column(cells, stride)
     rest = len(cells[-1] or "") * 2
     cut = memoryview(b"\xa5" * shift + data[: stride * (len(cells) - 1) + rest])[shift:]
     assert text.decode_column(cut, lengths, stride) == cells
-    with pytest.raises(ValueError, match="cell 9 is behind the end"):
+    with pytest.raises(ValueError, match="cell 9 is after the end"):
         text.decode_column(cut[:-1], lengths, stride)
 
 
@@ -103,7 +103,7 @@ def test_every_length_of_every_kind_is_decoded() -> None:
             assert {hash(cell) for cell in made} == {hash(cell) for cell in cells}
 
 
-def test_a_lone_surrogate_among_good_cells_is_named_at_its_place() -> None:
+def test_a_lone_surrogate_among_valid_cells_is_reported_with_its_position() -> None:
     for at in range(3, 60):
         bad = "😀" * 10 + "Ж" * (at - 3) + "\udc00" + "😀" * 5
         cells: list[str | None] = ["good", "东西", bad, "good"]
@@ -116,31 +116,31 @@ def test_a_lone_surrogate_among_good_cells_is_named_at_its_place() -> None:
         assert (said.start, said.end, said.reason) == (expected.start, expected.end, expected.reason)
 
 
-#: A text that no list of another test begins with.
+#: A text that is first in no list of another test.
 BEFORE = "b4#~7q"
 
 
 def test_a_handler_that_writes_to_the_data_changes_no_cell() -> None:
     cells: list[str | None] = [BEFORE, "\ud800", BEFORE, BEFORE]
     data, lengths = column(cells, 12)
-    room = bytearray(data)
+    buffer = bytearray(data)
 
     def handler(error: UnicodeError) -> tuple[str, int]:
-        # The list that is being filled is nobody's yet.
+        # The list that is being filled is not visible yet.
         lists = [found for found in gc.get_objects() if type(found) is list and found is not cells]
         assert not [found for found in lists if found[:1] == [BEFORE]]
-        room[0:12] = "others".encode("utf-16-le")
-        room[36:48] = "others".encode("utf-16-le")
+        buffer[0:12] = "others".encode("utf-16-le")
+        buffer[36:48] = "others".encode("utf-16-le")
         assert isinstance(error, UnicodeDecodeError)
         return "?", error.end
 
     codecs.register_error("onecopy.test_column", handler)
-    made = text.decode_column(room, lengths, 12, errors="onecopy.test_column")
+    made = text.decode_column(buffer, lengths, 12, errors="onecopy.test_column")
     # The data was copied before the first cell was decoded.
     assert made == [BEFORE, "?", BEFORE, BEFORE]
 
 
-def test_shared_cells_are_counted_and_the_list_is_the_collectors() -> None:
+def test_shared_cells_are_counted_and_the_list_is_tracked_by_the_collector() -> None:
     values: list[str | None] = [f"number {k} é" for k in range(10)]
     data, lengths = column(values * 100, 40)
     made = text.decode_column(data, lengths, 40)
@@ -150,12 +150,12 @@ def test_shared_cells_are_counted_and_the_list_is_the_collectors() -> None:
     assert held == 1000
     for cell in list(shared.values()):
         same = sum(1 for other in made if other is cell)
-        # The list, the dictionary, the list that is walked, the variable and the call.
+        # The list, the dictionary, the list that is iterated, the variable and the call.
         assert sys.getrefcount(cell) == same + 4
     del made, shared
 
 
-def test_a_failure_half_way_leaves_nothing() -> None:
+def test_a_failure_half_way_leaks_nothing() -> None:
     cells: list[str | None] = [f"cell {i} é" for i in range(1000)]
     data, lengths = column([*cells, "\ud800"], 40)
     gc.collect()

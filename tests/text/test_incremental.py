@@ -1,4 +1,4 @@
-"""Streams in parts cut anywhere: the same as the whole, and as CPython's incremental codecs."""
+"""Streams split anywhere: the same result as for the whole, and as CPython's incremental codecs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ UNITS = (
 )  # fmt: skip
 LEGACY = ("shift_jis", "euc-jp", "iso-2022-jp", "gb18030", "big5", "euc-kr", "windows-1252", "koi8-r", "iso-8859-8")
 POLICIES = ("strict", "replace", "ignore", "surrogatepass", "backslashreplace", "surrogateescape")
+#: Error handlers of CPython for encoding.
+HANDLERS = (
+    "strict", "replace", "ignore", "surrogatepass", "backslashreplace", "xmlcharrefreplace", "namereplace",
+)  # fmt: skip
 SAMPLES = ("plain", "\ufeffZürich 10 €", "Жя", "東京・あｱ", "😀a\U0010ffff", "")
 HARM = (b"", b"\xff", b"\x00\xd8", b"\xed\xa0\x80", b"\xe4\xb8", b"\x81", b"\x00")
 
 
 def decoded(parts: list[bytes], encoding: str, errors: str) -> str | None:
-    """The text of parts; None where they are refused."""
+    """The text of parts; None if they are refused."""
     decoder = text.Decoder(encoding, errors)
     try:
         return "".join([decoder.decode(part) for part in parts] + [decoder.decode(b"", final=True)])
@@ -31,7 +35,7 @@ def decoded(parts: list[bytes], encoding: str, errors: str) -> str | None:
 
 
 def whole(data: bytes, encoding: str, errors: str) -> str | None:
-    """The text of the whole; None where it is refused."""
+    """The text of the whole; None if it is refused."""
     try:
         return text.decode(data, encoding, errors)
     except UnicodeDecodeError:
@@ -39,7 +43,7 @@ def whole(data: bytes, encoding: str, errors: str) -> str | None:
 
 
 @pytest.mark.parametrize("encoding", [*UNITS, *LEGACY])
-def test_every_split_gives_what_the_whole_gives(encoding: str) -> None:
+def test_every_split_decodes_as_the_whole_does(encoding: str) -> None:
     for i, sample in enumerate(SAMPLES):
         for harm in HARM:
             data = text.encode(sample, encoding, "ignore")
@@ -53,8 +57,12 @@ def test_every_split_gives_what_the_whole_gives(encoding: str) -> None:
 
 
 @tried(500)
-@given(st.lists(st.binary(max_size=6) | st.sampled_from(["Жa", "東", "😀", "\ufeff"]).map(str.encode), max_size=6), st.sampled_from(UNITS), st.sampled_from(POLICIES))  # fmt: skip
-def test_parts_give_what_cpython_gives_part_by_part(parts: list[bytes], encoding: str, errors: str) -> None:
+@given(
+    st.lists(st.binary(max_size=6) | st.sampled_from(["Жa", "東", "😀", "\ufeff"]).map(str.encode), max_size=6),
+    st.sampled_from(UNITS),
+    st.sampled_from(POLICIES),
+)
+def test_each_part_decodes_as_by_cpython(parts: list[bytes], encoding: str, errors: str) -> None:
     ours, theirs = text.Decoder(encoding, errors), codecs.getincrementaldecoder(encoding)(errors)
     for i, part in enumerate(parts):
         final = i + 1 == len(parts)
@@ -67,9 +75,9 @@ def test_parts_give_what_cpython_gives_part_by_part(parts: list[bytes], encoding
                     return
                 outcomes.append((e.start, e.end, e.reason, e.object))
             except UnicodeError:
-                return  # CPython's streams want a mark. Without one it is little-endian here, as in CPython's whole.
+                return  # CPython requires a mark in streams. Here it is little-endian without one, as in the whole.
         if errors == "surrogatepass" and encoding.startswith("utf-8") and outcomes[0] != outcomes[1]:
-            # CPython refuses a surrogate that is cut in two; here it passes as in the whole.
+            # CPython refuses a surrogate pair that is split; here it is accepted as in the whole.
             return
         assert outcomes[0] == outcomes[1]
         if isinstance(outcomes[0], tuple):
@@ -77,7 +85,11 @@ def test_parts_give_what_cpython_gives_part_by_part(parts: list[bytes], encoding
 
 
 @tried(300)
-@given(st.lists(st.text("aéЖ東あ😀\ufeff\ud800", max_size=5), max_size=5), st.sampled_from([*UNITS, *LEGACY]), st.sampled_from(["strict", "replace", "ignore", "surrogatepass", "backslashreplace", "xmlcharrefreplace", "namereplace"]))  # fmt: skip
+@given(
+    st.lists(st.text("aéЖ東あ😀\ufeff\ud800", max_size=5), max_size=5),
+    st.sampled_from([*UNITS, *LEGACY]),
+    st.sampled_from(HANDLERS),
+)
 def test_texts_in_parts_are_the_bytes_of_the_whole(parts: list[str], encoding: str, errors: str) -> None:
     encoder = text.Encoder(encoding, errors)
     try:
@@ -87,19 +99,19 @@ def test_texts_in_parts_are_the_bytes_of_the_whole(parts: list[str], encoding: s
             b"".join(encoder.encode(part) for part in parts)
         return
     if encoding == "iso-2022-jp" and errors == "namereplace":
-        return  # A handler of Python's is asked part by part, each of which ends in ASCII.
+        return  # A Python handler is called for each part, and each part ends in ASCII.
     made = b"".join([encoder.encode(part) for part in parts] + [encoder.encode("", final=True)])
-    # Like CPython's, an encoder that was given nothing but its end writes the mark then.
+    # Like CPython's, an encoder that gets only the final call writes the mark then.
     assert made == expected
 
 
-def test_places_are_told_in_the_part_with_what_waited() -> None:
+def test_positions_count_from_the_pending_bytes() -> None:
     decoder = text.Decoder("utf-8")
     assert decoder.decode(b"abc\xe4\xb8") == "abc"
     with pytest.raises(UnicodeDecodeError) as e:
         decoder.decode(b"xyz")
     assert (e.value.object, e.value.start, e.value.end) == (b"\xe4\xb8xyz", 0, 2)
-    # As before the part: what waited still waits.
+    # As before the part: pending bytes are still pending.
     assert decoder.decode(b"\xad") == "中"
     decoder = text.Decoder("shift_jis")
     assert decoder.decode(b"abc\x81") == "abc"
@@ -118,7 +130,7 @@ def test_a_stream_that_ends_inside_a_character_is_refused_and_the_next_is_new() 
         assert decoder.decode(b"", final=True) == ""
 
 
-def test_what_is_wrong_is_told_before_the_stream() -> None:
+def test_wrong_arguments_are_refused_before_the_stream_starts() -> None:
     with pytest.raises(LookupError, match="unknown encoding"):
         text.Decoder("nonsense")
     with pytest.raises(LookupError, match="unknown error handler"):

@@ -1,4 +1,5 @@
-"""The encodings of the WHATWG Encoding Standard: CPython's tables where they are the same, and where they are not, how."""
+"""The encodings of the WHATWG Encoding Standard, compared with CPython's tables, except documented
+differences."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from onecopy import text
 from tests.support.properties import tried
 
-#: Encodings of one byte a character, and CPython's name for each.
+#: Single-byte encodings, and CPython's name for each.
 SINGLE = {
     **{name: name for name in (
         *(f"iso-8859-{n}" for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)), "koi8-r", "koi8-u",
@@ -27,7 +28,8 @@ POLICIES = ("strict", "replace", "ignore", "backslashreplace", "xmlcharrefreplac
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> Any:
-    """What a call gives, or how it fails; the name of the encoding aside, which CPython gives as `charmap`."""
+    """The result of a call, or its error; without the encoding's name, which CPython reports as
+    `charmap`."""
     try:
         return call(*args)
     except (UnicodeDecodeError, UnicodeEncodeError) as e:
@@ -37,7 +39,7 @@ def outcome(call: Callable[..., Any], *args: Any) -> Any:
 
 
 @pytest.mark.parametrize(("name", "theirs"), SINGLE.items())
-def test_every_byte_is_as_in_cpython_but_for_those_it_leaves_undefined(name: str, theirs: str) -> None:
+def test_every_byte_is_as_in_cpython_except_those_it_leaves_undefined(name: str, theirs: str) -> None:
     expected = {"koi8-u": {0xAE: "\u045e", 0xBE: "\u040e"}, "windows-1255": {0xCA: "\u05ba"}}.get(name, {})
     for byte in range(256):
         data = bytes([byte])
@@ -45,7 +47,7 @@ def test_every_byte_is_as_in_cpython_but_for_those_it_leaves_undefined(name: str
         if byte in expected:
             assert ours == expected[byte]
         elif name.startswith("windows") and 0x80 <= byte < 0xA0 and not isinstance(cpython, str):
-            # The standard gives them the controls of the same number.
+            # The standard maps them to the controls with the same number.
             assert ours == chr(byte)
         else:
             assert ours == cpython, hex(byte)
@@ -68,7 +70,7 @@ _names = st.sampled_from([*SINGLE, *MULTI, "x-user-defined"])
 
 @tried(400)
 @given(_letters, _names, st.sampled_from(POLICIES))
-def test_what_is_written_is_read_and_errors_are_as_cpython_raises_them(string: str, name: str, errors: str) -> None:
+def test_text_round_trips_and_errors_match_cpython(string: str, name: str, errors: str) -> None:
     made = outcome(lambda: text.encode(string, name, errors))
     theirs = SINGLE.get(name)
     if theirs is not None and name[:3] in ("iso", "mac", "ibm"):
@@ -86,8 +88,12 @@ def test_what_is_written_is_read_and_errors_are_as_cpython_raises_them(string: s
 
 
 @tried(400)
-@given(st.binary(max_size=30), st.sampled_from([name for name in SINGLE if name[:3] in ("iso", "mac", "ibm")]), st.sampled_from(POLICIES))  # fmt: skip
-def test_any_bytes_are_taken_or_refused_as_by_cpython(data: bytes, name: str, errors: str) -> None:
+@given(
+    st.binary(max_size=30),
+    st.sampled_from([name for name in SINGLE if name[:3] in ("iso", "mac", "ibm")]),
+    st.sampled_from(POLICIES),
+)
+def test_any_bytes_are_accepted_or_refused_as_by_cpython(data: bytes, name: str, errors: str) -> None:
     expected = outcome(lambda: data.decode(SINGLE[name], errors))
     assert outcome(lambda: text.decode(data, name, errors)) == expected
     strict = outcome(lambda: data.decode(SINGLE[name]))
@@ -96,8 +102,10 @@ def test_any_bytes_are_taken_or_refused_as_by_cpython(data: bytes, name: str, er
 
 
 @pytest.mark.parametrize("name", MULTI)
-def test_characters_that_both_have_are_the_same_bytes(name: str) -> None:
-    # CPython has several tables of these, each with other additions, of which some give a character two places.
+def test_characters_in_both_tables_have_the_same_bytes(name: str) -> None:
+    # CPython has several variants of these tables, each with other additions, some of which assign
+    # two
+    # codes to a character.
     tables = {
         "euc-kr": ["cp949"], "big5": ["big5", "big5hkscs"], "shift_jis": ["cp932", "shift_jis"],
     }.get(name, [name])  # fmt: skip
@@ -108,14 +116,14 @@ def test_characters_that_both_have_are_the_same_bytes(name: str) -> None:
         ours = outcome(text.encode, char, name)
         theirs = [outcome(char.encode, table) for table in (plain, *tables)]
         if isinstance(ours, bytes) and all(isinstance(bytes_, bytes) for bytes_ in theirs):
-            # 仝 has two places in Big5, of which the standard takes the other.
+            # 仝 has two codes in Big5, and the standard uses the other one.
             assert ours in theirs or (name, char) == ("big5", "仝"), char
             assert text.decode(ours, name) == char
             same += 1
     assert same > 5000
 
 
-def test_malformed_sequences_tell_their_place_and_reason() -> None:
+def test_malformed_sequences_are_errors_with_position_and_reason() -> None:
     assert text.find_invalid(b"ab\x81\xff", "shift_jis") == (2, 4, "illegal multibyte sequence")
     assert text.find_invalid(b"ab\x81", "shift_jis") == (2, 3, "incomplete multibyte sequence")
     assert text.find_invalid(b"\x81\x30\x81", "gb18030") == (0, 3, "incomplete multibyte sequence")
@@ -130,20 +138,20 @@ def test_malformed_sequences_tell_their_place_and_reason() -> None:
     assert (f.value.encoding, f.value.start, f.value.end) == ("koi8-r", 1, 3)
 
 
-def test_handlers_of_ones_own_are_asked_and_may_go_on_anywhere() -> None:
+def test_custom_error_handlers_are_called_and_may_resume_anywhere() -> None:
     def skip_two(error: UnicodeError) -> tuple[str, int]:
         assert isinstance(error, UnicodeDecodeError)
         return f"<{error.start}>", error.start + 2
 
     codecs.register_error("skip_two", skip_two)
     assert text.decode(b"a\xa1bc\xa1d", "iso-8859-8", "skip_two") == "a<1>c<4>"
-    # The state of an encoding that has some goes on behind what was malformed.
+    # The state of an encoding with states continues after the malformed sequence.
     broken = b"\x1b$B\x24\x22\xff\x24\x24\x1b(B"
     assert text.decode(broken, "iso-2022-jp", "surrogateescape") == "あ\udcffい"
     assert text.encode("あ😀い", "iso-2022-jp", "namereplace") == "あ\\N{GRINNING FACE}い".encode("iso-2022-jp")
 
 
-def test_names_of_both_worlds_are_taken_and_the_real_ones_are_real() -> None:
+def test_labels_of_the_standard_and_names_of_cpython_are_accepted() -> None:
     assert text.decode(b"\x80", "iso-8859-1") == "\x80"
     assert text.decode(b"\x80", "cp1252") == "€"
     assert text.decode(b"\x80", "windows_1252") == "€"

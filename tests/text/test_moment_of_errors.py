@@ -1,5 +1,5 @@
-"""Errors come with the same part of a stream, and say the same, as in CPython: all short strings of
-critical bytes, cut everywhere."""
+"""Errors occur in the same part of a stream as in CPython, with the same message: all short strings
+of critical bytes, split everywhere."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ import pytest
 
 from onecopy import text
 
-#: The ends of each range that the encodings have: continuations, leads of two, three and four bytes, surrogates, marks.
+#: The limits of each range in the encodings: continuation bytes, lead bytes, surrogates, byte order
+#: marks.
 BYTES = b"\x00a\x7f\x80\x8f\x90\x9f\xa0\xbb\xbf\xc1\xc2\xc3\xd8\xdc\xe0\xe1\xed\xef\xf0\xf4\xfe\xff"
 FEW = b"\x00a\x80\xa0\xd8\xdc\xed\xfe\xff"
 POLICIES = ("strict", "replace", "ignore", "surrogatepass", "surrogateescape", "backslashreplace")
 
 
 def cuts(data: bytes) -> Iterator[list[bytes]]:
-    """The data in parts, in every way."""
+    """The data split into parts, in every way."""
     for bits in range(1 << max(len(data) - 1, 0)):
         ends = [n + 1 for n in range(len(data) - 1) if bits >> n & 1]
         yield [data[a:b] for a, b in itertools.pairwise([0, *ends, len(data)])]
 
 
 def outcomes(decoder: Any, parts: list[bytes]) -> list[Any]:
-    """What each part gives, up to an error, and the state before that."""
+    """The result of each part up to an error, and the state before it."""
     made: list[Any] = []
     for n, part in enumerate([*parts, b""]):
         try:
@@ -34,12 +35,12 @@ def outcomes(decoder: Any, parts: list[bytes]) -> list[Any]:
         except UnicodeDecodeError as error:
             return [*made, (error.start, error.end, error.reason, error.object)]
         except UnicodeError:
-            return [*made, None]  # No mark.
+            return [*made, None]  # It has no byte order mark.
     return made
 
 
 def _is_allowed(parts: list[bytes], ours: list[Any], theirs: list[Any], encoding: str, errors: str) -> bool:
-    """Whether a difference is one of those that the reference names."""
+    """True for a difference that the reference documents."""
     n = next((n for n, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
     if encoding in ("utf-16", "utf-32"):
         return theirs[-1] is None or (type(theirs[n]) is tuple and "BOM" in theirs[n][2])
@@ -47,13 +48,13 @@ def _is_allowed(parts: list[bytes], ours: list[Any], theirs: list[Any], encoding
         return n == len(parts) and theirs[n] == ""
     if errors == "surrogatepass" and encoding.startswith("utf-8") and type(theirs[n]) is tuple:
         start, _, _, data = theirs[n]
-        # CPython refuses a surrogate that is cut after its second byte.
+        # CPython refuses a surrogate that is split after its second byte.
         return ours[n] != theirs[n] and data[start:] in (bytes([0xED, b]) for b in range(0xA0, 0xC0))
     return False
 
 
 def check(encoding: str, alphabet: bytes, n_bytes: int, begin: bytes = b"") -> int:
-    """Compares all strings of so many bytes at most; returns how many outcomes were equal."""
+    """Compares all strings of at most so many bytes; returns the number of equal outcomes."""
     n_equal = 0
     decode = codecs.getincrementaldecoder(encoding)
     for errors in POLICIES:
@@ -70,13 +71,13 @@ def check(encoding: str, alphabet: bytes, n_bytes: int, begin: bytes = b"") -> i
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "ascii", "latin-1"])
-def test_errors_of_bytes_come_with_the_part_where_cpython_raises_them(encoding: str) -> None:
+def test_errors_of_bytes_occur_in_the_same_part_as_in_cpython(encoding: str) -> None:
     assert check(encoding, BYTES, 2) > 5000
     assert check(encoding, FEW, 4 if encoding == "utf-8" else 3) > 10_000
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
-def test_errors_of_units_come_with_the_part_where_cpython_raises_them(encoding: str) -> None:
+def test_errors_of_units_occur_in_the_same_part_as_in_cpython(encoding: str) -> None:
     marks = (
         [b""] if encoding[-2:] in ("le", "be") else ["\ufeff".encode(f"{encoding}-{order}") for order in ("le", "be")]
     )
@@ -84,7 +85,7 @@ def test_errors_of_units_come_with_the_part_where_cpython_raises_them(encoding: 
         assert check(encoding, b"\x00\x01\xd8\xdc\xff", 4, mark) > 20_000
 
 
-def test_a_lead_byte_that_is_not_continued_is_an_error_at_once() -> None:
+def test_a_lead_byte_without_continuation_is_an_error_at_once() -> None:
     decoder = text.Decoder("utf-8", "surrogatepass")
     assert decoder.decode(b"\xc3") == ""
     with pytest.raises(UnicodeDecodeError) as caught:

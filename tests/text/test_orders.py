@@ -1,4 +1,4 @@
-"""Units of other orders, at any address, at lengths around the blocks in which they are handled."""
+"""Code units in other byte orders, at any address, at lengths around the block sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCRIPTS = ["a", "aé", "Жa", "東京", "😀", "a😀Ж"]
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_text_of_every_order_and_address_is_what_cpython_makes_of_it(encoding: str, script: str) -> None:
+def test_text_of_every_byte_order_and_alignment_matches_cpython(encoding: str, script: str) -> None:
     for n in (1, 2, 3, 31, 32, 33, 63, 64, 65, 129, 2047, 2048, 2049, 5000):
         string = (script * n)[:n]
         encoded = string.encode(encoding)
@@ -31,7 +31,7 @@ def test_text_of_every_order_and_address_is_what_cpython_makes_of_it(encoding: s
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_unit_that_is_no_character_is_named_wherever_it_stands(encoding: str, script: str) -> None:
+def test_an_invalid_unit_is_reported_at_every_position(encoding: str, script: str) -> None:
     for n in (3, 70, 2100):
         for at in (0, 1, n // 2, n - 1):
             string = (script * n)[:at] + "\udead" + (script * n)[at + 1 : n]
@@ -53,7 +53,7 @@ def test_a_unit_that_is_no_character_is_named_wherever_it_stands(encoding: str, 
 
 @pytest.mark.parametrize("encoding", ["utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_no_order_costs_a_copy(encoding: str, script: str) -> None:
+def test_no_byte_order_costs_a_copy(encoding: str, script: str) -> None:
     string = (script * 3000)[:3000]
     encoded = string.encode(encoding)
     with onecopy.ledger() as ledger:
@@ -63,7 +63,7 @@ def test_no_order_costs_a_copy(encoding: str, script: str) -> None:
     assert ledger.converted == len(encoded) - ledger.copied
 
 
-def test_ascii_is_told_from_what_looks_like_it_far_in() -> None:
+def test_ascii_is_distinguished_from_similar_text_at_every_position() -> None:
     for n in (1, 2, 100, 5000, 100_000):
         good = b"x" * n
         assert text.ascii_decode(good) == good.decode()

@@ -1,4 +1,4 @@
-"""Large fresh objects stand on large pages where the system grants them."""
+"""Large new objects use huge pages if the system provides them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ print(advised(id(small) + (1 << 19)))
 
 
 def advised(address: int) -> bool:
-    """Whether the mapping of the address is one that large pages were asked for."""
+    """True if huge pages were requested for the mapping that contains the address."""
     inside = False
     for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
         head = line.split()[0]
@@ -35,7 +35,7 @@ def advised(address: int) -> bool:
 
 
 @pytest.mark.skipif(not THP.exists(), reason="the kernel knows no transparent large pages")
-def test_a_large_text_asks_for_large_pages() -> None:
+def test_a_large_text_requests_huge_pages() -> None:
     size = 33 << 20
     data = b"a" * (size - 1) + b"\xc3\xa9"
     string = text.utf_8_decode(data)
@@ -47,7 +47,7 @@ def test_a_large_text_asks_for_large_pages() -> None:
 
 
 @pytest.mark.skipif(not THP.exists(), reason="the kernel knows no transparent large pages")
-def test_a_smaller_text_asks_for_none() -> None:
-    # In a process of its own: a large object of another test may have been on the heap, whose pages are large since.
+def test_a_smaller_text_requests_none() -> None:
+    # In a separate process: the heap may have huge pages since a large object of another test.
     done = subprocess.run([sys.executable, "-c", SMALL], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("False\n", "")

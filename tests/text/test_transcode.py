@@ -16,15 +16,20 @@ from hypothesis import strategies as st
 from onecopy import text
 from tests.support.properties import tried
 
-#: The module as one who has no type checker calls it.
+#: The module as `Any`, as used without a type checker.
 untyped: Any = text
 UNITS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be", "latin-1", "ascii")
 POLICIES = ("strict", "replace", "ignore", "surrogatepass", "backslashreplace")
 
 
 @tried(500)
-@given(st.binary(max_size=40) | st.text("aé\x80Ж東😀\ufeff", max_size=20).map(str.encode), st.sampled_from(UNITS), st.sampled_from(UNITS), st.sampled_from(POLICIES))  # fmt: skip
-def test_any_two_encodings_are_what_cpython_makes_of_them(data: bytes, source: str, target: str, errors: str) -> None:
+@given(
+    st.binary(max_size=40) | st.text("aé\x80Ж東😀\ufeff", max_size=20).map(str.encode),
+    st.sampled_from(UNITS),
+    st.sampled_from(UNITS),
+    st.sampled_from(POLICIES),
+)
+def test_any_two_encodings_convert_as_by_cpython(data: bytes, source: str, target: str, errors: str) -> None:
     def failure(call: Callable[[], Any]) -> Any:
         try:
             call()
@@ -35,7 +40,7 @@ def test_any_two_encodings_are_what_cpython_makes_of_them(data: bytes, source: s
 
     place = bytearray(b"\xa5" * 2000)
     refused = failure(lambda: data.decode(source, errors))
-    # A character that cannot be written comes first where it stands before what is malformed.
+    # A character that cannot be encoded is reported first if it precedes the malformed sequence.
     good = data[: refused[1]] if refused else data
     unwritten = failure(lambda: good.decode(source, errors).encode(target, errors))
     expected = unwritten or refused
@@ -47,7 +52,7 @@ def test_any_two_encodings_are_what_cpython_makes_of_them(data: bytes, source: s
     assert set(place) == {0xA5}
 
 
-def test_files_are_converted_in_both_directions_however_they_are_read(tmp_path: Path) -> None:
+def test_files_are_converted_in_both_directions_in_any_block_size(tmp_path: Path) -> None:
     string = "Zürich, 東京 😀\r\n" * 40_000
     path = tmp_path / "text"
     path.write_bytes(string.encode("utf-16"))
@@ -65,7 +70,7 @@ def test_files_are_converted_in_both_directions_however_they_are_read(tmp_path: 
         assert place.tobytes()[:n].decode("utf-16-le") == string
 
 
-def test_a_destination_that_is_too_small_is_told_and_untouched() -> None:
+def test_a_destination_that_is_too_small_is_an_error_and_unchanged() -> None:
     place = bytearray(b"....")
     with pytest.raises(ValueError, match="the text is 8 bytes long in utf-16-le, and the destination has 4"):
         text.transcode(b"abcd", place, "utf-8", "utf-16-le")
@@ -77,18 +82,18 @@ def test_a_destination_that_is_too_small_is_told_and_untouched() -> None:
     assert not any(big)
 
 
-def test_destinations_that_cannot_be_written_to_are_refused() -> None:
+def test_read_only_destinations_are_refused() -> None:
     with pytest.raises(BufferError, match=r"not writable|read-only"):
         untyped.transcode(b"a", b"x", "utf-8", "ascii")
     with pytest.raises(TypeError):
         untyped.transcode(b"a", 5, "utf-8", "ascii")
     with pytest.raises(TypeError, match="binary mode"):
         untyped.transcode(io.StringIO("a"), bytearray(4), "utf-8", "ascii")
-    with pytest.raises(ValueError, match="no error handler 'surrogateescape'"):
+    with pytest.raises(ValueError, match="does not support the error handler 'surrogateescape'"):
         text.transcode(b"a", bytearray(4), "utf-8", "ascii", "surrogateescape")
 
 
-def test_in_a_file_the_place_is_told_in_the_reason_and_what_came_before_is_written() -> None:
+def test_an_error_in_a_file_has_its_position_and_the_valid_part_is_written() -> None:
     out = io.BytesIO()
     data = b"a" * 300_000 + b"\xff" + b"b"
     with pytest.raises(UnicodeDecodeError, match="invalid start byte at byte 300000 of the file"):
@@ -98,7 +103,7 @@ def test_in_a_file_the_place_is_told_in_the_reason_and_what_came_before_is_writt
         text.transcode(io.BytesIO("ab東".encode()), io.BytesIO(), "utf-8", "koi8-r")
 
 
-def test_a_file_that_has_or_takes_nothing_now_is_told() -> None:
+def test_a_file_that_would_block_is_an_error() -> None:
     class Busy:
         def read(self, _size: int) -> None:
             return None
@@ -127,7 +132,7 @@ def test_a_file_that_has_or_takes_nothing_now_is_told() -> None:
         (b"\x00\x01\x02\x00\x00\xff", None, "likely"),
     ],
 )
-def test_what_bytes_are_in_is_told_with_its_reason(data: bytes, encoding: str | None, certainty: str) -> None:
+def test_the_encoding_of_bytes_is_detected_with_a_reason(data: bytes, encoding: str | None, certainty: str) -> None:
     found = text.detect(data)
     assert (found.encoding, found.certainty) == (encoding, certainty)
     assert found.reason

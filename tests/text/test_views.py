@@ -1,4 +1,4 @@
-"""Views: nothing is copied, and nothing is left behind a `str`."""
+"""Views: nothing is copied, and no cached form is created on a `str`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import onecopy
 from onecopy import text
 
 
-def test_a_view_of_ascii_is_the_data_of_the_str() -> None:
+def test_a_view_of_ascii_is_the_memory_of_the_str() -> None:
     string = "plain text"
     view = text.utf8_view(string)
     assert (bytes(view), view.readonly, view.format) == (b"plain text", True, "B")
@@ -37,10 +37,10 @@ def test_a_view_keeps_its_str_alive() -> None:
 
 
 @pytest.mark.parametrize("string", ["é", "Ж", "東", "😀"])
-def test_without_utf8_there_is_no_view_and_none_is_made(string: str) -> None:
+def test_without_cached_utf8_there_is_no_view_and_none_is_created(string: str) -> None:
     fresh = string * 20
     size = sys.getsizeof(fresh)
-    with pytest.raises(ValueError, match=r"no UTF-8 stands.*\n.*encode"):
+    with pytest.raises(ValueError, match=r"UTF-8 form of this str is not in memory.*\n.*encode"):
         text.utf8_view(fresh)
     text.encode(fresh)
     text.utf_8_encode(fresh)
@@ -49,9 +49,9 @@ def test_without_utf8_there_is_no_view_and_none_is_made(string: str) -> None:
     assert sys.getsizeof(fresh) == size
 
 
-def test_utf8_that_stands_is_used_and_converts_nothing() -> None:
+def test_cached_utf8_is_used_without_a_conversion() -> None:
     fresh = "Ж" * 20
-    # CPython makes its cache where its C code requires UTF-8: here, of the name of an error handler.
+    # CPython creates the cache when C code requests UTF-8: here, of the name of an error handler.
     with pytest.raises(LookupError):
         "é".encode("ascii", fresh)
     assert sys.getsizeof(fresh) > sys.getsizeof("Ж" * 20)
@@ -65,7 +65,7 @@ def test_a_conversion_is_counted_once() -> None:
     with onecopy.ledger() as ledger:
         text.decode("Жя".encode("utf-16-le") * 10, "utf-16-le")
         text.utf_8_decode(b"a\xc3\xa9")
-        text.utf_8_encode("é" * 3)  # A single one is shared, and may have a UTF-8 cache.
+        text.utf_8_encode("é" * 3)  # A single character is shared, and may have a UTF-8 cache.
     assert (ledger.taken, ledger.copied, ledger.converted, ledger.conversions) == (46, 40, 6, 2)
 
 

@@ -1,4 +1,4 @@
-"""What a type checker takes: `mypy --strict` reads this file, nothing runs it."""
+"""Code that a type checker accepts: `mypy --strict` reads this file; it is never run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onecopy.compat import orjson, ujson
 
 
 def connections() -> None:
-    con = onecopy.connect("sqlite::memory:", read_only=True, autocommit=False, timeout=3, errors="replace")
+    con = onecopy.connect("sqlite::memory:", read_only=True, autocommit=False, connect_timeout=3, errors="replace")
     assert_type(con, onecopy.Connection)
     con.autocommit = True
     assert_type(con.autocommit, bool)
@@ -32,7 +32,7 @@ def connections() -> None:
 
 
 def cursors(cur: onecopy.Cursor) -> None:
-    # Rows are what the row factory makes.
+    # Rows have the type of the row factory's result.
     assert_type(cur.fetchone(), Any)
     assert_type(cur.fetchmany(3), list[Any])
     assert_type(cur.fetchall(), list[Any])
@@ -45,7 +45,7 @@ def cursors(cur: onecopy.Cursor) -> None:
     assert_type(cur.open_text("body"), io.TextIOBase | None)
     assert_type(cur.open_binary(0), io.BufferedReader | None)
     cur.setinputsizes([None, onecopy.NUMBER, "decimal", str, 20, ("decimal", 10, 2)])
-    assert_type(cur.timeout, float | None)
+    assert_type(cur.query_timeout, float | None)
     assert_type(cur.connection.dbms_version, str)
     if cur.description is not None:
         assert_type(cur.description[0][0], str)
@@ -59,7 +59,7 @@ async def streams(cur: onecopy.Cursor) -> None:
     async for chunk in cur.ndjson():
         assert_type(chunk, bytes)
     assert_type(cur.csv().read(), bytes)
-    assert_type(cur.bson(decimals="text", datetimes="text", max_size=16 << 20).read(), bytes)
+    assert_type(cur.bson(decimals="text", datetimes="text", max_bytes=16 << 20).read(), bytes)
     assert_type(cur.csv().write_to(pathlib.Path("x")), int)
     assert_type(cur.csv().write_to("x"), int)
     cur.csv().write_to(io.BytesIO())
@@ -69,7 +69,7 @@ async def streams(cur: onecopy.Cursor) -> None:
 
 def json_values(file: io.BytesIO) -> None:
     assert_type(json.dumps({"a": 1}, default=str, sort_keys=True, indent=2, nan="null", passthrough=["uuid"]), bytes)
-    assert_type(json.dumps_str([], ensure_ascii=True, surrogates="escape", big_ints="text"), str)
+    assert_type(json.dumps_str([], ensure_ascii=True, errors="backslashreplace", big_ints="text53"), str)
     assert_type(json.dumps_into((), bytearray(9), 3), int)
     assert_type(json.dump([], file), int)
     assert_type(json.dumps_lines(iter([1])), bytes)

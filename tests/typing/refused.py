@@ -1,4 +1,4 @@
-"""What a type checker must refuse: each line here is an error that `warn_unused_ignores` wants to see."""
+"""Code that a type checker must refuse: each line is an error that `warn_unused_ignores` checks."""
 
 from __future__ import annotations
 

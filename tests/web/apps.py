@@ -1,6 +1,7 @@
-"""The same application in each framework: a stream for each name, one connection for all, so that one left out is missed.
+"""The same application in each framework: named streams, and one connection for all, so that a
+leaked one is noticed.
 
-The database stands in the environment; servers import this module in processes of their own.
+The database is in the environment; servers import this module in other processes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from starlette.routing import Route
 import onecopy
 from onecopy import aio
 
-#: By the name of an address. The rows of `long` fill many chunks; `late` fails in row 150,000, `atonce` in its first.
+#: By the path of the request. The rows of `long` fill many chunks; `late` fails in row 150,000,
+#: `atonce` in its first.
 QUERIES = {
     "short": "select id, name from city limit 3",
     "long": "select id, name from city",
@@ -37,13 +39,13 @@ QUERIES = {
     "select i, case when i = 150000 then cast(x'ff' as text) else 'text ' || i end as t from c",
     "endless": "with recursive c(i) as (select 1 union all select i + 1 from c) select i from c",
 }
-#: What each answer is saved as.
+#: The file name of each response.
 FILENAME = "Städte.json"
 
 
 @functools.cache
 def pool() -> onecopy.Pool:
-    """One connection: who does not give it back is noticed by the next."""
+    """A pool with one connection: a leak blocks the next request."""
     return onecopy.Pool(os.environ["ONECOPY_WEB_DATABASE"], max_size=1, timeout=60)
 
 
@@ -54,12 +56,12 @@ def aio_pool() -> aio.Pool:
 
 
 def rows(name: str) -> onecopy.RowStream:
-    """The stream of a name."""
+    """The stream with a name."""
     return pool().stream(QUERIES[name])
 
 
 def plain(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """A WSGI application of no framework; what fails before the answer is its server's to say."""
+    """A plain WSGI application; the server handles an error before the response."""
     name = environ["PATH_INFO"].strip("/")
     return onecopy.web.wsgi(start_response, rows(name), filename=FILENAME)
 
@@ -75,7 +77,7 @@ def _flask(name: str) -> flask.Response:
 
 @flask_app.post("/upload/<how>")
 def _flask_upload(how: str) -> flask.Response:
-    """What was sent back, or a refusal that reads nothing of it; and so in each framework."""
+    """Echoes the request's body, or refuses it without reading; the same in each framework."""
     if how == "refused":
         return flask.Response("not wanted", 403)
     return flask.Response(flask.request.get_data())
@@ -147,13 +149,13 @@ async def _fastapi_async(name: str) -> fastapi.Response:
 
 @fastapi_app.get("/{name}")
 def _fastapi(name: str) -> fastapi.Response:
-    """A stream of `onecopy`, from a thread."""
+    """A stream of `onecopy`, created in a thread."""
     made: fastapi.Response = onecopy.web.response(rows(name), filename=FILENAME)
     return made
 
 
 async def _starlette(request: Request) -> Any:
-    """A stream of `onecopy`, on the loop."""
+    """A stream of `onecopy`, created on the event loop."""
     return onecopy.web.response(rows(request.path_params["name"]), filename=FILENAME)
 
 
@@ -186,5 +188,5 @@ async def all_asgi(scope: Any, receive: Any, send: Any) -> None:
     _, name, rest = scope["path"].split("/", 2)
     app, prefix = _ASGI[name]
     address = f"{prefix}/{rest}"
-    # Copied: Starlette takes it by its type.
+    # A copy, since Starlette checks the type.
     await app({**scope, "path": address, "raw_path": address.encode()}, receive, send)

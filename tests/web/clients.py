@@ -1,4 +1,4 @@
-"""Each framework through its own test client: an address asked for, a status, fields and a body given."""
+"""Each framework through its own test client: from a path to a status, fields and a body."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """What a client got; the names of fields in lower case."""
+    """A client's response; field names are in lower case."""
 
     status: int
     fields: dict[str, str]
@@ -20,7 +20,8 @@ def _lower(headers: Any) -> dict[str, str]:
 
 
 def by_wsgi(path: str, method: str = "GET") -> Answer:
-    """The plain application, called as PEP 3333 has it, with the checks of `wsgiref.validate`."""
+    """The plain application, called as PEP 3333 specifies, with the checks of
+    `wsgiref.validate`."""
     from wsgiref.util import setup_testing_defaults
     from wsgiref.validate import validator
 
@@ -93,14 +94,14 @@ def _by_asgi(app: str, prefix: str = "") -> Callable[..., Answer]:
 
         from tests.web import apps
 
-        async def asked() -> httpx.Response:
+        async def get() -> httpx.Response:
             transport = httpx.ASGITransport(getattr(apps, app))
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
                 return await client.request(method, prefix + path)
 
-        # Each client has a loop of its own: a pool of asyncio belongs to one.
+        # Each client has its own event loop, and a pool of asyncio belongs to one.
         apps.aio_pool.cache_clear()
-        answer = asyncio.run(asked())
+        answer = asyncio.run(get())
         return Answer(answer.status_code, _lower(answer.headers.items()), answer.content)
 
     return ask

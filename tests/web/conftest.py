@@ -1,5 +1,5 @@
-"""Web frameworks and servers. Where one of them is not there, nothing of this folder is collected: other CPythons are tested
-without them."""
+"""Web frameworks and servers. If one of them is not installed, no test of this folder is collected,
+since other CPythons are tested without them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ collect_ignore_glob = ["test_*.py", "apps.py"] if missing else []
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The file that the applications of `apps` read, in this process and in those of servers."""
+    """The file that the applications of `apps` read, in this process and in servers."""
     path: pathlib.Path = tmp_path_factory.mktemp("web") / "rows.db"
     con = onecopy.connect(f"sqlite:{path}")
     con.execute("create table city (id integer, name text)")

@@ -1,5 +1,5 @@
-"""`apps.all_wsgi` as onecopy's own server is tested with it, and `apps.all_asgi` beside it: what was counted, and what the server was
-given, can be asked for."""
+"""`apps.all_wsgi` for tests with onecopy's own server, and `apps.all_asgi`: the ledger, and the
+type of the body that the server got, can be requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _given = ""
 
 
 def _told() -> bytes:
-    """What was counted and given since the last time."""
+    """The ledger and the bodies since the last call."""
     global _counted, _given
     counts = {name: getattr(_counted, name) for name in ("taken", "converted", "copied")}
     body = onecopy.json.dumps({**counts, "given": _given})
@@ -23,7 +23,8 @@ def _told() -> bytes:
 
 
 def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Each WSGI application under its name; ``/ledger`` tells what the last one counted, and begins anew."""
+    """Each WSGI application under its name; ``/ledger`` returns the counts of the last request, and
+    resets them."""
     global _given
     path = environ["PATH_INFO"]
     if path in ("/hello", "/ledger"):
@@ -44,7 +45,7 @@ def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable
 
 
 async def asgi(scope: Any, receive: Any, send: Any) -> None:
-    """Each ASGI application under its name; ``/ledger`` as above, what is given are the kinds of all bodies."""
+    """Each ASGI application under its name; ``/ledger`` as above, with the types of all bodies."""
     if scope["type"] != "http":
         return
     if scope["path"] == "/ledger":

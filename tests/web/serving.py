@@ -1,4 +1,5 @@
-"""Servers of others in processes of their own on loopback, and answers of which is seen whether they are whole."""
+"""Third-party servers in separate processes on loopback, and responses that record if they are
+complete."""
 
 from __future__ import annotations
 
@@ -10,42 +11,42 @@ from typing import NamedTuple
 from tests.support.raw_http import request
 from tests.support.serving import Serving
 
-#: A server that does not answer is a failure, not a hang.
+#: A server that does not respond is a failure, not a hang.
 _PATIENCE_S = 60.0
 
 
 class Reply(NamedTuple):
-    """What came over the wire."""
+    """The bytes received from the wire."""
 
     status: int
     fields: dict[str, str]
     body: bytes
-    #: The last chunk came, or as many bytes as were promised.
+    #: True if the last chunk arrived, or as many bytes as announced.
     is_whole: bool
 
 
 class Server:
-    """A server that takes a free port; ``command`` stands behind ``python -m``."""
+    """A server on a free port; ``command`` is the arguments of ``python -m``."""
 
     def __init__(self, command: list[str]) -> None:
         self._serving = Serving(module=command, patience_s=_PATIENCE_S)
 
     def log(self) -> str:
-        """What it said so far."""
+        """Its output so far."""
         return self._serving.said()
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         self._serving.stop()
 
     def connect(self, path: str, method: str = "GET") -> socket.socket:
-        """A connection on which an address was asked for."""
+        """A connection on which a path was requested."""
         line = self._serving.connect()
         line.send(request(path, b"Connection: close", method=method))
         return line.socket
 
     def ask(self, path: str, method: str = "GET") -> Reply:
-        """Ask for an address, and read the answer as far as it comes."""
+        """Request a path, and read the response as far as it arrives."""
         answer = self._serving.ask(path, b"Connection: close", method=method)
         fields = {name: value.decode("latin-1") for name, value in answer.fields}
         return Reply(answer.status, fields, answer.body, answer.whole)
@@ -61,7 +62,7 @@ def running(command: list[str]) -> Iterator[Server]:
         server.stop()
 
 
-#: By their names: what is run, and which applications of `apps` it serves.
+#: By name: the command, and the applications of `apps` that it serves.
 WSGI = ["wsgi", "flask", "django", "falcon"]
 ASGI = ["fastapi", "fastapi_async", "starlette", "django", "django_async", "falcon"]
 _GUNICORN = [

@@ -1,4 +1,4 @@
-"""Row streams as answers of each framework, through its own test client."""
+"""Row streams as responses of each framework, through its own test client."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _database(database: str) -> None:
 
 @pytest.fixture
 def expected(database: str) -> dict[str, bytes]:
-    """The streams' own bytes."""
+    """The bytes of the stream itself."""
     con = onecopy.connect(database)
     return {name: con.execute(apps.QUERIES[name]).json().read() for name in ("short", "long", "empty")}
 
 
 @every_framework
-def test_a_long_answer_is_the_streams_own_bytes(framework: str, expected: dict[str, bytes]) -> None:
+def test_a_long_response_has_the_bytes_of_the_stream(framework: str, expected: dict[str, bytes]) -> None:
     answer = CLIENTS[framework]("/long")
     assert answer.status == 200
     assert answer.body == expected["long"]
@@ -36,14 +36,14 @@ def test_a_long_answer_is_the_streams_own_bytes(framework: str, expected: dict[s
 
 @every_framework
 @pytest.mark.parametrize("name", ["short", "empty"])
-def test_a_short_answer_has_its_length(framework: str, name: str, expected: dict[str, bytes]) -> None:
+def test_a_short_response_has_its_length(framework: str, name: str, expected: dict[str, bytes]) -> None:
     answer = CLIENTS[framework](f"/{name}")
     assert answer.body == expected[name]
     assert answer.fields["content-length"] == str(len(expected[name]))
 
 
 @every_framework
-def test_the_head_says_what_it_is_and_how_it_is_saved(framework: str) -> None:
+def test_the_head_has_content_type_and_disposition(framework: str) -> None:
     fields = CLIENTS[framework]("/short").fields
     assert fields["content-type"] == "application/json"
     assert fields["x-content-type-options"] == "nosniff"
@@ -51,8 +51,8 @@ def test_the_head_says_what_it_is_and_how_it_is_saved(framework: str) -> None:
 
 
 @every_framework
-def test_a_failure_before_the_first_chunk_is_raised_where_the_framework_answers_it(framework: str) -> None:
-    # The test clients hand on what their framework would make a 500 of; Falcon makes one.
+def test_an_error_before_the_first_chunk_is_raised_to_the_framework(framework: str) -> None:
+    # The test clients pass on the exception of which their framework makes a 500; Falcon sends one.
     if framework.startswith("falcon"):
         with warnings.catch_warnings():
             assert CLIENTS[framework]("/atonce").status == 500
@@ -63,8 +63,8 @@ def test_a_failure_before_the_first_chunk_is_raised_where_the_framework_answers_
 
 
 @every_framework
-def test_a_failure_behind_it_is_raised_to_the_server(framework: str) -> None:
+def test_an_error_after_the_first_chunk_is_raised_to_the_server(framework: str) -> None:
     with pytest.raises(onecopy.DataError, match="malformed"):
         CLIENTS[framework]("/late")
-    # Its connection was given back.
+    # Its connection was returned.
     assert CLIENTS[framework]("/short").status == 200

@@ -1,4 +1,4 @@
-"""Clients that wait to be asked for a body (`Expect: 100-continue`), and what each framework makes of them under our server."""
+"""Clients that send `Expect: 100-continue`, with each framework on our server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _upload(line: Line, path: str) -> None:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_an_upload_is_asked_for_when_it_is_read(server: onecopy.Server, framework: str) -> None:
+def test_continue_is_sent_when_the_upload_is_read(server: onecopy.Server, framework: str) -> None:
     with Line(server.address, 60) as line:
         for _ in range(2):
             _upload(line, f"/{framework}/upload/taken")
@@ -37,7 +37,7 @@ def test_an_upload_is_asked_for_when_it_is_read(server: onecopy.Server, framewor
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_refusal_spares_the_upload(server: onecopy.Server, framework: str) -> None:
+def test_a_refusal_avoids_the_upload(server: onecopy.Server, framework: str) -> None:
     with Line(server.address, 60) as line:
         _upload(line, f"/{framework}/upload/refused")
         answer = line.answer("POST")

@@ -1,4 +1,5 @@
-"""`onecopy.files` under gunicorn: the same answers as under our own server, whole files by its sendfile."""
+"""`onecopy.files` under gunicorn: the same responses as under our server, whole files by gunicorn's
+sendfile."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "first", "end"),
+    ("byte_range", "status", "first", "end"),
     [
         (b"", 200, 0, 5_120_000),
         (b"bytes=1000-2999", 206, 1000, 3000),
@@ -31,16 +32,16 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (b"bytes=-1", 206, 5_119_999, 5_120_000),
     ],
 )
-def test_it_answers_as_under_our_server(server: Serving, asked: bytes, status: int, first: int, end: int) -> None:
+def test_it_answers_as_under_our_server(server: Serving, byte_range: bytes, status: int, first: int, end: int) -> None:
     whole = bytes(range(256)) * 20_000
     with server.connect() as line:
-        line.send(request("/large", b"Connection: close", *([b"Range: " + asked] if asked else [])))
+        line.send(request("/large", b"Connection: close", *([b"Range: " + byte_range] if byte_range else [])))
         answer = line.answer()
         assert (answer.status, answer.whole, answer.body) == (status, True, whole[first:end])
         assert line.ends(60)
 
 
-def test_what_is_not_there_and_several_parts(server: Serving) -> None:
+def test_missing_files_and_multipart_ranges(server: Serving) -> None:
     assert server.ask("/../large", b"Connection: close").status == 404
     assert (
         server.ask("/large", b"Connection: close", b"Range: bytes=5120000-").one("content-range") == b"bytes */5120000"

@@ -38,26 +38,26 @@ def _ask(port: int, *fields: tuple[str, str]) -> tuple[list[str], http.client.HT
             return answer.read().decode().split(), answer.headers
 
 
-def test_it_answers_and_stops(folder: Folder) -> None:
+def test_it_responds_and_stops(folder: Folder) -> None:
     with _gunicorn(folder, "--threads", "4") as supervised:
         version, pid, multiprocess, scheme = supervised.serves().ask()
         assert (version, multiprocess, scheme) == ("1", "False", "http") and int(pid) != supervised.process.pid
-        # gunicorn's own server names itself.
+        # gunicorn's own server sends its name.
         assert "gunicorn" not in str(_ask(supervised.port)[1])
         supervised.send(signal.SIGTERM)
         code, said = supervised.ends()
     assert code == 0 and f"Using worker: {WORKER}" in said and "Traceback" not in said
 
 
-def test_the_short_name_is_known_where_the_configuration_imports_it(folder: Folder) -> None:
+def test_the_short_name_is_known_if_the_configuration_imports_it(folder: Folder) -> None:
     (folder.path / "gunicorn.conf.py").write_text("import onecopy.gunicorn\n")
     with _gunicorn(folder, name="onecopy") as supervised:
         assert supervised.serves().ask()[0] == "1"
         supervised.until("Using worker: onecopy$")
 
 
-def test_onecopy_imports_no_gunicorn_by_itself() -> None:
-    code = "import sys, onecopy, onecopy.run; onecopy.Server; assert not {m for m in sys.modules if 'gunicorn' in m}"
+def test_onecopy_does_not_import_gunicorn() -> None:
+    code = "import sys, onecopy, onecopy._run; onecopy.Server; assert not {m for m in sys.modules if 'gunicorn' in m}"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
@@ -72,7 +72,7 @@ def test_all_its_sockets_are_served(folder: Folder) -> None:
             assert _ask(each)[0][2] == "True"
 
 
-def test_a_request_under_way_is_finished_at_a_stop(folder: Folder) -> None:
+def test_an_active_request_is_finished_at_a_stop(folder: Folder) -> None:
     with _gunicorn(folder) as supervised:
         with contextlib.closing(supervised.serves().connect()) as line:
             line.request("GET", "/gate")
@@ -96,7 +96,7 @@ def test_a_reload_serves_the_current_files(folder: Folder) -> None:
         assert supervised.ends()[0] == 0
 
 
-def test_a_worker_leaves_after_its_requests(folder: Folder) -> None:
+def test_a_worker_exits_after_max_requests(folder: Folder) -> None:
     with _gunicorn(folder, "--max-requests", "3") as supervised:
         first = supervised.serves().ask()[1]
         while supervised.ask()[1] == first:
@@ -113,7 +113,7 @@ def test_a_worker_that_dies_is_replaced(folder: Folder) -> None:
         assert supervised.ask()[1] != first
 
 
-def test_a_worker_that_is_told_to_quit_is_gone_at_once(folder: Folder) -> None:
+def test_a_worker_that_receives_sigquit_ends_at_once(folder: Folder) -> None:
     with _gunicorn(folder) as supervised:
         with contextlib.closing(supervised.serves().connect()) as line:
             line.request("GET", "/gate")
@@ -137,7 +137,7 @@ def test_a_worker_that_is_told_to_quit_is_gone_at_once(folder: Folder) -> None:
         ("10.0.0.1", [("X-Forwarded-Proto", "https")], "http"),
     ],
 )
-def test_a_proxy_that_is_trusted_says_the_scheme(
+def test_a_trusted_proxy_sets_the_scheme(
     folder: Folder, allowed: str, fields: list[tuple[str, str]], scheme: str
 ) -> None:
     with _gunicorn(folder, "--forwarded-allow-ips", allowed) as supervised:
@@ -154,11 +154,11 @@ def test_an_application_that_does_not_load_ends_gunicorn(folder: Folder, broken:
     assert code == 3 and says in said
 
 
-def test_what_it_has_not_is_told(folder: Folder) -> None:
+def test_unsupported_settings_are_reported(folder: Folder) -> None:
     certificate = folder.path / "certificate"
     certificate.touch()
     with _gunicorn(folder, "--certfile", str(certificate), "--keyfile", str(certificate)) as supervised:
         code, said = supervised.ends()
-    assert code == 3 and "onecopy's worker has no TLS" in said
+    assert code == 3 and "onecopy's worker does not support TLS" in said
     with _gunicorn(folder, "--access-logfile", "-") as supervised:
-        supervised.until("writes no access log")
+        supervised.until("does not write gunicorn.s access log")

@@ -1,4 +1,4 @@
-"""The fields of an answer."""
+"""The fields of a response."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_format_has_its_content_type(con: onecopy.Connection, format: str, 
     ]
 
 
-def test_a_field_of_the_caller_stands_in_place_of_ours(con: onecopy.Connection) -> None:
+def test_a_field_of_the_caller_replaces_the_default(con: onecopy.Connection) -> None:
     rows = con.execute("select 1 as id").json()
     made = fields(rows, "a.json", "application/geo+json", {"x-content-type-options": "none", "X-Own": "é"}, None)
     assert made == [
@@ -38,7 +38,7 @@ def test_a_field_of_the_caller_stands_in_place_of_ours(con: onecopy.Connection) 
     ]
 
 
-def test_pairs_may_name_a_field_twice(con: onecopy.Connection) -> None:
+def test_pairs_may_contain_a_name_twice(con: onecopy.Connection) -> None:
     rows = con.execute("select 1 as id").json()
     pairs = [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
     assert fields(rows, None, None, iter(pairs), None)[-2:] == pairs
@@ -61,7 +61,7 @@ def test_a_field_with_a_line_end_is_refused(con: onecopy.Connection, value: str)
         ("two words.csv", 'filename="two words.csv"'),
         ("Städte.csv", "filename=\"St_dte.csv\"; filename*=UTF-8''St%C3%A4dte.csv"),
         ("東京.json", "filename=\"__.json\"; filename*=UTF-8''%E6%9D%B1%E4%BA%AC.json"),
-        # What could end the string, the line or the folder is gone from both.
+        # Characters that could end the string, the line or the folder are in neither of them.
         ('a"b\\c/d\r\n.csv', 'filename="a_b_c_d__.csv"'),
         ("50%41.csv", "filename=\"50_41.csv\"; filename*=UTF-8''50%2541.csv"),
         ("it's (1)*.csv", 'filename="it\'s (1)*.csv"'),
@@ -69,12 +69,12 @@ def test_a_field_with_a_line_end_is_refused(con: onecopy.Connection, value: str)
         ("\udc80.csv", "filename=\"_.csv\"; filename*=UTF-8''%3F.csv"),
     ],
 )
-def test_a_file_name_of_any_script_is_told_by_both_forms(name: str, value: str) -> None:
+def test_a_file_name_in_any_script_has_both_forms(name: str, value: str) -> None:
     assert disposition(name) == f"attachment; {value}"
     assert disposition(name).isascii() and disposition(name).isprintable()
 
 
-def test_every_format_that_a_cursor_gives_is_known(con: onecopy.Connection) -> None:
+def test_every_format_of_a_cursor_is_known(con: onecopy.Connection) -> None:
     given = {name for name in CONTENT_TYPES if hasattr(onecopy.Cursor, name)}
     for name in given:
         assert getattr(con.execute("select 1 as id"), name)().format == name

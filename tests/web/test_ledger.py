@@ -1,4 +1,5 @@
-"""Each framework, by the ledger: the rows of an answer were converted once, into what the server sends, and never copied."""
+"""Each framework, by the ledger: the rows of a response are converted once, into the bytes that are
+sent, and never copied."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ import onecopy
 from tests.web import apps
 from tests.web.serving import ASGI, WSGI, Server, running
 
-#: The text of all rows of `long`, as the database holds it. Numbers and the names of columns are no text.
+#: The text of all rows of `long`, as the database stores it. Numbers and column names are not text.
 PAYLOAD_BYTES = sum(len(f"Städtchen {i} 東京".encode()) for i in range(60_000))
 PATIENCE_S = 60
 Ask = Callable[[str], bytes]
@@ -24,7 +25,7 @@ Ask = Callable[[str], bytes]
 
 @pytest.fixture(scope="module", params=["tcp", "unix", "tls"])
 def ask(request: pytest.FixtureRequest, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Asks onecopy's own server, over each transport, on one connection."""
+    """Sends requests to onecopy's own server, over each transport, on one connection."""
     from tests.web import own
 
     apps.pool.cache_clear()
@@ -47,18 +48,18 @@ def ask(request: pytest.FixtureRequest, database: str, tmp_path_factory: pytest.
         with contextlib.closing(http.client.HTTPConnection("localhost")) as line:
             line.sock = connected
 
-            def asked(path: str) -> bytes:
+            def get(path: str) -> bytes:
                 line.request("GET", path)
                 with line.getresponse() as answer:
                     assert answer.status == 200
                     return answer.read()
 
-            yield asked
+            yield get
     apps.pool.cache_clear()
 
 
-def _must_have_been_converted_once(told: bytes, given: str) -> None:
-    assert onecopy.json.loads(told) == {
+def _must_have_been_converted_once(ledger: bytes, given: str) -> None:
+    assert onecopy.json.loads(ledger) == {
         "taken": PAYLOAD_BYTES,
         "converted": PAYLOAD_BYTES,
         "copied": 0,
@@ -67,24 +68,24 @@ def _must_have_been_converted_once(told: bytes, given: str) -> None:
 
 
 @pytest.mark.parametrize("app", WSGI)
-def test_rows_reach_our_server_as_the_stream_that_they_are(ask: Ask, database: str, app: str) -> None:
+def test_rows_reach_our_server_as_the_stream_itself(ask: Ask, database: str, app: str) -> None:
     expected = onecopy.connect(database).execute(apps.QUERIES["long"]).json().read()
     ask("/ledger")
     assert ask(f"/{app}/long") == expected
-    # Through TLS too: what is encrypted is the chunk that the rows were written into.
+    # Through TLS too: the chunk that the rows were written into is encrypted.
     _must_have_been_converted_once(ask("/ledger"), "RowStream")
 
 
 @pytest.fixture(scope="module")
 def uvicorn(database: str) -> Iterator[Server]:
-    """What serves ASGI: no server of ours does."""
+    """Serves ASGI, which our servers do not."""
     command = ["uvicorn", "--host", "127.0.0.1", "--port", "0", "--lifespan", "off", "tests.web.own:asgi"]
     with running(command) as started:
         yield started
 
 
 @pytest.mark.parametrize("app", ASGI)
-def test_rows_reach_uvicorn_in_the_chunks_that_they_were_written_into(uvicorn: Server, database: str, app: str) -> None:
+def test_rows_reach_uvicorn_in_the_original_chunks(uvicorn: Server, database: str, app: str) -> None:
     expected = onecopy.connect(database).execute(apps.QUERIES["long"]).json().read()
     uvicorn.ask("/ledger")
     assert uvicorn.ask(f"/{app}/long").body == expected

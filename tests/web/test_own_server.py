@@ -1,4 +1,5 @@
-"""Row streams of each framework under onecopy's own server: pumped from the database to the socket."""
+"""Row streams of each framework under onecopy's own server: streamed from the database to the
+socket."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def test_bytes_are_the_streams_own_and_nothing_is_copied(server: Server, databas
     assert reply.body == long
     counted = onecopy.json.loads(server.ask("/ledger").body)
     assert counted["copied"] == 0 and counted["converted"] == counted["taken"] > 0
-    # What reached the server was the stream itself, not something of Python's around it.
+    # The server got the stream itself, not a Python object around it.
     assert counted["given"] == "RowStream"
     reply = server.ask(f"/{app}/short")
     assert (reply.body, reply.is_whole) == (short, True)
@@ -39,7 +40,7 @@ def test_bytes_are_the_streams_own_and_nothing_is_copied(server: Server, databas
 
 
 @every_app
-def test_a_whole_answer_ends_with_the_trailer(server: Server, app: str) -> None:
+def test_a_complete_response_ends_with_the_trailer(server: Server, app: str) -> None:
     with server.connect(f"/{app}/long") as client:
         received = bytearray()
         while part := client.recv(1 << 20):
@@ -48,13 +49,13 @@ def test_a_whole_answer_ends_with_the_trailer(server: Server, app: str) -> None:
 
 
 @every_app
-def test_a_failure_before_the_first_chunk_is_an_error_page(server: Server, app: str) -> None:
+def test_an_error_before_the_first_chunk_is_an_error_page(server: Server, app: str) -> None:
     assert server.ask(f"/{app}/atonce").status == 500
     assert server.ask(f"/{app}/short").status == 200
 
 
 @every_app
-def test_a_failure_behind_it_leaves_the_answer_without_its_end(server: Server, app: str) -> None:
+def test_an_error_after_the_first_chunk_truncates_the_response(server: Server, app: str) -> None:
     reply = server.ask(f"/{app}/late")
     assert (reply.status, reply.is_whole) == (200, False)
     assert reply.body.startswith(b'[{"i":0,"t":"text 0"},') and not reply.body.endswith(b"]")
@@ -62,7 +63,7 @@ def test_a_failure_behind_it_leaves_the_answer_without_its_end(server: Server, a
 
 
 @every_app
-def test_a_client_that_leaves_frees_the_connection(server: Server, app: str) -> None:
+def test_a_client_that_disconnects_frees_the_connection(server: Server, app: str) -> None:
     with server.connect(f"/{app}/endless") as client:
         assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
     # There is one connection, and this waits for it.
@@ -70,13 +71,13 @@ def test_a_client_that_leaves_frees_the_connection(server: Server, app: str) -> 
 
 
 @every_app
-def test_a_head_alone_frees_the_connection(server: Server, app: str) -> None:
+def test_a_head_request_frees_the_connection(server: Server, app: str) -> None:
     assert server.ask(f"/{app}/long", "HEAD").status == (405 if app == "falcon" else 200)
     assert server.ask(f"/{app}/short").status == 200
 
 
 @every_app
-def test_a_client_that_reads_nothing_holds_no_thread(server: Server, app: str) -> None:
+def test_a_client_that_reads_nothing_occupies_no_thread(server: Server, app: str) -> None:
     with server.connect(f"/{app}/endless"):
         # More requests than threads, all answered meanwhile.
         for _ in range(6):

@@ -1,4 +1,5 @@
-"""What holds a stream and when it is let go; which framework is found; what reaches the server."""
+"""The owner of a stream and its release; the choice of the framework; the object that the server
+gets."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def _database(database: str) -> None:
 
 
 def held(database: str, name: str = "long") -> tuple[onecopy.RowStream, weakref.ref[Any], threading.Event]:
-    """A stream that alone holds its connection, and what tells that it was let go."""
+    """A stream that is the only owner of its connection, and a weak reference that shows its
+    release."""
     con = onecopy.connect(database)
     rows = con.execute(apps.QUERIES[name]).json()
     gone = threading.Event()
@@ -46,7 +48,7 @@ def start_response(*_: object) -> Callable[[bytes], object]:
     return bytes
 
 
-# Of each framework what a server would iterate, and close.
+# For each framework, the object that a server would iterate and close.
 
 
 def of_flask(rows: onecopy.RowStream) -> Any:
@@ -69,7 +71,7 @@ every_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 @every_maker
-def test_the_answer_holds_the_connection_until_it_is_closed(make: Callable[[Any], Any], database: str) -> None:
+def test_the_response_holds_the_connection_until_it_is_closed(make: Callable[[Any], Any], database: str) -> None:
     rows, con, gone = held(database)
     answer = make(rows)
     del rows
@@ -81,7 +83,7 @@ def test_the_answer_holds_the_connection_until_it_is_closed(make: Callable[[Any]
 
 
 @every_maker
-def test_a_read_answer_has_let_the_connection_go(make: Callable[[Any], Any], database: str) -> None:
+def test_a_response_that_was_read_has_released_the_connection(make: Callable[[Any], Any], database: str) -> None:
     rows, con, gone = held(database)
     answer = make(rows)
     assert b"".join(answer).endswith(b"]")
@@ -89,7 +91,7 @@ def test_a_read_answer_has_let_the_connection_go(make: Callable[[Any], Any], dat
 
 
 @every_maker
-def test_a_failure_lets_the_connection_go(make: Callable[[Any], Any], database: str) -> None:
+def test_an_error_releases_the_connection(make: Callable[[Any], Any], database: str) -> None:
     rows, con, gone = held(database, "late")
     answer = make(rows)
     with pytest.raises(onecopy.DataError):
@@ -102,7 +104,7 @@ def test_a_failure_lets_the_connection_go(make: Callable[[Any], Any], database: 
 
 
 @every_maker
-def test_an_answer_that_nobody_reads_lets_the_connection_go(make: Callable[[Any], Any], database: str) -> None:
+def test_a_response_that_is_never_read_releases_the_connection(make: Callable[[Any], Any], database: str) -> None:
     rows, con, gone = held(database)
     answer = make(rows)
     del rows, answer
@@ -125,7 +127,7 @@ def test_flask_closes_the_stream_of_a_head(database: str) -> None:
 
 
 class _Wrapper:
-    """As the `wsgi.file_wrapper` of onecopy's server: it knows a stream."""
+    """A replacement of the `wsgi.file_wrapper` of onecopy's server, which accepts streams."""
 
     __module__ = "onecopy"
 
@@ -144,7 +146,8 @@ class _Foreign(_Wrapper):
 
 
 def served(path: str, wrapper: Any) -> Iterable[bytes]:
-    return apps.django_app(environ(path, **{"wsgi.file_wrapper": wrapper}), start_response)  # type: ignore[no-any-return]
+    extra = {"wsgi.file_wrapper": wrapper}
+    return apps.django_app(environ(path, **extra), start_response)  # type: ignore[no-any-return]
 
 
 def test_the_stream_itself_reaches_a_file_wrapper_of_ours_from_django(database: str) -> None:
@@ -163,12 +166,12 @@ def test_the_stream_itself_reaches_a_file_wrapper_of_ours_from_django(database: 
         assert not finished and apps.pool().stats().out == 1
         answer.close()
         assert finished == [True] and apps.pool().stats().out == 0
-        # Read to its end, it is over once.
+        # Read to its end, the stream is over, and only once.
         answer = served("/long", _Wrapper)
         b"".join(answer)
         answer.close()
         assert finished == [True, True] and apps.pool().stats().out == 0
-        # Another's wrapper would read by blocks of its own; a short answer needs none.
+        # Another wrapper would read blocks of its own size; a short response needs none.
         for path, wrapper in (("/long", _Foreign), ("/short", _Wrapper), ("/long", None)):
             answer = served(path, wrapper)
             assert not isinstance(answer, _Wrapper)
@@ -178,7 +181,7 @@ def test_the_stream_itself_reaches_a_file_wrapper_of_ours_from_django(database: 
         request_finished.disconnect(note)
 
 
-def test_a_middleware_of_django_that_changes_the_body_is_not_passed_by(database: str) -> None:
+def test_a_middleware_of_django_that_changes_the_body_is_respected(database: str) -> None:
     rows, _, _ = held(database)
     answer = web.django(rows)
     answer.streaming_content = (part.lower() for part in answer.streaming_content)
@@ -188,7 +191,7 @@ def test_a_middleware_of_django_that_changes_the_body_is_not_passed_by(database:
     assert b"st\xc3\xa4dtchen 0" in b"".join(answer)
 
 
-def test_the_stream_itself_reaches_the_server_from_falcon_where_it_is_ours(
+def test_the_stream_itself_reaches_the_server_from_falcon_if_the_server_is_ours(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "onecopy.server", raising=False)
@@ -213,7 +216,7 @@ def test_status_and_headers_are_the_callers(database: str) -> None:
     assert (resp.status_code, resp.get_header("Cache-Control")) == (203, "no-store")
 
 
-def test_no_request_is_an_error_that_names_the_functions(database: str) -> None:
+def test_without_a_request_the_error_names_the_functions(database: str) -> None:
     from django.urls import set_urlconf
 
     set_urlconf(None)
@@ -224,14 +227,17 @@ def test_no_request_is_an_error_that_names_the_functions(database: str) -> None:
         assert isinstance(web.response(rows), flask.Response)
 
 
-def test_what_is_no_stream_is_a_type_error(database: str) -> None:
+def test_an_object_that_is_not_a_row_stream_is_a_type_error(database: str) -> None:
     for make in MAKERS.values():
-        with pytest.raises(TypeError, match="`list` is no row stream"):
+        with pytest.raises(TypeError, match="`list` is not a row stream"):
             make([b"rows"])  # type: ignore[arg-type]
 
 
 def test_the_module_imports_no_framework() -> None:
-    code = "import onecopy, sys; onecopy.web.response; print({'flask', 'django', 'falcon', 'starlette', 'asyncio'} & {*sys.modules})"
+    code = (
+        "import onecopy, sys; onecopy.web.response;"
+        " print({'flask', 'django', 'falcon', 'starlette', 'asyncio'} & {*sys.modules})"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
     with pytest.raises(AttributeError, match="no attribute `tornado`"):

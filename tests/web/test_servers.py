@@ -1,4 +1,5 @@
-"""Row streams behind servers of others: the same bytes, an answer that is cut where it fails, a connection given back."""
+"""Row streams on third-party servers: the same bytes, a truncated response after an error, a
+returned connection."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ every_pair = pytest.mark.parametrize(("server", "app"), PAIRS)
 
 @pytest.fixture(scope="module")
 def start(database: str) -> Iterator[Callable[[str], Server]]:
-    """Starts a server once; they are stopped at the end."""
+    """Starts each server once; they are stopped at the end."""
     started: dict[str, Server] = {}
 
     def started_once(name: str) -> Server:
@@ -42,7 +43,7 @@ def test_bytes_are_the_streams_own(start: Callable[[str], Server], database: str
 
 
 @every_pair
-def test_a_failure_before_the_first_chunk_is_an_error_page(
+def test_an_error_before_the_first_chunk_is_an_error_page(
     start: Callable[[str], Server], server: str, app: str
 ) -> None:
     reply = start(server).ask(f"/{app}/atonce")
@@ -52,7 +53,7 @@ def test_a_failure_before_the_first_chunk_is_an_error_page(
 
 
 @every_pair
-def test_a_failure_behind_it_leaves_the_answer_without_its_end(
+def test_an_error_after_the_first_chunk_truncates_the_response(
     start: Callable[[str], Server], server: str, app: str
 ) -> None:
     reply = start(server).ask(f"/{app}/late")
@@ -63,9 +64,10 @@ def test_a_failure_behind_it_leaves_the_answer_without_its_end(
     assert start(server).ask(f"/{app}/short").status == 200
 
 
-# Falcon does not look whether the client is there, and uvicorn does not tell it: a stream is read to its end.
+# Falcon does not check if the client is connected, and uvicorn does not notify it: a stream is read
+# to its end.
 @pytest.mark.parametrize(("server", "app"), [pair for pair in PAIRS if pair != ("uvicorn", "falcon")])
-def test_a_client_that_leaves_frees_the_connection(start: Callable[[str], Server], server: str, app: str) -> None:
+def test_a_client_that_disconnects_frees_the_connection(start: Callable[[str], Server], server: str, app: str) -> None:
     with start(server).connect(f"/{app}/endless") as client:
         assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
     # There is one connection, and this waits for it.
@@ -73,8 +75,8 @@ def test_a_client_that_leaves_frees_the_connection(start: Callable[[str], Server
 
 
 @every_pair
-def test_a_head_alone_frees_the_connection(start: Callable[[str], Server], server: str, app: str) -> None:
-    # FastAPI and Falcon answer it where they are told to.
+def test_a_head_request_frees_the_connection(start: Callable[[str], Server], server: str, app: str) -> None:
+    # FastAPI and Falcon answer HEAD only if a route declares it.
     answers = app not in ("fastapi", "fastapi_async", "falcon")
     assert start(server).ask(f"/{app}/long", "HEAD").status == (200 if answers else 405)
     assert start(server).ask(f"/{app}/short").status == 200

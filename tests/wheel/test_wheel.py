@@ -1,4 +1,4 @@
-"""The wheel carries all it needs: installed into an empty environment it runs the README's first example."""
+"""The wheel is self-contained: in an empty environment it runs the README's first example."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from tests.docs.test_snippets import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = [pytest.mark.builds, pytest.mark.timeout(1200)]
+
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """The wheel of this interpreter, built by what `make wheel` runs."""
+    """The wheel of this interpreter, built by the command of `make wheel`."""
     done = subprocess.run([sys.executable, "tools/wheel.py"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r"^ +(dist/\S+\.whl)$", done.stdout, re.M)
@@ -28,7 +30,7 @@ def wheel() -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that holds the wheel and nothing else, not even pip; its `bin`."""
+    """The `bin` folder of an environment that contains only the wheel, not even pip."""
     directory = tmp_path_factory.mktemp("empty")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(directory / "bin" / "python"), "install", "-q", "--no-index"]
@@ -36,12 +38,12 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "bin"
 
 
-def test_the_wheel_is_for_one_cpython_and_any_linux_of_its_age(wheel: Path) -> None:
+def test_the_wheel_is_for_one_cpython_and_manylinux(wheel: Path) -> None:
     tag = f"cp3{sys.version_info[1]}"
     assert re.fullmatch(rf"onecopy-[\d.]+-{tag}-{tag}t?-manylinux_\d+_\d+_\w+\.whl", wheel.name)
 
 
-def test_the_wheel_needs_no_package_and_carries_types_and_licences(wheel: Path) -> None:
+def test_the_wheel_needs_no_package_and_contains_types_and_licences(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = Parser().parsestr(archive.read(next(n for n in names if n.endswith("/METADATA"))).decode())
@@ -50,7 +52,7 @@ def test_the_wheel_needs_no_package_and_carries_types_and_licences(wheel: Path) 
     assert {Path(name).name for name in names if "/licenses/" in name} == {"LICENSE-MIT", "LICENSE-APACHE"}
 
 
-def test_the_extension_needs_no_library_but_the_systems_own(wheel: Path, tmp_path: Path) -> None:
+def test_the_extension_needs_only_libraries_of_the_system(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         libraries = [name for name in archive.namelist() if ".so" in name]
         assert len(libraries) == 1, libraries
@@ -75,7 +77,7 @@ def test_the_readmes_first_example_runs_from_the_wheel(environment: Path, tmp_pa
         assert done.stdout == first.prints
 
 
-def test_the_wheel_brings_the_command(environment: Path, tmp_path: Path) -> None:
+def test_the_wheel_installs_the_command(environment: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [str(environment / "onecopy"), "query", "sqlite::memory:", "select 1 as one", "--format", "ndjson"],
         cwd=tmp_path,

@@ -7,46 +7,52 @@
 #include <stdint.h>
 
 /*
- * Text between UTF-16, UTF-8 and Latin-1, and strings of BSON, straight into memory of the caller's.
+ * Conversions between UTF-16, UTF-8, Latin-1 and BSON strings, directly into memory of the caller.
  *
- * Lengths and capacities are in units of the type they stand beside, positions too, counted from 0. UTF-16 has the byte order of
- * the machine. A pointer may be NULL where its length is 0, and must be aligned for its type elsewhere.
+ * Lengths, capacities and positions (from 0) are in units of the type of their pointer. UTF-16 has
+ * the byte order of the machine. A pointer may be NULL if its length is 0; otherwise it must be
+ * aligned for its type.
  *
- * Results: 0 or more is a count. -1 - k tells that the source is malformed, and that the first malformed sequence starts at unit k.
- * ONECOPY_NO_ROOM, ONECOPY_INVALID_ARGUMENT and ONECOPY_INTERNAL_ERROR lie far below those. What is malformed is told before that there
- * is no room. Nothing is ever written outside the first `capacity` units of a destination; after an error these may hold anything,
- * and so may those behind the count after a success.
+ * Results: 0 or more is a count. -1 - k means that the source is malformed and that its first
+ * malformed sequence starts at unit k. ONECOPY_NO_ROOM, ONECOPY_INVALID_ARGUMENT and
+ * ONECOPY_INTERNAL_ERROR are far below these values. Malformed text is reported before a buffer that
+ * is too small. Nothing is written outside of the first `capacity` units of a destination. After an
+ * error, and after the returned count on success, their contents are unspecified.
  *
- * Another thread, process or device may write to a source while a function reads it. The
- * result is then that of a mix of its contents at different times, or -1 - k; nothing is
- * written outside of the destination in that case either.
+ * Another thread, process or device may write to a source while a function reads it. The result is
+ * then that of a mix of its contents at different times, or -1 - k; nothing is written outside of
+ * the destination in that case either.
  *
- * `replacement`: 0 makes malformed text an error; another number is the code point that is written in place of each malformed part:
- * in UTF-16 each surrogate that is not half of a pair, in UTF-8 each maximal subpart of an ill-formed sequence (Unicode 16, section
- * 3.9; WHATWG Encoding). 0xFFFD is usual.
+ * `replacement`: 0 makes malformed text an error. Any other value is the code point that replaces
+ * each malformed part: in UTF-16 each lone surrogate, in UTF-8 each maximal subpart of an ill-formed
+ * sequence (Unicode 16, section 3.9; WHATWG Encoding). The usual value is 0xFFFD.
  *
- * No function keeps anything, allocates, locks, starts a thread or does I/O, but the first call of a process, which asks the
- * processor what it has and reads the environment variable ONECOPY_KERNEL. All may be called from any number of threads.
+ * No function retains a pointer, allocates, takes a lock, starts a thread or does I/O. The first call
+ * in a process is an exception: it detects the processor's features and reads the environment
+ * variable ONECOPY_KERNEL. All functions may be called from any number of threads.
  */
 
 /**
- * The destination has less room than the text needs. The text is well-formed, or there is a replacement for what is not.
+ * The destination is too small for the text. The text is well-formed, or there is a replacement
+ * for its malformed parts.
  */
 #define ONECOPY_NO_ROOM INT64_MIN
 
 /**
- * An argument breaks a rule: NULL with a length, a pointer that is not aligned, a length past the address space, source and
- * destination that overlap, a replacement that is no Unicode scalar value, a text too long for the length in front of it.
+ * An argument is invalid: NULL with a length other than 0, a pointer that is not aligned, a length
+ * that exceeds the address space, a source and a destination that overlap, a replacement that is
+ * not a Unicode scalar value, or a text that is too long for its length prefix.
  */
 #define ONECOPY_INVALID_ARGUMENT (INT64_MIN + 1)
 
 /**
- * A bug of the library's, caught before it reached the caller. Nobody has seen one.
+ * An internal error of the library: a panic, which was caught. Please report it.
  */
 #define ONECOPY_INTERNAL_ERROR (INT64_MIN + 2)
 
 /**
- * The version of the interface that this header describes. It grows where a function changes or goes, not where one is added.
+ * The version of the interface that this header describes. It is incremented when a function is
+ * changed or removed, not when one is added.
  */
 #define ONECOPY_ABI_VERSION 1
 
@@ -55,26 +61,26 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Bytes that UTF-16 takes as UTF-8: what `onecopy_utf16_to_utf8` would write. Replacements are counted.
+ * Returns the length of UTF-16 text in UTF-8: the number of bytes that `onecopy_utf16_to_utf8`
+ * would write, including replacements.
  *
- * `n_units` units are readable at `src`. Returns the bytes, or -1 - k. Writes nothing.
+ * Returns the number of bytes, or -1 - k. Writes nothing.
  *
- * Duties of the caller:
- * `src` is readable for `n_units`.
+ * Requirements for the caller:
+ * `src` must be readable for `n_units`.
  */
-int64_t onecopy_utf8_len_from_utf16(const uint16_t *src,
-                                    size_t n_units,
-                                    uint32_t replacement);
+int64_t onecopy_utf8_len_from_utf16(const uint16_t *src, size_t n_units, uint32_t replacement);
 
 /**
- * Writes UTF-16 as UTF-8 (RFC 3629), without a NUL.
+ * Converts UTF-16 to UTF-8 (RFC 3629), without a terminating NUL.
  *
- * A unit takes 3 bytes at most, a pair 4: with a capacity of 3 * n_units there is always room but for replacements past U+FFFF,
- * which take 4. Returns the bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
+ * A unit needs at most 3 bytes, and a surrogate pair 4: a capacity of 3 * n_units is always
+ * sufficient, except for replacements past U+FFFF, which need 4 bytes each. Returns the number of
+ * bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
  *
- * Duties of the caller:
- * `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
- * meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+ * accessed by others during the call.
  */
 int64_t onecopy_utf16_to_utf8(const uint16_t *src,
                               size_t n_units,
@@ -83,14 +89,16 @@ int64_t onecopy_utf16_to_utf8(const uint16_t *src,
                               uint32_t replacement);
 
 /**
- * Writes UTF-8 as UTF-16, without a NUL or a byte order mark; one in the source is a character like others.
+ * Converts UTF-8 to UTF-16, without a terminating NUL or a byte order mark. A byte order mark in
+ * the source is converted like any character.
  *
- * A byte gives 1 unit at most: with a capacity of n_bytes there is always room but for replacements past U+FFFF, which take 2.
- * Returns the units written, -1 - k or ONECOPY_NO_ROOM.
+ * A byte yields at most 1 unit: a capacity of n_bytes is always sufficient, except for
+ * replacements past U+FFFF, which need 2 units each. Returns the number of units written, -1 - k
+ * or ONECOPY_NO_ROOM.
  *
- * Duties of the caller:
- * `src` is readable for `n_bytes`. `dst` is writable for `capacity_units`, and nobody else uses it
- * meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and is not
+ * accessed by others during the call.
  */
 int64_t onecopy_utf8_to_utf16(const uint8_t *src,
                               size_t n_bytes,
@@ -99,14 +107,14 @@ int64_t onecopy_utf8_to_utf16(const uint8_t *src,
                               uint32_t replacement);
 
 /**
- * Writes UTF-8 as Latin-1 (ISO 8859-1: each byte is its code point).
+ * Converts UTF-8 to Latin-1 (ISO 8859-1: each byte is the code point of its character).
  *
- * A character past U+00FF counts as malformed. Returns the bytes written, -1 - k or ONECOPY_NO_ROOM; with a capacity of n_bytes
- * there is always room.
+ * A character past U+00FF is treated as malformed. Returns the number of bytes written, -1 - k or
+ * ONECOPY_NO_ROOM. A capacity of n_bytes is always sufficient.
  *
- * Duties of the caller:
- * `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
- * meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+ * accessed by others during the call.
  */
 int64_t onecopy_utf8_to_latin1(const uint8_t *src,
                                size_t n_bytes,
@@ -114,13 +122,14 @@ int64_t onecopy_utf8_to_latin1(const uint8_t *src,
                                size_t capacity_bytes);
 
 /**
- * Writes Latin-1 as UTF-8, without a NUL. No text is malformed.
+ * Converts Latin-1 to UTF-8, without a terminating NUL. Every text is well-formed.
  *
- * With a capacity of 2 * n_bytes there is always room. Returns the bytes written, or ONECOPY_NO_ROOM.
+ * A capacity of 2 * n_bytes is always sufficient. Returns the number of bytes written, or
+ * ONECOPY_NO_ROOM.
  *
- * Duties of the caller:
- * `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
- * meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+ * accessed by others during the call.
  */
 int64_t onecopy_latin1_to_utf8(const uint8_t *src,
                                size_t n_bytes,
@@ -128,13 +137,14 @@ int64_t onecopy_latin1_to_utf8(const uint8_t *src,
                                size_t capacity_bytes);
 
 /**
- * As `onecopy_utf16_to_utf8`, of `n_units` from `src_at` on, to `dst_at`.
+ * Same as `onecopy_utf16_to_utf8`, for `n_units` units from index `src_at` on, to index `dst_at`.
  *
- * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ * For callers that can only pass the start of an array, such as managed runtimes. The result is
+ * relative to `src_at` and `dst_at`.
  *
- * Duties of the caller:
- * `src` is readable for `src_at` + `n_units`. `dst` is writable from `dst_at` on for
- * `capacity_bytes`, and nobody else uses it meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
+ * `capacity_bytes`, and is not accessed by others during the call.
  */
 int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
                                  size_t src_at,
@@ -145,13 +155,14 @@ int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
                                  uint32_t replacement);
 
 /**
- * As `onecopy_utf8_to_utf16`, of `n_bytes` from `src_at` on, to `dst_at`.
+ * Same as `onecopy_utf8_to_utf16`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
  *
- * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ * For callers that can only pass the start of an array, such as managed runtimes. The result is
+ * relative to `src_at` and `dst_at`.
  *
- * Duties of the caller:
- * `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
- * `capacity_units`, and nobody else uses it meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
+ * `capacity_units`, and is not accessed by others during the call.
  */
 int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
                                  size_t src_at,
@@ -162,13 +173,14 @@ int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
                                  uint32_t replacement);
 
 /**
- * As `onecopy_utf8_to_latin1`, of `n_bytes` from `src_at` on, to `dst_at`.
+ * Same as `onecopy_utf8_to_latin1`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
  *
- * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ * For callers that can only pass the start of an array, such as managed runtimes. The result is
+ * relative to `src_at` and `dst_at`.
  *
- * Duties of the caller:
- * `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
- * `capacity_bytes`, and nobody else uses it meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
+ * `capacity_bytes`, and is not accessed by others during the call.
  */
 int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
                                   size_t src_at,
@@ -178,13 +190,14 @@ int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
                                   size_t capacity_bytes);
 
 /**
- * As `onecopy_latin1_to_utf8`, of `n_bytes` from `src_at` on, to `dst_at`.
+ * Same as `onecopy_latin1_to_utf8`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
  *
- * For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+ * For callers that can only pass the start of an array, such as managed runtimes. The result is
+ * relative to `src_at` and `dst_at`.
  *
- * Duties of the caller:
- * `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
- * `capacity_bytes`, and nobody else uses it meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
+ * `capacity_bytes`, and is not accessed by others during the call.
  */
 int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
                                   size_t src_at,
@@ -194,47 +207,48 @@ int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
                                   size_t capacity_bytes);
 
 /**
- * Units that UTF-8 takes as UTF-16: what `onecopy_utf8_to_utf16` would write. Replacements are counted.
+ * Returns the length of UTF-8 text in UTF-16: the number of units that `onecopy_utf8_to_utf16`
+ * would write, including replacements.
  *
- * Returns the units, or -1 - k. Writes nothing.
+ * Returns the number of units, or -1 - k. Writes nothing.
  *
- * Duties of the caller:
- * `src` is readable for `n_bytes`.
+ * Requirements for the caller:
+ * `src` must be readable for `n_bytes`.
  */
-int64_t onecopy_utf16_len_from_utf8(const uint8_t *src,
-                                    size_t n_bytes,
-                                    uint32_t replacement);
+int64_t onecopy_utf16_len_from_utf8(const uint8_t *src, size_t n_bytes, uint32_t replacement);
 
 /**
- * Where UTF-8 is first malformed (RFC 3629: no overlong forms, no surrogates).
+ * Finds the first malformed sequence of UTF-8 (RFC 3629: no overlong forms, no surrogates).
  *
- * Returns the index of the first byte of the first ill-formed sequence, or n_bytes where the text is well-formed: no position comes
- * as -1 - k here.
+ * Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed. The
+ * index is not encoded as -1 - k here.
  *
- * Duties of the caller:
- * `src` is readable for `n_bytes`.
+ * Requirements for the caller:
+ * `src` must be readable for `n_bytes`.
  */
-int64_t onecopy_utf8_find_malformed(const uint8_t *src,
-                                    size_t n_bytes);
+int64_t onecopy_utf8_find_malformed(const uint8_t *src, size_t n_bytes);
 
 /**
- * Bytes before the first that is not ASCII; n_bytes where all are.
+ * Returns the number of bytes before the first one that is not ASCII; n_bytes if all bytes are
+ * ASCII.
  *
- * Duties of the caller:
- * `src` is readable for `n_bytes`.
+ * Requirements for the caller:
+ * `src` must be readable for `n_bytes`.
  */
 int64_t onecopy_utf8_ascii_prefix(const uint8_t *src, size_t n_bytes);
 
 /**
- * Writes UTF-16 as a string of BSON (bsonspec.org, 1.1): its length as an int32, little-endian, UTF-8, a NUL. The length counts the NUL and
- * not itself.
+ * Converts UTF-16 to a BSON string (bsonspec.org, 1.1): the length as a little-endian int32, the
+ * text in UTF-8, and a NUL. The length includes the NUL, but not the length itself.
  *
- * With a capacity of 3 * n_units + 5 there is always room but for replacements past U+FFFF. Returns the bytes written, all of these,
- * -1 - k or ONECOPY_NO_ROOM; ONECOPY_INVALID_ARGUMENT for a text of 2 GiB. A U+0000 in the text is written as it is, which BSON allows.
+ * A capacity of 3 * n_units + 5 is always sufficient, except for replacements past U+FFFF. Returns
+ * the number of bytes written (length, text and NUL), -1 - k, ONECOPY_NO_ROOM, or
+ * ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the text is written unchanged,
+ * which BSON permits.
  *
- * Duties of the caller:
- * `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
- * meanwhile.
+ * Requirements for the caller:
+ * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+ * accessed by others during the call.
  */
 int64_t onecopy_bson_string(const uint16_t *src,
                             size_t n_units,
@@ -243,13 +257,13 @@ int64_t onecopy_bson_string(const uint16_t *src,
                             uint32_t replacement);
 
 /**
- * The version of the interface of the library that is loaded: ONECOPY_ABI_VERSION of its own header. A program that finds another
- * number than that of its header must not go on.
+ * Returns the interface version of the loaded library. A program must not use the library if this
+ * differs from ONECOPY_ABI_VERSION of its header.
  */
 uint32_t onecopy_abi_version(void);
 
 /**
- * The version of the library, as text that stays where it is: `0.1.0`.
+ * Returns the version of the library as static text, such as `0.1.0`.
  */
 const char *onecopy_version(void);
 

@@ -1,9 +1,9 @@
-//! The functions of `include/onecopy.h`, which is made of their documentation.
+//! The functions of `include/onecopy.h`, which is generated from their documentation.
 //!
-//! Each makes slices of the pointers it is given, after it has checked what can be checked of them,
-//! and calls a safe function. Another thread, process or device may write to a source meanwhile:
-//! the answer is then an error, or of a mix of what was there at different times; nothing is
-//! written past a capacity.
+//! Each function validates its pointers as far as possible, converts them to slices and calls a
+//! safe function. Another thread, process or device may write to a source during the call. The
+//! result is then an error, or the conversion of a mix of the old and the new contents. In every
+//! case, nothing is written past the capacity of a destination.
 
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
@@ -12,12 +12,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use onecopy_text::convert::within;
 use onecopy_text::{Units, find_malformed};
 
-use crate::answer::{self, ONECOPY_INTERNAL_ERROR, ONECOPY_INVALID_ARGUMENT, ONECOPY_NO_ROOM};
+use crate::result_code::{self, ONECOPY_INTERNAL_ERROR, ONECOPY_INVALID_ARGUMENT, ONECOPY_NO_ROOM};
 
-/// The version of the interface that this header describes. It grows where a function changes or goes, not where one is added.
+/// The version of the interface that this header describes. It is incremented when a function is
+/// changed or removed, not when one is added.
 pub const ONECOPY_ABI_VERSION: u32 = 1;
 
-/// Bytes of a string of BSON beside its text: the length and the NUL.
+/// The number of bytes of a BSON string in addition to its text: its length prefix and its NUL.
 const BSON_FRAME_BYTES: usize = 5;
 
 const VERSION: &CStr =
@@ -26,12 +27,13 @@ const VERSION: &CStr =
         Err(_) => panic!("a version has no NUL"),
     };
 
-/// Bytes that UTF-16 takes as UTF-8: what `onecopy_utf16_to_utf8` would write. Replacements are counted.
+/// Returns the length of UTF-16 text in UTF-8: the number of bytes that `onecopy_utf16_to_utf8`
+/// would write, including replacements.
 ///
-/// `n_units` units are readable at `src`. Returns the bytes, or -1 - k. Writes nothing.
+/// Returns the number of bytes, or -1 - k. Writes nothing.
 ///
 /// # Safety
-/// `src` is readable for `n_units`.
+/// `src` must be readable for `n_units`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
     src: *const u16,
@@ -41,22 +43,23 @@ pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
     guarded(|| {
         // SAFETY: the duty of the caller.
         let src = unsafe { source(src, n_units) }?;
-        let replacement = answer::replacement(replacement)?;
-        Ok(answer::of_len(within::utf8_len_from_utf16(
+        let replacement = result_code::replacement(replacement)?;
+        Ok(result_code::of_len(within::utf8_len_from_utf16(
             src,
             replacement,
         )))
     })
 }
 
-/// Writes UTF-16 as UTF-8 (RFC 3629), without a NUL.
+/// Converts UTF-16 to UTF-8 (RFC 3629), without a terminating NUL.
 ///
-/// A unit takes 3 bytes at most, a pair 4: with a capacity of 3 * n_units there is always room but for replacements past U+FFFF,
-/// which take 4. Returns the bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
+/// A unit needs at most 3 bytes, and a surrogate pair 4: a capacity of 3 * n_units is always
+/// sufficient, except for replacements past U+FFFF, which need 4 bytes each. Returns the number of
+/// bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
 ///
 /// # Safety
-/// `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
-/// meanwhile.
+/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+/// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_to_utf8(
     src: *const u16,
@@ -69,14 +72,16 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8(
     unsafe { onecopy_utf16_to_utf8_at(src, 0, n_units, dst, 0, capacity_bytes, replacement) }
 }
 
-/// Writes UTF-8 as UTF-16, without a NUL or a byte order mark; one in the source is a character like others.
+/// Converts UTF-8 to UTF-16, without a terminating NUL or a byte order mark. A byte order mark in
+/// the source is converted like any character.
 ///
-/// A byte gives 1 unit at most: with a capacity of n_bytes there is always room but for replacements past U+FFFF, which take 2.
-/// Returns the units written, -1 - k or ONECOPY_NO_ROOM.
+/// A byte yields at most 1 unit: a capacity of n_bytes is always sufficient, except for
+/// replacements past U+FFFF, which need 2 units each. Returns the number of units written, -1 - k
+/// or ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`. `dst` is writable for `capacity_units`, and nobody else uses it
-/// meanwhile.
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and is not
+/// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_utf16(
     src: *const u8,
@@ -89,14 +94,14 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16(
     unsafe { onecopy_utf8_to_utf16_at(src, 0, n_bytes, dst, 0, capacity_units, replacement) }
 }
 
-/// Writes UTF-8 as Latin-1 (ISO 8859-1: each byte is its code point).
+/// Converts UTF-8 to Latin-1 (ISO 8859-1: each byte is the code point of its character).
 ///
-/// A character past U+00FF counts as malformed. Returns the bytes written, -1 - k or ONECOPY_NO_ROOM; with a capacity of n_bytes
-/// there is always room.
+/// A character past U+00FF is treated as malformed. Returns the number of bytes written, -1 - k or
+/// ONECOPY_NO_ROOM. A capacity of n_bytes is always sufficient.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
-/// meanwhile.
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+/// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     src: *const u8,
@@ -108,13 +113,14 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     unsafe { onecopy_utf8_to_latin1_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
-/// Writes Latin-1 as UTF-8, without a NUL. No text is malformed.
+/// Converts Latin-1 to UTF-8, without a terminating NUL. Every text is well-formed.
 ///
-/// With a capacity of 2 * n_bytes there is always room. Returns the bytes written, or ONECOPY_NO_ROOM.
+/// A capacity of 2 * n_bytes is always sufficient. Returns the number of bytes written, or
+/// ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`. `dst` is writable for `capacity_bytes`, and nobody else uses it
-/// meanwhile.
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+/// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     src: *const u8,
@@ -126,13 +132,14 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     unsafe { onecopy_latin1_to_utf8_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
-/// As `onecopy_utf16_to_utf8`, of `n_units` from `src_at` on, to `dst_at`.
+/// Same as `onecopy_utf16_to_utf8`, for `n_units` units from index `src_at` on, to index `dst_at`.
 ///
-/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+/// For callers that can only pass the start of an array, such as managed runtimes. The result is
+/// relative to `src_at` and `dst_at`.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_units`. `dst` is writable from `dst_at` on for
-/// `capacity_bytes`, and nobody else uses it meanwhile.
+/// `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
+/// `capacity_bytes`, and is not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
     src: *const u16,
@@ -144,21 +151,26 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
     replacement: u32,
 ) -> i64 {
     guarded(|| {
-        let dst = behind(dst.cast_const(), dst_at).cast_mut();
+        let dst = after(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(behind(src, src_at), n_units, dst, capacity_bytes) }?;
-        let replacement = answer::replacement(replacement)?;
-        Ok(answer::of(within::utf16_to_utf8(src, replacement, dst)))
+        let (src, dst) = unsafe { both(after(src, src_at), n_units, dst, capacity_bytes) }?;
+        let replacement = result_code::replacement(replacement)?;
+        Ok(result_code::of(within::utf16_to_utf8(
+            src,
+            replacement,
+            dst,
+        )))
     })
 }
 
-/// As `onecopy_utf8_to_utf16`, of `n_bytes` from `src_at` on, to `dst_at`.
+/// Same as `onecopy_utf8_to_utf16`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
 ///
-/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+/// For callers that can only pass the start of an array, such as managed runtimes. The result is
+/// relative to `src_at` and `dst_at`.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
-/// `capacity_units`, and nobody else uses it meanwhile.
+/// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
+/// `capacity_units`, and is not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
     src: *const u8,
@@ -170,21 +182,26 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
     replacement: u32,
 ) -> i64 {
     guarded(|| {
-        let dst = behind(dst.cast_const(), dst_at).cast_mut();
+        let dst = after(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(behind(src, src_at), n_bytes, dst, capacity_units) }?;
-        let replacement = answer::replacement(replacement)?;
-        Ok(answer::of(within::utf8_to_utf16(src, replacement, dst)))
+        let (src, dst) = unsafe { both(after(src, src_at), n_bytes, dst, capacity_units) }?;
+        let replacement = result_code::replacement(replacement)?;
+        Ok(result_code::of(within::utf8_to_utf16(
+            src,
+            replacement,
+            dst,
+        )))
     })
 }
 
-/// As `onecopy_utf8_to_latin1`, of `n_bytes` from `src_at` on, to `dst_at`.
+/// Same as `onecopy_utf8_to_latin1`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
 ///
-/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+/// For callers that can only pass the start of an array, such as managed runtimes. The result is
+/// relative to `src_at` and `dst_at`.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
-/// `capacity_bytes`, and nobody else uses it meanwhile.
+/// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
+/// `capacity_bytes`, and is not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
     src: *const u8,
@@ -195,20 +212,21 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
     capacity_bytes: usize,
 ) -> i64 {
     guarded(|| {
-        let dst = behind(dst.cast_const(), dst_at).cast_mut();
+        let dst = after(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(behind(src, src_at), n_bytes, dst, capacity_bytes) }?;
-        Ok(answer::of(within::utf8_to_latin1(src, dst)))
+        let (src, dst) = unsafe { both(after(src, src_at), n_bytes, dst, capacity_bytes) }?;
+        Ok(result_code::of(within::utf8_to_latin1(src, dst)))
     })
 }
 
-/// As `onecopy_latin1_to_utf8`, of `n_bytes` from `src_at` on, to `dst_at`.
+/// Same as `onecopy_latin1_to_utf8`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
 ///
-/// For callers that can name the beginning of an array alone, as managed runtimes. Positions and counts are from those places on.
+/// For callers that can only pass the start of an array, such as managed runtimes. The result is
+/// relative to `src_at` and `dst_at`.
 ///
 /// # Safety
-/// `src` is readable for `src_at` + `n_bytes`. `dst` is writable from `dst_at` on for
-/// `capacity_bytes`, and nobody else uses it meanwhile.
+/// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
+/// `capacity_bytes`, and is not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
     src: *const u8,
@@ -219,19 +237,20 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
     capacity_bytes: usize,
 ) -> i64 {
     guarded(|| {
-        let dst = behind(dst.cast_const(), dst_at).cast_mut();
+        let dst = after(dst.cast_const(), dst_at).cast_mut();
         // SAFETY: the duties of the caller.
-        let (src, dst) = unsafe { both(behind(src, src_at), n_bytes, dst, capacity_bytes) }?;
-        Ok(answer::of(within::latin1_to_utf8(src, dst)))
+        let (src, dst) = unsafe { both(after(src, src_at), n_bytes, dst, capacity_bytes) }?;
+        Ok(result_code::of(within::latin1_to_utf8(src, dst)))
     })
 }
 
-/// Units that UTF-8 takes as UTF-16: what `onecopy_utf8_to_utf16` would write. Replacements are counted.
+/// Returns the length of UTF-8 text in UTF-16: the number of units that `onecopy_utf8_to_utf16`
+/// would write, including replacements.
 ///
-/// Returns the units, or -1 - k. Writes nothing.
+/// Returns the number of units, or -1 - k. Writes nothing.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`.
+/// `src` must be readable for `n_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
     src: *const u8,
@@ -241,53 +260,56 @@ pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
     guarded(|| {
         // SAFETY: the duty of the caller.
         let src = unsafe { source(src, n_bytes) }?;
-        let replacement = answer::replacement(replacement)?;
-        Ok(answer::of_len(within::utf16_len_from_utf8(
+        let replacement = result_code::replacement(replacement)?;
+        Ok(result_code::of_len(within::utf16_len_from_utf8(
             src,
             replacement,
         )))
     })
 }
 
-/// Where UTF-8 is first malformed (RFC 3629: no overlong forms, no surrogates).
+/// Finds the first malformed sequence of UTF-8 (RFC 3629: no overlong forms, no surrogates).
 ///
-/// Returns the index of the first byte of the first ill-formed sequence, or n_bytes where the text is well-formed: no position comes
-/// as -1 - k here.
+/// Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed. The
+/// index is not encoded as -1 - k here.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`.
+/// `src` must be readable for `n_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_find_malformed(src: *const u8, n_bytes: usize) -> i64 {
     guarded(|| {
         // SAFETY: the duty of the caller.
         let src = unsafe { source(src, n_bytes) }?;
         let found = find_malformed(Units::Utf8(src));
-        Ok(answer::count(found.map_or(n_bytes, |e| e.at_units)))
+        Ok(result_code::count(found.map_or(n_bytes, |e| e.at_units)))
     })
 }
 
-/// Bytes before the first that is not ASCII; n_bytes where all are.
+/// Returns the number of bytes before the first one that is not ASCII; n_bytes if all bytes are
+/// ASCII.
 ///
 /// # Safety
-/// `src` is readable for `n_bytes`.
+/// `src` must be readable for `n_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usize) -> i64 {
     guarded(|| {
         // SAFETY: the duty of the caller.
         let src = unsafe { source(src, n_bytes) }?;
-        Ok(answer::count(within::ascii_prefix(src)))
+        Ok(result_code::count(within::ascii_prefix(src)))
     })
 }
 
-/// Writes UTF-16 as a string of BSON (bsonspec.org, 1.1): its length as an int32, little-endian, UTF-8, a NUL. The length counts the NUL and
-/// not itself.
+/// Converts UTF-16 to a BSON string (bsonspec.org, 1.1): the length as a little-endian int32, the
+/// text in UTF-8, and a NUL. The length includes the NUL, but not the length itself.
 ///
-/// With a capacity of 3 * n_units + 5 there is always room but for replacements past U+FFFF. Returns the bytes written, all of these,
-/// -1 - k or ONECOPY_NO_ROOM; ONECOPY_INVALID_ARGUMENT for a text of 2 GiB. A U+0000 in the text is written as it is, which BSON allows.
+/// A capacity of 3 * n_units + 5 is always sufficient, except for replacements past U+FFFF. Returns
+/// the number of bytes written (length, text and NUL), -1 - k, ONECOPY_NO_ROOM, or
+/// ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the text is written unchanged,
+/// which BSON permits.
 ///
 /// # Safety
-/// `src` is readable for `n_units`. `dst` is writable for `capacity_bytes`, and nobody else uses it
-/// meanwhile.
+/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+/// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_bson_string(
     src: *const u16,
@@ -299,7 +321,7 @@ pub unsafe extern "C" fn onecopy_bson_string(
     guarded(|| {
         // SAFETY: the duties of the caller.
         let (src, dst) = unsafe { both(src, n_units, dst, capacity_bytes) }?;
-        let replacement = answer::replacement(replacement)?;
+        let replacement = result_code::replacement(replacement)?;
         bson_string(src, replacement, dst)
     })
 }
@@ -309,48 +331,50 @@ fn bson_string(
     replacement: Option<char>,
     dst: &mut [MaybeUninit<u8>],
 ) -> Result<i64, i64> {
-    let Some(room) = dst.len().checked_sub(BSON_FRAME_BYTES) else {
-        // What is wrong with the text is told first, here too.
+    let Some(capacity) = dst.len().checked_sub(BSON_FRAME_BYTES) else {
+        // As in the other conversions, malformed text is reported before a destination that is too
+        // small.
         return Err(match within::utf8_len_from_utf16(src, replacement) {
             Ok(_) => ONECOPY_NO_ROOM,
-            Err(e) => answer::malformed(e),
+            Err(e) => result_code::malformed(e),
         });
     };
-    let n = within::utf16_to_utf8(src, replacement, &mut dst[4..4 + room])
-        .map_err(|e| answer::of(Err(e)))?;
+    let n = within::utf16_to_utf8(src, replacement, &mut dst[4..4 + capacity])
+        .map_err(|e| result_code::of(Err(e)))?;
     let length = i32::try_from(n + 1).map_err(|_| ONECOPY_INVALID_ARGUMENT)?;
     for (to, byte) in dst.iter_mut().zip(length.to_le_bytes()) {
         to.write(byte);
     }
     dst[4 + n].write(0);
-    Ok(answer::count(n + BSON_FRAME_BYTES))
+    Ok(result_code::count(n + BSON_FRAME_BYTES))
 }
 
-/// The version of the interface of the library that is loaded: ONECOPY_ABI_VERSION of its own header. A program that finds another
-/// number than that of its header must not go on.
+/// Returns the interface version of the loaded library. A program must not use the library if this
+/// differs from ONECOPY_ABI_VERSION of its header.
 #[unsafe(no_mangle)]
 pub extern "C" fn onecopy_abi_version() -> u32 {
     ONECOPY_ABI_VERSION
 }
 
-/// The version of the library, as text that stays where it is: `0.1.0`.
+/// Returns the version of the library as static text, such as `0.1.0`.
 #[unsafe(no_mangle)]
 pub extern "C" fn onecopy_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Runs a function whose panic must not cross the border.
+/// Calls a function of the interface; returns [`ONECOPY_INTERNAL_ERROR`] if it panics.
 #[inline(always)]
 fn guarded(call: impl FnOnce() -> Result<i64, i64>) -> i64 {
     match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(answer) | Err(answer)) => answer,
+        Ok(Ok(result) | Err(result)) => result,
         Err(_) => ONECOPY_INTERNAL_ERROR,
     }
 }
 
-/// So many units behind `p`; NULL for NULL, and where that lies outside the address space.
+/// Returns `p` advanced by `at` units; NULL if `p` is NULL or the result is outside the address
+/// space.
 #[inline(always)]
-fn behind<T>(p: *const T, at: usize) -> *const T {
+fn after<T>(p: *const T, at: usize) -> *const T {
     let is_inside = at
         .checked_mul(size_of::<T>())
         .is_some_and(|n_bytes| p.addr().checked_add(n_bytes).is_some());
@@ -361,7 +385,8 @@ fn behind<T>(p: *const T, at: usize) -> *const T {
     }
 }
 
-/// Whether `n` units at `p` may be an object: no NULL unless empty, aligned, inside the address space.
+/// Returns `true` if the address permits a slice of `n` units at `p`. This is so if `n` is 0;
+/// otherwise `p` must be aligned and not NULL, and the units must be inside the address space.
 #[inline(always)]
 fn is_place<T>(p: *const T, n: usize) -> bool {
     n == 0
@@ -371,9 +396,12 @@ fn is_place<T>(p: *const T, n: usize) -> bool {
             && p.addr().checked_add(n * size_of::<T>()).is_some())
 }
 
+/// Returns the `n` units at `p`, the source of a conversion, as a slice. Returns the result code
+/// [`ONECOPY_INVALID_ARGUMENT`] if `p` or `n` is invalid.
+///
 /// # Safety
-/// Unless `n` is 0: `p` is readable for `n` units. Others may write there while the slice is used,
-/// which Rust does not allow of a slice: it is passed only to functions that bear it
+/// Unless `n` is 0, `p` must be readable for `n` units. Others may write to them while the slice is
+/// used, which Rust does not permit for slices; so it is passed only to functions that tolerate it
 /// (`onecopy_text::convert::within`).
 #[inline(always)]
 unsafe fn source<'a, T>(p: *const T, n: usize) -> Result<&'a [T], i64> {
@@ -383,14 +411,17 @@ unsafe fn source<'a, T>(p: *const T, n: usize) -> Result<&'a [T], i64> {
     if n == 0 {
         return Ok(&[]);
     }
-    // SAFETY: not NULL, aligned and of a size that objects have, checked above; readable by the
-    // caller's word. Its contents may change, which the functions of `within` bear: they store
+    // SAFETY: not NULL, aligned and of a permitted size, as checked above; readable, as the caller
+    // guarantees. The contents may change, which the functions of `within` tolerate: they write
     // nothing outside of their destination, whatever they read.
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 
+/// Returns the source and the destination of a conversion as slices, after checking their pointers.
+///
 /// # Safety
-/// As [`source`], and unless `capacity` is 0: `dst` is writable for as many units, used by nobody else meanwhile.
+/// As [`source`]; and unless `capacity` is 0, `dst` must be writable for `capacity` units, and not
+/// accessed by others during the call.
 #[inline(always)]
 unsafe fn both<'a, F, T>(
     src: *const F,
@@ -410,8 +441,9 @@ unsafe fn both<'a, F, T>(
     if from < to + capacity * size_of::<T>() && to < from + size_of_val(src) {
         return Err(ONECOPY_INVALID_ARGUMENT);
     }
-    // SAFETY: not NULL, aligned, of a size that objects have, apart from src, looked at above; the rest is the caller's duty.
-    // MaybeUninit asks nothing of what is there.
+    // SAFETY: not NULL, aligned, of a permitted size and disjoint from src, as checked above;
+    // writable and not accessed by others, as the caller guarantees. MaybeUninit permits any
+    // contents.
     Ok((src, unsafe {
         std::slice::from_raw_parts_mut(dst.cast(), capacity)
     }))

@@ -1,19 +1,24 @@
-//! The C interface: text between UTF-16, UTF-8 and Latin-1, and strings of BSON, straight into memory of the caller's.
+//! The C interface: conversions between UTF-16, UTF-8, Latin-1 and BSON strings. The output is
+//! written directly into memory of the caller.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`abi`] | the functions, as `include/onecopy.h` declares them |
-//! | [`answer`] | what a result of theirs means |
+//! | [`abi`] | the functions that `include/onecopy.h` declares |
+//! | [`result_code`] | their results: counts, positions and error codes as one number |
 //!
-//! The conversions are those of [`onecopy_text::convert::within`]; here pointers become slices, and errors numbers.
+//! The conversions are those of [`onecopy_text::convert::within`]; this crate converts pointers to
+//! slices, and errors to numbers.
 //!
 //! # Process contract
 //!
-//! No function keeps anything, allocates, starts a thread, locks or does I/O, but for the first call of a process, which asks
-//! the processor what it has and reads the variable `ONECOPY_KERNEL`. All may be called from any threads at once and in signal
-//! handlers after that. No panic crosses the border: it would be a bug, is caught, and becomes [`answer::ONECOPY_INTERNAL_ERROR`].
+//! No function retains a pointer, allocates, starts a thread, takes a lock or does I/O. The first
+//! call in a process is an exception: it detects the processor's features and reads the environment
+//! variable `ONECOPY_KERNEL`. All functions may be called from several threads at the same time.
+//! After the first call, they may also be called in signal handlers. No panic crosses the language
+//! border: a panic would be a bug; it is caught and returned as
+//! [`result_code::ONECOPY_INTERNAL_ERROR`].
 #![deny(unsafe_code)]
 
-#[allow(unsafe_code)] // Fence: pointers of the caller's.
+#[allow(unsafe_code)] // Unsafe boundary: pointers of the caller.
 pub mod abi;
-pub mod answer;
+pub mod result_code;

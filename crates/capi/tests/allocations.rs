@@ -1,4 +1,5 @@
-//! No function allocates, whatever it is given: the first call of a process excepted, which reads the environment.
+//! No function allocates, whatever it is given: the first call of a process excepted, which reads
+//! the environment.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -28,24 +29,24 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fn call_all(utf16: &[u16], utf8: &[u8], room: usize, replacement: u32) {
+fn call_all(utf16: &[u16], utf8: &[u8], capacity: usize, replacement: u32) {
     let (mut bytes, mut units) = ([0_u8; 8192], [0_u16; 8192]);
     let (p, q) = (bytes.as_mut_ptr(), units.as_mut_ptr());
     let (wide, n_units) = (utf16.as_ptr(), utf16.len());
     let (narrow, n) = (utf8.as_ptr(), utf8.len());
-    // SAFETY: the sources are slices, and no place has more room than is said.
+    // SAFETY: the sources are slices, and no destination is smaller than its stated capacity.
     unsafe {
         onecopy_utf8_len_from_utf16(wide, n_units, replacement);
-        onecopy_utf16_to_utf8(wide, n_units, p, room, replacement);
-        onecopy_bson_string(wide, n_units, p, room, replacement);
+        onecopy_utf16_to_utf8(wide, n_units, p, capacity, replacement);
+        onecopy_bson_string(wide, n_units, p, capacity, replacement);
         onecopy_utf16_len_from_utf8(narrow, n, replacement);
-        onecopy_utf8_to_utf16(narrow, n, q, room, replacement);
-        onecopy_utf8_to_latin1(narrow, n, p, room);
-        onecopy_latin1_to_utf8(narrow, n, p, room);
-        onecopy_utf16_to_utf8_at(wide, 0, n_units, p, 0, room, replacement);
-        onecopy_utf8_to_utf16_at(narrow, 0, n, q, 0, room, replacement);
-        onecopy_utf8_to_latin1_at(narrow, 0, n, p, 0, room);
-        onecopy_latin1_to_utf8_at(narrow, 0, n, p, 0, room);
+        onecopy_utf8_to_utf16(narrow, n, q, capacity, replacement);
+        onecopy_utf8_to_latin1(narrow, n, p, capacity);
+        onecopy_latin1_to_utf8(narrow, n, p, capacity);
+        onecopy_utf16_to_utf8_at(wide, 0, n_units, p, 0, capacity, replacement);
+        onecopy_utf8_to_utf16_at(narrow, 0, n, q, 0, capacity, replacement);
+        onecopy_utf8_to_latin1_at(narrow, 0, n, p, 0, capacity);
+        onecopy_latin1_to_utf8_at(narrow, 0, n, p, 0, capacity);
         onecopy_utf8_find_malformed(narrow, n);
         onecopy_utf8_ascii_prefix(narrow, n);
     }
@@ -70,13 +71,13 @@ fn nothing_is_allocated() {
     call_all(&utf16[0], &utf8[0], 8192, 0);
     let before = ALLOCATIONS.with(Cell::get);
     for (utf16, utf8) in utf16.iter().zip(&utf8) {
-        for room in [0, 1, 900, 4000, 8192] {
+        for capacity in [0, 1, 900, 4000, 8192] {
             for replacement in [0, 0x3F, 0xFFFD, 0xD800] {
-                call_all(utf16, utf8, room, replacement);
+                call_all(utf16, utf8, capacity, replacement);
                 call_all(
                     &utf16[..utf16.len() - 2],
                     &utf8[..utf8.len() / 2 - 1],
-                    room,
+                    capacity,
                     replacement,
                 );
             }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering::Relaxed};
 use std::thread;
 
 use onecopy::abi::*;
-use onecopy::answer::ONECOPY_NO_ROOM as NO_ROOM;
+use onecopy::result_code::ONECOPY_NO_ROOM as NO_ROOM;
 use onecopy_text::{Kernel, kernel};
 use skips::can_test;
 

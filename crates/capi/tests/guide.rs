@@ -1,4 +1,5 @@
-//! The program of `docs/guide/c.md` compiles against the header and the library, without a warning, and prints what the page says.
+//! The program of `docs/guide/c.md` compiles against the header and the library, without a warning,
+//! and prints what the page says.
 #![cfg(unix)]
 
 mod support;
@@ -17,13 +18,14 @@ fn block<'a>(page: &'a str, language: &str) -> &'a str {
     rest.split_once("\n```").expect("a block ends").0
 }
 
-/// A folder with the library under the names that an installation gives it, and the program of the page.
+/// A folder with the library under the names that an installation gives it, and the program of the
+/// page.
 fn installed(name: &str) -> std::path::PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&place);
     fs::create_dir_all(&place).expect("a folder of the build's own");
     for name in ["libonecopy.so", "libonecopy.so.1"] {
-        fs::copy(library(), place.join(name)).expect("room for the library");
+        fs::copy(library(), place.join(name)).expect("the library is copied");
     }
     place
 }
@@ -35,7 +37,7 @@ fn page() -> String {
 
 /// Compiles a source with the header and the library, and runs it.
 fn run(compiler: &str, standard: &str, place: &Path, file: &str, source: &str) -> String {
-    fs::write(place.join(file), source).expect("room for a source");
+    fs::write(place.join(file), source).expect("the source is written");
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
     output(
         Command::new(compiler)

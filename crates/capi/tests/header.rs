@@ -10,7 +10,7 @@ fn header() -> String {
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).expect("a configuration");
     let bindings = cbindgen::Builder::new()
         .with_config(config)
-        .with_src(here.join("src/answer.rs"))
+        .with_src(here.join("src/result_code.rs"))
         .with_src(here.join("src/abi.rs"))
         .generate()
         .expect("sources that cbindgen reads");
@@ -19,7 +19,7 @@ fn header() -> String {
     // A heading of rustdoc's.
     String::from_utf8(text)
         .expect("a header is text")
-        .replace("# Safety\n", "Duties of the caller:\n")
+        .replace("# Safety\n", "Requirements for the caller:\n")
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What `libonecopy.so` gives to the world and asks of it. (binutils' `readelf` comes with each C compiler on Linux.)
+//! The exported and imported symbols of `libonecopy.so`. (binutils' `readelf` comes with each C
+//! compiler on Linux.)
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -68,8 +69,8 @@ fn it_needs_nothing_where_it_runs_but_the_c_library_and_the_unwinder() {
 
 #[test]
 fn it_runs_with_the_glibc_of_debian_12() {
-    let asked = symbols(false);
-    let versions: Vec<(u32, u32)> = asked
+    let imported = symbols(false);
+    let versions: Vec<(u32, u32)> = imported
         .iter()
         .filter_map(|name| name.split_once("@GLIBC_"))
         .map(|(_, version)| {
@@ -79,9 +80,9 @@ fn it_runs_with_the_glibc_of_debian_12() {
             (numbers.next().unwrap(), numbers.next().unwrap_or(0))
         })
         .collect();
-    assert!(versions.len() > 10, "{asked:?}");
+    assert!(versions.len() > 10, "{imported:?}");
     let newest = versions.iter().max().unwrap();
-    assert!(*newest <= GLIBC, "glibc {newest:?} is asked for");
+    assert!(*newest <= GLIBC, "glibc {newest:?} is required");
 }
 
 #[test]

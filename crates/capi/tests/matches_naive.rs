@@ -1,4 +1,5 @@
-//! Every function against the slow twins: each capacity around the one that is needed, alignments, canaries behind the output.
+//! Every function compared with the reference implementations: each capacity around the required
+//! one, alignments, canaries after the output.
 
 #[path = "../../text/tests/support/skips.rs"]
 mod skips;
@@ -6,7 +7,9 @@ mod skips;
 use std::process::Command;
 
 use onecopy::abi::*;
-use onecopy::answer::{ONECOPY_INVALID_ARGUMENT as INVALID_ARGUMENT, ONECOPY_NO_ROOM as NO_ROOM};
+use onecopy::result_code::{
+    ONECOPY_INVALID_ARGUMENT as INVALID_ARGUMENT, ONECOPY_NO_ROOM as NO_ROOM,
+};
 use onecopy_text::{Kernel, Units, kernel, naive};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,7 +21,8 @@ fn character(c: u32) -> char {
     char::from_u32(c).expect("the naive decoder gives scalar values")
 }
 
-/// The code points of a text with a character in place of what is malformed; the position of the first such where there is none.
+/// The code points of a text with a character replacing malformed parts; the position of the first
+/// such part if there is none.
 fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
     naive::code_points(units)
         .map(|item| match item {
@@ -29,10 +33,10 @@ fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
         .collect()
 }
 
-/// What a call with this much room must answer, and write.
-fn expected<T>(full: Result<Vec<T>, i64>, room: usize) -> Result<Vec<T>, i64> {
+/// The expected result and output of a call with this capacity.
+fn expected<T>(full: Result<Vec<T>, i64>, capacity: usize) -> Result<Vec<T>, i64> {
     full.and_then(|units| {
-        if units.len() <= room {
+        if units.len() <= capacity {
             Ok(units)
         } else {
             Err(NO_ROOM)
@@ -40,7 +44,8 @@ fn expected<T>(full: Result<Vec<T>, i64>, room: usize) -> Result<Vec<T>, i64> {
     })
 }
 
-/// Calls with every capacity around the needed one, and holds what it answers and writes to what it must.
+/// Calls with every capacity around the needed one, and holds what it answers and writes to what it
+/// must.
 fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
     full: &Result<Vec<T>, i64>,
     worst: usize,
@@ -49,26 +54,26 @@ fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
     let needed = full.as_ref().map_or(worst, Vec::len);
     let around = needed.saturating_sub(70)..=needed + 3;
     let others = [0, 1, worst.saturating_sub(1), worst, worst + 64];
-    for (i, room) in around.chain(others).enumerate() {
+    for (i, capacity) in around.chain(others).enumerate() {
         let before = 1 + i % 33;
-        let mut place = vec![CANARY; size_of::<T>() * (before + room + 72)];
+        let mut place = vec![CANARY; size_of::<T>() * (before + capacity + 72)];
         let shift = place.as_ptr().align_offset(size_of::<T>());
         let start = shift + before * size_of::<T>();
         // SAFETY: inside the place.
         let dst = unsafe { place.as_mut_ptr().add(start) }.cast::<T>();
-        let result = call(dst, room);
-        let end = start + room * size_of::<T>();
+        let result = call(dst, capacity);
+        let end = start + capacity * size_of::<T>();
         assert!(
             place[..start]
                 .iter()
                 .chain(&place[end..])
                 .all(|&b| b == CANARY),
-            "wrote outside {room}"
+            "wrote outside {capacity}"
         );
-        match expected(full.clone(), room) {
-            Err(code) => assert_eq!(result, code, "of {room}"),
+        match expected(full.clone(), capacity) {
+            Err(code) => assert_eq!(result, code, "of {capacity}"),
             Ok(units) => {
-                assert_eq!(result, units.len() as i64, "of {room}");
+                assert_eq!(result, units.len() as i64, "of {capacity}");
                 // SAFETY: so many units are inside the place, aligned.
                 let written = unsafe { std::slice::from_raw_parts(dst, units.len()) };
                 assert_eq!(written, units);
@@ -90,17 +95,17 @@ fn of_utf16(src: &[u16], replacement: u32) {
     // SAFETY: the source is a slice, the destinations as long as they are said to be.
     unsafe {
         assert_eq!(onecopy_utf8_len_from_utf16(p, n, replacement), len);
-        at_capacities(&full, 3 * n, |dst, room| {
-            onecopy_utf16_to_utf8(p, n, dst, room, replacement)
+        at_capacities(&full, 3 * n, |dst, capacity| {
+            onecopy_utf16_to_utf8(p, n, dst, capacity, replacement)
         });
         let later = behind_two(src);
-        at_capacities(&full, 3 * n, |dst, room| {
+        at_capacities(&full, 3 * n, |dst, capacity| {
             let array = dst.sub(1);
-            onecopy_utf16_to_utf8_at(later.as_ptr(), 2, n, array, 1, room, replacement)
+            onecopy_utf16_to_utf8_at(later.as_ptr(), 2, n, array, 1, capacity, replacement)
         });
         let bson = full.map(|u| [&(u.len() as i32 + 1).to_le_bytes()[..], &u, &[0]].concat());
-        at_capacities(&bson, 3 * n + 5, |dst, room| {
-            onecopy_bson_string(p, n, dst, room, replacement)
+        at_capacities(&bson, 3 * n + 5, |dst, capacity| {
+            onecopy_bson_string(p, n, dst, capacity, replacement)
         });
     }
 }
@@ -113,13 +118,13 @@ fn of_utf8(src: &[u8], replacement: u32) {
     // SAFETY: the source is a slice, the destinations as long as they are said to be.
     unsafe {
         assert_eq!(onecopy_utf16_len_from_utf8(p, n, replacement), len);
-        at_capacities(&full, n, |dst, room| {
-            onecopy_utf8_to_utf16(p, n, dst, room, replacement)
+        at_capacities(&full, n, |dst, capacity| {
+            onecopy_utf8_to_utf16(p, n, dst, capacity, replacement)
         });
         let later = behind_two(src);
-        at_capacities(&full, n, |dst, room| {
+        at_capacities(&full, n, |dst, capacity| {
             let array = dst.sub(1);
-            onecopy_utf8_to_utf16_at(later.as_ptr(), 2, n, array, 1, room, replacement)
+            onecopy_utf8_to_utf16_at(later.as_ptr(), 2, n, array, 1, capacity, replacement)
         });
     }
 }
@@ -143,19 +148,19 @@ fn of_utf8_without_replacement(src: &[u8]) {
     unsafe {
         assert_eq!(onecopy_utf8_find_malformed(p, n), malformed as i64);
         assert_eq!(onecopy_utf8_ascii_prefix(p, n), ascii as i64);
-        at_capacities(&latin1, n, |dst, room| {
-            onecopy_utf8_to_latin1(p, n, dst, room)
+        at_capacities(&latin1, n, |dst, capacity| {
+            onecopy_utf8_to_latin1(p, n, dst, capacity)
         });
         let later = behind_two(src);
         let q = later.as_ptr();
-        at_capacities(&latin1, n, |dst, room| {
-            onecopy_utf8_to_latin1_at(q, 2, n, dst.sub(1), 1, room)
+        at_capacities(&latin1, n, |dst, capacity| {
+            onecopy_utf8_to_latin1_at(q, 2, n, dst.sub(1), 1, capacity)
         });
-        at_capacities(&encoded, 2 * n, |dst, room| {
-            onecopy_latin1_to_utf8(p, n, dst, room)
+        at_capacities(&encoded, 2 * n, |dst, capacity| {
+            onecopy_latin1_to_utf8(p, n, dst, capacity)
         });
-        at_capacities(&encoded, 2 * n, |dst, room| {
-            onecopy_latin1_to_utf8_at(q, 2, n, dst.sub(1), 1, room)
+        at_capacities(&encoded, 2 * n, |dst, capacity| {
+            onecopy_latin1_to_utf8_at(q, 2, n, dst.sub(1), 1, capacity)
         });
     }
 }
@@ -247,7 +252,8 @@ fn long_texts_match_naive() {
 fn arguments_that_break_the_rules_are_refused() {
     let (src, mut dst) = ([0x61_u16; 4], [0_u8; 64]);
     let (p, q) = (src.as_ptr(), dst.as_mut_ptr());
-    // SAFETY: what is readable and writable is said truly where it is looked at; the rest is refused before.
+    // SAFETY: what is readable and writable is said truly where it is looked at; the rest is
+    // refused before.
     unsafe {
         assert_eq!(
             onecopy_utf16_to_utf8(std::ptr::null(), 0, std::ptr::null_mut(), 0, 0),
@@ -322,7 +328,8 @@ fn malformed_utf8_is_replaced_as_by_encoding_rs() {
         .expect("both replace alike");
 }
 
-/// The properties again under every kernel, each in a process of its own, because the choice is made once.
+/// The properties again under every kernel, each in a process of its own, because the choice is
+/// made once.
 #[test]
 fn every_kernel_passes_the_properties() {
     for (ours, theirs) in [
@@ -342,11 +349,11 @@ fn every_kernel_passes_the_properties() {
             .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)
             .output()
             .expect("the test program runs");
-        let told = String::from_utf8_lossy(&out.stdout);
-        assert!(out.status.success(), "kernel {ours}, {theirs}:\n{told}");
+        let printed = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "kernel {ours}, {theirs}:\n{printed}");
         assert!(
-            told.contains("4 passed"),
-            "kernel {ours}, {theirs}:\n{told}"
+            printed.contains("4 passed"),
+            "kernel {ours}, {theirs}:\n{printed}"
         );
     }
 }

@@ -1,19 +1,19 @@
-//! What the command line can say.
+//! The arguments of the command line.
 
 mod bson;
 mod serve_files;
 
 use std::path::PathBuf;
 
-use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable};
+use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable, Policy};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use bson::{BigIntsArg, Bson2Json, Json2Bson, MalformedText};
+pub use bson::{BigIntsArg, Bson2Json, Json2Bson};
 pub use serve_files::{LogFormat, ServeFiles};
 
-/// Rows of any ODBC database and of SQLite, to the terminal, to files and over HTTP; text from one encoding to another; files from one machine to
-/// another.
+/// Query ODBC databases, PostgreSQL and SQLite; serve rows and files over HTTP; convert text
+/// between encodings; send files to another machine
 #[derive(Debug, Parser)]
 #[command(
     name = "onecopy",
@@ -23,7 +23,7 @@ pub use serve_files::{LogFormat, ServeFiles};
     after_help = "Exit codes: 0 ok, 1 failed, 2 usage, 3 cannot connect, 130 stopped."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -42,24 +42,25 @@ pub enum Command {
     Run(Run),
     /// Convert text from one encoding to another
     Transcode(Transcode),
-    /// Turn BSON documents into MongoDB Extended JSON
+    /// Convert BSON documents to MongoDB Extended JSON
     #[command(name = "bson2json")]
     Bson2Json(Bson2Json),
-    /// Turn MongoDB Extended JSON into BSON documents
+    /// Convert MongoDB Extended JSON to BSON documents
     #[command(name = "json2bson")]
     Json2Bson(Json2Bson),
     /// Send files and folders to `onecopy receive`
     Send(crate::transfer::args::Send),
     /// Receive files and folders from `onecopy send`
     Receive(crate::transfer::args::Receive),
-    /// Tell what this machine has and lacks, and what to install; with DATABASE, whether values come as they are
+    /// Report installed and missing drivers and packages; with DATABASE, test that values arrive
+    /// unchanged
     Doctor(Doctor),
 }
 
-/// `onecopy run`, which the wheel's script runs itself: here it is but told of.
+/// `onecopy run`, which the script of the Python package handles; it is only listed here.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// What `onecopy run` of the Python package takes
+    /// The arguments of `onecopy run` of the Python package
     #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<std::ffi::OsString>,
 }
@@ -73,104 +74,115 @@ Examples:
   onecopy query DSN=sales @report.sql --output report.csv
   onecopy query @secret.url 'select * from big' --format ndjson | gzip > big.ndjson.gz
 
-Parameters: for `?` give a value each, for `:name` give name=VALUE. A value that looks like a number is bound as one,
-anything else as text; `TYPE:VALUE` says the type (text, int, float, decimal, bool, date, time, timestamp, uuid), and
+Parameters: one VALUE for each `?`, or name=VALUE for each `:name`. A value that looks like a number is bound as a
+number, any other as text. `TYPE:VALUE` sets the type (text, int, float, decimal, bool, date, time, timestamp, uuid);
 `null:` is NULL.
 
-A closed pipe (`| head`) is silent and ends with 141. Ctrl-C cancels the query, a second one ends at once; both with 130.")]
+If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C cancels the query; a
+second Ctrl-C ends the command at once. Both end with exit code 130.")]
 pub struct Query {
-    /// `sqlite:PATH`, an ODBC connection string, `DSN=NAME`, postgresql://, mysql:// or mssql://; `@FILE` reads it from a
-    /// file, which keeps a password out of the list of processes
+    /// `sqlite:PATH`, an ODBC connection string, `DSN=NAME`, postgresql://, mysql:// or mssql://;
+    /// `@FILE` reads it from a file, so that a password is not visible in the process list
     pub database: String,
 
     /// One SQL statement; `@FILE` reads it from a file, `-` from stdin
     pub sql: String,
 
-    /// A parameter, in the order of the `?`, or as name=VALUE for a `:name`; may be given many times
+    /// A parameter: VALUE for the next `?`, or name=VALUE for `:name`; may be repeated
     #[arg(short, long = "param", value_name = "VALUE")]
     pub params: Vec<String>,
 
-    /// The form of the rows [default: a table on a terminal, by the file's ending with --output, else csv]
+    /// The output format [default: with --output by the ending of the file name; otherwise table on
+    /// a terminal, else csv]
     #[arg(short, long, value_enum, env = "ONECOPY_FORMAT")]
-    pub format: Option<Form>,
+    pub format: Option<OutputForm>,
 
-    /// Write to a file, which appears whole or not at all
+    /// Write to FILE, which is created only if the output is complete
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Show on stderr how much text was converted and copied
+    /// Print on stderr how many bytes of text were converted and copied
     #[arg(long)]
     pub ledger: bool,
 
-    /// Cancel the query after so many seconds
-    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIMEOUT")]
-    pub timeout: Option<std::time::Duration>,
+    /// Cancel the query after this number of seconds
+    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
+    pub time_limit: Option<std::time::Duration>,
 
-    /// What to do with malformed text in a cell (a table shows it as U+FFFD in any case)
+    /// The treatment of malformed text in a cell (a table always shows it as U+FFFD)
     #[arg(long, value_enum, value_name = "HOW", default_value = "strict")]
-    pub text_errors: TextErrors,
+    pub errors: Errors,
 
-    /// Open the database for reading alone
+    /// Open the database read-only
     #[arg(long)]
     pub read_only: bool,
 
-    /// Say nothing on stderr but errors
+    /// Print only errors on stderr
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// What is done with malformed text.
+/// The treatment of malformed text in a database or a document (`--errors`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TextErrors {
-    /// Fail, and tell column, row and place
+pub enum Errors {
+    /// Fail, and report the position
     Strict,
-    /// Put U+FFFD in its place
+    /// Replace it with U+FFFD
     Replace,
 }
 
-/// The form rows are written in.
+impl From<Errors> for Policy {
+    fn from(arg: Errors) -> Policy {
+        match arg {
+            Errors::Strict => Policy::Strict,
+            Errors::Replace => Policy::Replace,
+        }
+    }
+}
+
+/// The output format of rows (`--format`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// Aligned columns, for people
+pub enum OutputForm {
+    /// Aligned columns for a terminal
     Table,
     /// One array of objects
     Json,
-    /// One object a line
+    /// One object per line
     Ndjson,
     /// RFC 4180 with a header line
     Csv,
-    /// One document a row, one behind the other
+    /// One document per row, concatenated
     Bson,
 }
 
 /// `onecopy serve`.
 #[derive(Args, Debug)]
-#[command(after_help = "The file's format: docs/reference/gateway-config.md.")]
+#[command(after_help = "The format of the file is documented in docs/reference/gateway-config.md.")]
 pub struct Serve {
     /// The configuration, a TOML file
     pub file: PathBuf,
 
-    /// Address and port to listen at, or unix:PATH, instead of the file's
+    /// Address and port to listen on, or unix:PATH; replaces that of the configuration
     #[arg(long, value_name = "ADDRESS", env = "ONECOPY_BIND")]
     pub bind: Option<String>,
 
-    /// Port to listen at, instead of the file's
+    /// Port to listen on; replaces that of the configuration
     #[arg(long, env = "ONECOPY_PORT", conflicts_with = "bind")]
     pub port: Option<u16>,
 
-    /// Show on stderr, when it stops, how much text was converted and copied
+    /// Print on stderr, at the end, how many bytes of text were converted and copied
     #[arg(long)]
     pub ledger: bool,
 
-    /// Allow an address that other machines reach
+    /// Allow an address that other machines can reach
     #[arg(long)]
     pub public: bool,
 
-    /// Serve in this process alone, even over drivers that may crash it
+    /// Serve without a supervisor process, even with drivers that may crash
     #[arg(long)]
     pub unsupervised: bool,
 
-    /// Open each database, prepare each query, tell all problems, and serve nothing
+    /// Open each database, prepare each query, report all problems, and exit
     #[arg(long)]
     pub check: bool,
 }
@@ -184,41 +196,43 @@ Examples:
   onecopy transcode --check *.csv
   curl -s https://example.org/page | onecopy transcode --strict
 
-`-f auto` goes by byte order mark, zeros (UTF-16, UTF-32), valid ASCII or UTF-8, and last by what letters stand side by side,
-which is a guess; the reason is told on stderr. A file is read to its end for that, stdin's first MiB.
+`-f auto` detects the encoding by a byte order mark, zero bytes (UTF-16, UTF-32), valid ASCII or UTF-8, and
+otherwise by letter frequencies, which is a guess. The reason is printed on stderr. A file is read completely
+for this, stdin up to 1 MiB.
 
-A closed pipe (`| head`) is silent and ends with 141. Ctrl-C ends with 130, and leaves no half-written file.")]
+If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C ends it with exit
+code 130 and leaves no partial file.")]
 pub struct Transcode {
-    /// Files to convert, one after the other; `-` or none: stdin
+    /// Files to convert, in this order; `-` or no file: stdin
     pub files: Vec<PathBuf>,
 
     /// The encoding of the text, or `auto`
     #[arg(short, long, value_name = "ENCODING", default_value = "auto", value_parser = source)]
     pub from: Source,
 
-    /// The encoding to write; `//IGNORE` behind it is `-c`
+    /// The encoding to write; a following `//IGNORE` means `-c`
     #[arg(short, long, value_name = "ENCODING", default_value = "utf-8", value_parser = target)]
     pub to: Target,
 
-    /// Write to a file, which appears whole or not at all
+    /// Write to FILE, which is created only if the output is complete
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "check"])]
     pub output: Option<PathBuf>,
 
-    /// Convert each file in its place, which changes at once or not at all; with SUFFIX the old one stays under its name
-    /// and SUFFIX
+    /// Replace each file by its conversion if that is complete; with SUFFIX, keep the original as
+    /// FILE followed by SUFFIX
     #[arg(short, long, value_name = "SUFFIX", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(conflicts_with = "check")]
     pub in_place: Option<String>,
 
-    /// Write nothing: tell whether all could be converted
+    /// Write no output; report if all text can be converted
     #[arg(long)]
     pub check: bool,
 
-    /// Leave out what is no text and what cannot be written: `--on-error ignore`
+    /// Omit malformed text and characters that the target encoding lacks; same as `--errors ignore`
     #[arg(short = 'c')]
     pub omit: bool,
 
-    /// What to do with what is no text, and with characters that the encoding to write does not have
+    /// The treatment of malformed text, and of characters that the target encoding lacks
     #[arg(
         long,
         value_enum,
@@ -226,90 +240,95 @@ pub struct Transcode {
         default_value = "strict",
         conflicts_with = "omit"
     )]
-    pub on_error: OnError,
+    pub errors: TranscodeErrors,
 
     /// Refuse an encoding that is only a guess
     #[arg(long)]
     pub strict: bool,
 
-    /// The byte order mark [default: as the names of the encodings say; `utf-16` has one, `utf-16-le` has none]
+    /// The byte order mark [default: by the name of the encoding: `utf-16` has one, `utf-16-le` has
+    /// none]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub bom: Option<BomArg>,
 
-    /// Line ends
+    /// Convert line ends
     #[arg(long, value_enum, value_name = "WHAT", default_value = "keep")]
     pub eol: EolArg,
 
-    /// Say nothing on stderr but errors
-    #[arg(short, long)]
-    pub silent: bool,
+    /// Print only errors on stderr
+    #[arg(short, visible_short_alias = 's', long)]
+    pub quiet: bool,
 
     /// List the encodings
     #[arg(short, long)]
     pub list: bool,
 }
 
-/// What `--from` says.
+/// The value of `--from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// To be found out.
+    /// The encoding is detected from the text.
     Auto,
-    /// This.
+    /// The named encoding.
     Named(Encoding),
 }
 
-/// What `--to` says.
+/// The value of `--to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The encoding.
     pub encoding: Encoding,
-    /// Whether `//IGNORE` stood behind it.
+    /// `true` if the encoding was followed by `//IGNORE`.
     pub omit: bool,
 }
 
-/// What is done with text that cannot stay as it is.
+/// The treatment of text that cannot be converted (`--errors`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnError {
-    /// Fail, and tell byte, line and column
+pub enum TranscodeErrors {
+    /// Fail, and report byte, line and column
     Strict,
-    /// U+FFFD, or `?` for what cannot be written
+    /// Replace malformed text with U+FFFD, and characters that the target lacks with `?`
     Replace,
-    /// Leave it out
+    /// Omit it
     Ignore,
-    /// `\xNN`, `\uNNNN`
+    /// Write `\xNN` or `\uNNNN`
     Backslashreplace,
-    /// `&#N;` for what cannot be written; what is no text fails
+    /// Write `&#N;` for characters that the target lacks; fail at malformed text
     Xmlcharrefreplace,
-    /// Lone surrogates pass through between UTF-8, UTF-16 and UTF-32
+    /// Keep lone surrogates between UTF-8, UTF-16 and UTF-32
     Surrogatepass,
 }
 
-impl OnError {
-    /// What that means for both ways.
+impl TranscodeErrors {
+    /// Returns the policies for decoding and for encoding.
     #[must_use]
     pub fn policies(self) -> (OnMalformed, OnUnencodable) {
         match self {
-            OnError::Strict => (OnMalformed::Strict, OnUnencodable::Strict),
-            OnError::Replace => (OnMalformed::Replace, OnUnencodable::Replace),
-            OnError::Ignore => (OnMalformed::Ignore, OnUnencodable::Ignore),
-            OnError::Backslashreplace => (
+            TranscodeErrors::Strict => (OnMalformed::Strict, OnUnencodable::Strict),
+            TranscodeErrors::Replace => (OnMalformed::Replace, OnUnencodable::Replace),
+            TranscodeErrors::Ignore => (OnMalformed::Ignore, OnUnencodable::Ignore),
+            TranscodeErrors::Backslashreplace => (
                 OnMalformed::BackslashReplace,
                 OnUnencodable::BackslashReplace,
             ),
-            OnError::Xmlcharrefreplace => (OnMalformed::Strict, OnUnencodable::XmlCharRefReplace),
-            OnError::Surrogatepass => (OnMalformed::SurrogatePass, OnUnencodable::SurrogatePass),
+            TranscodeErrors::Xmlcharrefreplace => {
+                (OnMalformed::Strict, OnUnencodable::XmlCharRefReplace)
+            }
+            TranscodeErrors::Surrogatepass => {
+                (OnMalformed::SurrogatePass, OnUnencodable::SurrogatePass)
+            }
         }
     }
 }
 
-/// What becomes of a byte order mark.
+/// The treatment of a byte order mark (`--bom`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BomArg {
     /// Write one
     Add,
     /// Write none
     Strip,
-    /// Write one where one was
+    /// Write one if the input has one
     Keep,
 }
 
@@ -323,14 +342,14 @@ impl From<BomArg> for Bom {
     }
 }
 
-/// What becomes of line ends.
+/// The treatment of line ends (`--eol`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EolArg {
-    /// CRLF becomes LF
+    /// Convert CRLF to LF
     Lf,
-    /// LF becomes CRLF
+    /// Convert LF to CRLF
     Crlf,
-    /// They stay
+    /// Keep line ends
     Keep,
 }
 
@@ -352,8 +371,9 @@ Examples:
   onecopy doctor sqlite:cities.db
   onecopy doctor @secret.url --json
 
-With DATABASE it connects, reading alone, and sends text of many scripts, long values, decimals and time stamps there and
-back. No password is shown. Exit codes: 0 nothing is broken, 1 something is, 3 no connection.")]
+With DATABASE, doctor opens a read-only connection, sends text in many scripts, long values, decimals and
+timestamps, and compares the returned values. Passwords are never printed.
+Exit codes: 0 no error found, 1 errors found, 3 no connection.")]
 pub struct Doctor {
     /// A database to connect to, as for `query`
     pub database: Option<String>,
@@ -365,8 +385,8 @@ pub struct Doctor {
 
 fn encoding(name: &str) -> Result<Encoding, String> {
     Encoding::by_name(name).ok_or_else(|| {
-        "no encoding that is known here\n\
-         `onecopy transcode -l` lists them; for others there is iconv"
+        "unknown encoding\n\
+         `onecopy transcode -l` lists the known ones; iconv supports others"
             .to_owned()
     })
 }
@@ -384,11 +404,11 @@ fn target(name: &str) -> Result<Target, String> {
         "" => false,
         "IGNORE" => true,
         "TRANSLIT" => {
-            return Err("characters are not written in the letters of others here\n\
-                 see --on-error, or use iconv"
+            return Err("transliteration is not supported\n\
+                 see --errors, or use iconv"
                 .to_owned());
         }
-        _ => return Err("only `//IGNORE` is known behind an encoding".to_owned()),
+        _ => return Err("only `//IGNORE` may follow an encoding".to_owned()),
     };
     encoding(name).map(|encoding| Target { encoding, omit })
 }

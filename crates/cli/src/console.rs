@@ -1,4 +1,5 @@
-//! What is told on stderr: errors, notices, progress, the ledger; and whether in colour.
+//! Output on stderr: errors, notices, progress, and the table of converted and copied bytes. Also
+//! decides if the output is coloured.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,7 +7,8 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onecopy_text::{Entry, Ledger, Stage};
 
-/// Whether to colour a stream, by the customs of <https://no-color.org> and <https://bixense.com/clicolors>.
+/// Returns `true` if a stream gets colours, according to the conventions of <https://no-color.org>
+/// and <https://bixense.com/clicolors>.
 pub(crate) fn coloured(is_terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
     if set("NO_COLOR").is_some() {
@@ -20,7 +22,9 @@ pub(crate) fn coloured(is_terminal: bool) -> bool {
         && set("CLICOLOR").is_none_or(|v| v != "0")
 }
 
-/// `text` in an SGR style, or as it is.
+/// Returns `text` in the terminal style `sgr`. The escape sequence of the style is inserted before
+/// the text, and the escape sequence that resets the style after it. Returns `text` unchanged if
+/// `colour` is `false`.
 pub(crate) fn styled(text: &str, sgr: &str, colour: bool) -> String {
     if colour {
         format!("\u{1b}[{sgr}m{text}\u{1b}[0m")
@@ -29,22 +33,22 @@ pub(crate) fn styled(text: &str, sgr: &str, colour: bool) -> String {
     }
 }
 
-/// Writes lines to stderr. That nobody reads it any more is no error.
-pub(crate) fn tell(text: &str) {
+/// Writes lines to stderr. A closed pipe is not an error.
+pub(crate) fn print_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Writes a line of a log to stderr: drivers' messages are in some.
+/// Writes a log line, which may contain messages of drivers, to stderr.
 pub(crate) fn log_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
-/// An error, its remedies on lines of their own.
+/// Writes an error to stderr. Lines of the message after the first are advice.
 pub(crate) fn error(message: &str) {
     label("error", "1;31", message);
 }
 
-/// Something worth knowing that is no error.
+/// Writes a message that is not an error to stderr.
 pub(crate) fn notice(message: &str) {
     label("note", "1;36", message);
 }
@@ -52,12 +56,13 @@ pub(crate) fn notice(message: &str) {
 fn label(label: &str, sgr: &str, message: &str) {
     let colour = coloured(std::io::stderr().is_terminal());
     let message = shown(message).replace('\n', "\n  ");
-    tell(&format!("{}: {message}", styled(label, sgr, colour)));
+    print_line(&format!("{}: {message}", styled(label, sgr, colour)));
 }
 
-/// A message without what a terminal would obey: drivers repeat what a database says, and peers
-/// name files. Controls are U+FFFD; characters that change the direction of text are escaped, so
-/// that `exe.cod` is not shown as `doc.exe`.
+/// Returns a message without characters that control a terminal. The message of a driver may
+/// contain such characters from a database, and a peer may send them in a file name. Control
+/// characters become U+FFFD. Characters that change the writing direction are escaped, so that
+/// `exe.cod` is not displayed as `doc.exe`.
 pub(crate) fn shown(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for c in message.trim_end().chars() {
@@ -71,8 +76,8 @@ pub(crate) fn shown(message: &str) -> String {
     out
 }
 
-/// Returns whether a character is a control of the bidirectional algorithm: an embedding, override,
-/// isolate or mark (Unicode Standard Annex 9, section 2).
+/// Returns `true` for a control character of the Unicode bidirectional algorithm (Unicode Standard
+/// Annex 9, section 2), which changes the writing direction.
 fn changes_direction(c: char) -> bool {
     matches!(
         c,
@@ -80,14 +85,14 @@ fn changes_direction(c: char) -> bool {
     )
 }
 
-/// A line that tells how far a long output is, on a terminal alone and after a second.
+/// A progress line for a long output. It appears only on a terminal, and after one second.
 pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
 }
 
 impl Progress {
-    /// A progress line; hidden unless `show`.
+    /// Creates a progress line, which is hidden unless `show`.
     pub(crate) fn new(show: bool) -> Progress {
         let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
         let target = match show {
@@ -105,7 +110,7 @@ impl Progress {
         }
     }
 
-    /// So much was written.
+    /// Sets the numbers of rows and bytes written.
     pub(crate) fn set(&self, n_rows: u64, n_bytes: u64) {
         let elapsed = self.started.elapsed();
         if self.bar.is_hidden() || elapsed < Duration::from_secs(1) {
@@ -121,25 +126,27 @@ impl Progress {
         self.bar.tick();
     }
 
-    /// Takes the line away.
+    /// Removes the progress line.
     pub(crate) fn end(self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A bar that tells how far a long conversion is, on a terminal alone and after a second.
+/// A progress bar for a long conversion. It appears only on a terminal, and after one second.
 pub(crate) struct ByteProgress {
     bar: ProgressBar,
     started: Instant,
 }
 
 impl ByteProgress {
-    /// A bar over so many bytes, or a line where nobody knows how many; hidden unless `show`.
+    /// Creates a bar for `len_bytes` bytes, or a progress line if the length is not known. It is
+    /// hidden unless `show`.
     pub(crate) fn new(show: bool, len_bytes: Option<u64>) -> ByteProgress {
         ByteProgress::named(show, "", len_bytes)
     }
 
-    /// The same, with what is being done before it.
+    /// Creates a progress bar, or a progress line if `len_bytes` is `None`, with the name of the
+    /// operation (`what`) before it. It is hidden unless `show`.
     pub(crate) fn named(show: bool, what: &str, len_bytes: Option<u64>) -> ByteProgress {
         let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
         let target = match show {
@@ -165,31 +172,34 @@ impl ByteProgress {
         }
     }
 
-    /// So many are there from an earlier run: rate and time left leave them out.
+    /// Sets the number of bytes that an earlier run has transferred. The displayed rate and
+    /// remaining time are computed without these bytes.
     pub(crate) fn begin_at(&self, n_bytes: u64) {
         self.bar.set_position(n_bytes);
         self.bar.reset_eta();
     }
 
-    /// So many bytes were read.
+    /// Sets the number of bytes processed so far, which the bar displays.
     pub(crate) fn set(&self, n_bytes: u64) {
         if !self.bar.is_hidden() && self.started.elapsed() >= Duration::from_secs(1) {
             self.bar.set_position(n_bytes);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the progress bar.
     pub(crate) fn end(self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A terminal that cannot move its cursor gets no line that is drawn over.
+/// Returns `true` if the terminal can redraw a line.
 fn coloured_or_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|t| t != "dumb")
 }
 
-/// The ledger as a table: by stage, and against the text that came in.
+/// Formats the ledger as a table with a row for each stage. The ledger counts the bytes of text
+/// that were converted and copied. The last row has the ratios of these totals to the number of
+/// bytes received.
 pub(crate) fn ledger_table(ledger: &Ledger) -> String {
     let rows = Stage::ALL
         .iter()
@@ -206,7 +216,7 @@ pub(crate) fn ledger_table(ledger: &Ledger) -> String {
             e.taken, e.converted, e.copied, e.conversions
         ));
     }
-    // Each text is taken in once, by the first stage that touches it.
+    // Each text is counted as received only once, by the first stage that processes it.
     let total = ledger.total();
     let ratio = |n: u64| n as f64 / total.taken.max(1) as f64;
     out.push_str(&format!(

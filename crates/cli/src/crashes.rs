@@ -1,4 +1,5 @@
-//! Crashes of the process that serves: what they mean, and what is done about the driver at fault.
+//! [`Crashes`]: counts crashes of the serving process, and decides when a database whose driver
+//! caused them is disabled.
 
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt;
@@ -8,19 +9,24 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV};
 use signal_hook::low_level::signal_name;
 
-/// As many crashes are survived within [`WITHIN`]; with the next one it is given up. A driver that
-/// crashes at each connect would keep the machine busy with starting processes.
+/// The largest number of crashes within [`WITHIN`] after which the supervisor starts a new process.
+/// After one further crash, the supervisor ends. Without this limit, a driver that crashes at each
+/// connect would keep the machine busy with new processes.
 pub(crate) const MOST_CRASHES: usize = 10;
-/// The time that crashes are counted over.
+/// The period in which crashes are counted.
 pub(crate) const WITHIN: Duration = Duration::from_secs(60);
-/// After as many crashes within [`WITHIN`] that only one database can have caused, it is set aside.
+/// The number of crashes within [`WITHIN`] after which a database is disabled for the first time.
+/// Only crashes that no other database can have caused are counted.
 const CRASHES_OF_ONE: usize = 3;
-/// For how long at first; twice as long each further time.
+/// The time for which a database is disabled the first time. Each later time is twice the previous
+/// one.
 const ASIDE: Duration = Duration::from_secs(60);
-/// The longest time, and the time without a crash after which a database starts from the beginning.
+/// The longest time for which a database is disabled. If a database was enabled again and causes no
+/// crash for this time, its earlier crashes are forgotten.
 const LONGEST_ASIDE: Duration = Duration::from_secs(3600);
 
-/// When the last crashes were, and which databases are set aside for them.
+/// Counts the recent crashes, in total and for each database, and records which databases are
+/// disabled.
 pub(crate) struct Crashes {
     recent: Recent,
     databases: Vec<Suspect>,
@@ -33,12 +39,12 @@ struct Suspect {
     aside_until: Option<Instant>,
 }
 
-/// The crashes within [`WITHIN`].
+/// The times of the crashes within [`WITHIN`].
 #[derive(Clone, Debug, Default)]
 struct Recent(VecDeque<Instant>);
 
 impl Recent {
-    /// Adds a crash at `now`; returns how many there are.
+    /// Adds a crash at `now`; returns the number of crashes within [`WITHIN`].
     fn add(&mut self, now: Instant) -> usize {
         self.0.push_back(now);
         while self.0.front().is_some_and(|c| now - *c > WITHIN) {
@@ -48,19 +54,21 @@ impl Recent {
     }
 }
 
-/// The consequence of a crash.
+/// The supervisor's decision after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Serve on.
+    /// The supervisor continues to serve all databases.
     Serve,
-    /// Serve on without this database, for this time.
+    /// The supervisor disables the database with this index for this time, and continues to serve
+    /// the other databases.
     SetAside(usize, Duration),
-    /// It crashes again and again, and no database can be said to be at fault.
+    /// The supervisor ends, because the process crashes repeatedly and no single database explains
+    /// the crashes.
     GiveUp,
 }
 
 impl Crashes {
-    /// No crash yet.
+    /// Creates the state before the first crash, for a configuration with `n_databases` databases.
     pub(crate) fn new(n_databases: usize) -> Crashes {
         Crashes {
             recent: Recent::default(),
@@ -68,7 +76,8 @@ impl Crashes {
         }
     }
 
-    /// Counts a crash at `now` that one of `suspects` has caused, indexes of databases.
+    /// Counts a crash at the time `now`. `suspects` has the indexes of the databases that may have
+    /// caused it.
     pub(crate) fn count(&mut self, now: Instant, suspects: &[usize]) -> Verdict {
         let one = match suspects {
             [one] => self.databases.get_mut(*one).map(|suspect| (*one, suspect)),
@@ -77,7 +86,7 @@ impl Crashes {
         if let Some((database, suspect)) = one
             && let Some(time) = suspect.count(now)
         {
-            // Those crashes are accounted for.
+            // These crashes are not counted again, because disabling the database handles them.
             self.recent = Recent::default();
             return Verdict::SetAside(database, time);
         }
@@ -87,7 +96,7 @@ impl Crashes {
         }
     }
 
-    /// The databases that are set aside at `now`, with the time that is left.
+    /// Returns the databases that are disabled at the time `now`, each with the remaining time.
     pub(crate) fn set_aside(&self, now: Instant) -> Vec<(usize, Duration)> {
         let left = |suspect: &Suspect| suspect.aside_until?.checked_duration_since(now);
         let databases = self.databases.iter().enumerate();
@@ -98,8 +107,8 @@ impl Crashes {
 }
 
 impl Suspect {
-    /// Counts a crash that this database has caused; returns for how long to set it aside, if that
-    /// is due.
+    /// Counts a crash that only this database can have caused. If this disables the database,
+    /// returns the time for which it is disabled; otherwise `None`.
     fn count(&mut self, now: Instant) -> Option<Duration> {
         if self
             .aside_until
@@ -118,21 +127,20 @@ impl Suspect {
     }
 }
 
-/// Returns whether a process dies by this signal because of its own instructions, and not because
-/// another one sent it.
+/// Returns `true` if the kernel sends this signal for an error of the process itself.
 pub(crate) fn is_own_fault(signal: i32) -> bool {
     matches!(signal, SIGSEGV | SIGBUS | SIGABRT | SIGILL | SIGFPE)
 }
 
-/// A line about a process that died by a signal.
+/// Returns a log line about a process that was ended by a signal.
 pub(crate) fn describe(pid: u32, signal: i32, status: ExitStatus) -> String {
     let meaning = match signal {
         SIGSEGV => "a driver used memory that is not its own",
-        SIGBUS => "a driver used memory that is not there",
+        SIGBUS => "a driver accessed invalid memory",
         SIGABRT => "a driver or the C library found an error and gave up",
-        SIGILL => "an instruction that this machine does not know",
+        SIGILL => "an instruction that this machine does not support",
         SIGFPE => "a driver divided by zero",
-        SIGKILL => "ended from outside, or by the kernel for want of memory",
+        SIGKILL => "killed by another process, or by the kernel when memory ran out",
         _ => "ended from outside",
     };
     let name = signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned);
@@ -159,7 +167,7 @@ mod tests {
         for i in 0..10 {
             assert_eq!(crashes.count(at(start, i), &[]), Verdict::Serve, "{i}");
         }
-        // The first ones are no longer counted.
+        // The first crashes are more than a minute ago and are no longer counted.
         assert_eq!(crashes.count(at(start, 61), &[0, 1]), Verdict::Serve);
         assert_eq!(crashes.count(at(start, 61), &[0, 1]), Verdict::GiveUp);
         assert_eq!(crashes.count(at(start, 200), &[0, 1]), Verdict::Serve);
@@ -179,7 +187,7 @@ mod tests {
             crashes.set_aside(at(start, 22)),
             [(1, Duration::from_secs(40))]
         );
-        // Tried again, it crashes at once.
+        // When the database is used again, it crashes immediately.
         let mut now = 62;
         for n in [2, 4, 8, 16, 32, 60, 60] {
             let aside = Verdict::SetAside(1, minutes(n));
@@ -187,7 +195,7 @@ mod tests {
             now += 60 * n;
         }
         assert_eq!(crashes.set_aside(at(start, now + 1)), []);
-        // An hour without a crash: from the beginning.
+        // After an hour without a crash, the counting starts again.
         assert_eq!(crashes.count(at(start, now + 3600), &[1]), Verdict::Serve);
     }
 

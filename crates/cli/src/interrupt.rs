@@ -1,7 +1,9 @@
-//! Ctrl-C, SIGTERM and `--timeout` to a cancel of what runs.
+//! [`Interrupt`]: Ctrl-C, SIGTERM and `--time-limit`, each of which cancels the running operation.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use onecopy_wire::CancelHandle;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -9,44 +11,46 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::exit;
 
-/// How soon a cancel is repeated until the query ends: one that comes between two steps of a driver stops nothing.
+/// The time between two cancels of the same query. A query is cancelled repeatedly until it ends,
+/// because a cancel that arrives between two calls of the driver has no effect.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Why a query was stopped.
+/// The reason for which an operation was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// A signal.
+    /// SIGINT or SIGTERM arrived.
     Signal,
-    /// `--timeout` ran out.
+    /// The time limit was exceeded.
     Timeout,
 }
 
-/// Listens for signals while it lives.
+/// Handles SIGINT, SIGTERM and the time limit until the value is dropped.
 pub(crate) struct Interrupt {
-    shared: Arc<Shared>,
+    shared: Arc<InterruptMonitor>,
     signals: Handle,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct InterruptMonitor {
+    state: Mutex<InterruptState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct InterruptState {
     stop: Option<Stop>,
     cancel: Option<CancelHandle>,
     deadline: Option<Instant>,
     ended: bool,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl InterruptMonitor {
+    fn lock(&self) -> MutexGuard<'_, InterruptState> {
+        lock(&self.state)
     }
 
-    /// Cancels when the time is up or a signal came, again and again until the end.
+    /// Runs as the thread that waits for a signal or the end of the time limit. After one of these
+    /// events, it cancels the operation every [`AGAIN`], until the [`Interrupt`] is dropped.
     fn watch(&self) {
         let mut state = self.lock();
         while !state.ended {
@@ -65,19 +69,20 @@ impl Shared {
                 (None, None) => Duration::from_secs(3600),
             };
             let waited = self.changed.wait_timeout(state, wait);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(waited).0;
         }
     }
 }
 
 impl Interrupt {
-    /// Starts to listen; what is given to [`Interrupt::cancels`] is cancelled by a signal or after `timeout`.
+    /// Installs the signal handlers. A signal, or the end of `time_limit`, cancels the operation
+    /// that was last passed to [`Interrupt::cancels`].
     ///
     /// # Errors
-    /// The system's, where handlers or threads cannot be made.
-    pub(crate) fn start(timeout: Option<Duration>) -> std::io::Result<Interrupt> {
-        let shared = Arc::new(Shared::default());
-        shared.lock().deadline = timeout.map(|t| Instant::now() + t);
+    /// The error of the system if handlers or threads cannot be created.
+    pub(crate) fn start(time_limit: Option<Duration>) -> std::io::Result<Interrupt> {
+        let shared = Arc::new(InterruptMonitor::default());
+        shared.lock().deadline = time_limit.map(|t| Instant::now() + t);
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let handle = signals.handle();
         let theirs = Arc::clone(&shared);
@@ -86,12 +91,14 @@ impl Interrupt {
             .spawn(move || {
                 for (i, _) in signals.forever().enumerate() {
                     if i > 0 {
-                        // The driver does not give in. Files under a temporary name stay behind.
+                        // The driver ignores the cancel, so the process ends. Temporary files may
+                        // remain.
                         signal_hook::low_level::exit(exit::STOPPED);
                     }
                     let mut state = theirs.lock();
                     if state.cancel.is_none() && !state.ended {
-                        // Nothing runs that could be cancelled: it connects, or waits for stdin.
+                        // No operation can be cancelled now, because the command connects or waits
+                        // for stdin. So the process ends.
                         signal_hook::low_level::exit(exit::STOPPED);
                     }
                     state.stop = Some(Stop::Signal);
@@ -108,12 +115,13 @@ impl Interrupt {
         })
     }
 
-    /// Says what a stop cancels from now on; one that came before does so soon.
+    /// Sets the operation that a signal or the end of the time limit cancels. If one of these has
+    /// already occurred, the operation is cancelled within [`AGAIN`].
     pub(crate) fn cancels(&self, cancel: CancelHandle) {
         self.shared.lock().cancel = Some(cancel);
     }
 
-    /// Lets so much time pass, less where it is stopped.
+    /// Waits for the time `most`. Returns earlier if a signal arrives or the time limit ends.
     pub(crate) fn pause(&self, most: Duration) {
         let until = Instant::now() + most;
         let mut state = self.shared.lock();
@@ -123,11 +131,11 @@ impl Interrupt {
                 return;
             }
             let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(waited).0;
         }
     }
 
-    /// Why it was stopped, if it was.
+    /// Returns the reason for which the operation was stopped; `None` if it was not.
     pub(crate) fn stopped(&self) -> Option<Stop> {
         self.shared.lock().stop
     }

@@ -1,16 +1,17 @@
-//! The `onecopy` command as a library: [`run`] takes the arguments and gives an exit code.
+//! The `onecopy` command as a library: [`run`] runs the command with the given arguments and
+//! returns an exit code.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`args`] | what the command line can say |
+//! | [`args`] | the arguments of the command line |
 //! | [`exit`] | exit codes |
 //! | `query`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
-//! | `supervisor` | the process that outlives one that serves and crashes |
+//! | `supervisor` | starts the process that serves, and starts it again when it crashes |
 //! | `table` | rows as an aligned table |
-//! | `parameter` | `--param` to a bound value |
-//! | `output` | where bytes go: stdout, or a file that appears whole |
-//! | `interrupt` | Ctrl-C and `--timeout` to a cancel |
-//! | `console` | what is told on stderr: errors, notices, progress, the ledger; colours |
+//! | `parameter` | converts `--param` arguments to values for the placeholders of the SQL |
+//! | `output` | the destination of the output: stdout, or a file that gets its name when complete |
+//! | `interrupt` | cancels the running operation at Ctrl-C or at the end of `--time-limit` |
+//! | `console` | output on stderr: errors, notices, progress, counts of copied bytes; colours |
 #![deny(unsafe_code)]
 
 pub mod args;
@@ -34,30 +35,32 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches};
 
-/// What the wheel's script adds to the command.
+/// Additions to the command by the caller of [`run`], which is the script of the Python wheel.
 #[derive(Default)]
 pub struct Extra {
-    /// Further commands.
+    /// Commands in addition to those of this crate.
     pub commands: Vec<ExtraCommand>,
-    /// What is to stand in `--version` and `doctor` besides, one fact each: `Python 3.13.1`.
+    /// Additional lines for `--version` and `doctor`, such as `Python 3.13.1`.
     pub features: Vec<String>,
-    /// The command line of this process, the program's name first, if running it again runs this command again: `serve`
-    /// over foreign drivers starts a process by it, and starts another one when that crashes. `None`: it serves here.
+    /// The command line by which this process was started, with the program's name first. With it,
+    /// `serve` can start a child process for third-party drivers. `None` if the command line cannot
+    /// be used again; `serve` then serves in this process.
     pub again: Option<Vec<OsString>>,
 }
 
-/// A command that this crate does not know.
+/// A command that is not part of this crate.
 pub struct ExtraCommand {
-    /// Its name.
+    /// The name of the command.
     pub name: &'static str,
-    /// What it does, in a sentence for `--help`.
+    /// A description in one sentence, for `--help`.
     pub about: &'static str,
-    /// Runs it with the arguments behind its name; gives the exit code.
+    /// Runs the command with the arguments after its name; returns the exit code.
     pub run: Box<dyn FnOnce(Vec<OsString>) -> i32>,
 }
 
-/// Runs the command with `args`, the program's name first. Returns the exit code; never ends the process, but for a
-/// second Ctrl-C, and one while it connects.
+/// Runs the command with `args`, of which the first is the program's name. Returns the exit code.
+/// The function ends the process in two cases only: at a second Ctrl-C, and at a Ctrl-C while it
+/// connects to a database.
 pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     let Extra {
         commands,
@@ -84,7 +87,7 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
             return doctor::print_version(&features);
         }
         Err(error) => {
-            // Help comes here too; a closed pipe is silent.
+            // This also prints help texts. If stdout is a closed pipe, nothing is reported.
             let _ = error.print();
             return error.exit_code();
         }
@@ -129,8 +132,8 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     }
 }
 
-/// Raises the limit of open files to what the default number of connections needs, as far as the
-/// system permits.
+/// Raises the process's limit of open files to the number that the HTTP server needs for its
+/// default limit of connections. If the system permits fewer, raises it as far as possible.
 fn raise_open_files() {
     let n_connections = onecopy_serve::Limits::default().n_connections;
     if let Err(error) = onecopy_serve::raise_open_files(n_connections) {

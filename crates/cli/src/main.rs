@@ -9,6 +9,6 @@ fn main() -> ExitCode {
         ..onecopy_cli::Extra::default()
     };
     let code = onecopy_cli::run(std::env::args_os(), extra);
-    // Codes are 0 to 255 by their definition in `exit`.
+    // All exit codes, defined in `exit`, are in the range 0 to 255.
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }

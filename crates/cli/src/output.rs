@@ -1,4 +1,4 @@
-//! Where bytes go: stdout, or a file that appears whole or not at all.
+//! [`Output`]: stdout, or a file that gets its name only when it is complete.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,27 +7,29 @@ use std::path::Path;
 
 use onecopy_files::{AtomicFile, OnFailure};
 
-/// A destination.
+/// The destination of a command's output.
 pub(crate) enum Output {
-    /// Stdout, past the standard library's buffer: chunks are large and whole, and one copy is enough.
+    /// Stdout, without the buffer of the standard library: each write is a whole chunk, so a buffer
+    /// would only add a copy.
     Stdout(File),
-    /// A file under a temporary name.
+    /// A file, which has a temporary name until it is finished.
     File(Box<AtomicFile>),
 }
 
 impl Output {
-    /// Stdout.
+    /// Opens stdout.
     pub(crate) fn stdout() -> io::Result<Output> {
         let fd = io::stdout().as_fd().try_clone_to_owned()?;
         Ok(Output::Stdout(File::from(fd)))
     }
 
-    /// A file that appears at `path` when it is finished.
+    /// Creates a file that is named `path` when it is finished.
     pub(crate) fn file(path: &Path) -> Result<Output, onecopy_files::Error> {
         AtomicFile::create(path, OnFailure::Remove).map(|file| Output::File(Box::new(file)))
     }
 
-    /// All was written: the file gets its name. Dropped without it, the file is removed.
+    /// Finishes the output: a file gets its final name. If the `Output` is dropped without this
+    /// call, the file is deleted.
     pub(crate) fn finish(self) -> Result<(), onecopy_files::Error> {
         match self {
             Output::Stdout(_) => Ok(()),

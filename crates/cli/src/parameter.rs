@@ -1,20 +1,22 @@
-//! `--param` to a bound value.
+//! [`bind`] converts the `--param` arguments of `onecopy query` to values for the placeholders of
+//! the SQL.
 
 use onecopy_gateway::parameters::ParameterType;
 use onecopy_rows::Value;
 use onecopy_rows::{Dialect, named};
 
-/// The SQL to run and its values, in the order of its `?`.
+/// Returns the SQL with `?` for each placeholder, and the values for these `?` in their order.
 ///
 /// # Errors
-/// What is wrong with the parameters, for the user.
+/// The problem with the parameters, as a message.
 pub(crate) fn bind(
     sql: &str,
     params: &[String],
     dialect: Dialect,
 ) -> Result<(String, Vec<Value>), String> {
     let named = match named::positional(sql, dialect) {
-        // The lexer of an unknown database may err where nothing is to be translated: the database judges better.
+        // The lexer may misinterpret the SQL of an unknown database. Without named parameters the
+        // SQL is passed on unchanged.
         _ if params.is_empty() && dialect == Dialect::Generic => {
             return Ok((sql.to_owned(), Vec::new()));
         }
@@ -73,7 +75,8 @@ fn list(names: &[String]) -> String {
     shown.join(", ")
 }
 
-/// A value as its looks or its prefix say.
+/// Converts the text of a `--param` argument to a value. The type of the value follows from the
+/// prefix or the form of the text.
 fn value(text: &str) -> Result<Value, String> {
     if text == "null:" {
         return Ok(Value::Null);
@@ -85,8 +88,9 @@ fn value(text: &str) -> Result<Value, String> {
             .parse(rest)
             .ok_or_else(|| format!("`{prefix}:` must be followed by {}", t.wanted()));
     }
-    // Digits that would change when read and written again (leading zeros, a plus, trailing zeros of a decimal) are
-    // rather a code than a number: they stay text.
+    // If a number would change when it is parsed and formatted again (because of leading zeros, a
+    // plus sign, or trailing zeros of a decimal), it is probably a code and not a number, so it
+    // stays text.
     if let Ok(n) = text.parse::<i64>()
         && n.to_string() == text
     {
@@ -171,10 +175,10 @@ mod tests {
     #[test]
     fn wrong_names_are_told_with_the_right_ones() {
         let d = Dialect::Sqlite;
-        let told = |list: &[&str]| bind("select :a, :b, :a", &params(list), d).unwrap_err();
-        assert!(told(&["a=1"]).contains("no value is given for `:b`"));
-        assert!(told(&["1"]).contains("write --param a=VALUE"));
-        assert!(told(&["c=1"]).contains("it has `:a`, `:b`"));
-        assert!(told(&["a=1", "a=2"]).contains("more than once"));
+        let problem = |list: &[&str]| bind("select :a, :b, :a", &params(list), d).unwrap_err();
+        assert!(problem(&["a=1"]).contains("no value is given for `:b`"));
+        assert!(problem(&["1"]).contains("write --param a=VALUE"));
+        assert!(problem(&["c=1"]).contains("it has `:a`, `:b`"));
+        assert!(problem(&["a=1", "a=2"]).contains("more than once"));
     }
 }

@@ -1,4 +1,4 @@
-//! `onecopy query`.
+//! `onecopy query`: runs one statement and writes its rows.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Read, Write};
@@ -9,65 +9,66 @@ use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::sink::BsonOptions;
 use onecopy_rows::{BlockPosition, Budget, ErrorKind, LongValues, PumpError, Pumped, Value};
 use onecopy_rows::{ConnectOptions, Format};
-use onecopy_text::{Chunk, Ledger, Policy, planted};
+use onecopy_text::{Chunk, Ledger, planted};
 use onecopy_wire::{ChunkError, ChunkErrorKind, ChunkSource, Filled};
 
-use crate::args::{Form, Query, TextErrors};
-use crate::console::{self, Progress, coloured, error, notice, tell};
+use crate::args::{OutputForm, Query};
+use crate::console::{self, Progress, coloured, error, notice, print_line};
 use crate::interrupt::{Interrupt, Stop};
 use crate::output::Output;
 use crate::table::Table;
 use crate::{exit, parameter};
 
-/// The size of a chunk: a write of this size costs a system call per 64 KiB.
+/// The size in bytes of a chunk of formatted rows. One system call writes one chunk.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Why the command ends early.
-enum Failure {
+/// The reason for which the command fails.
+enum QueryFailure {
     /// The command line is wrong.
     Usage(String),
-    /// The database, its driver or the statement.
+    /// An error of the database, its driver or the statement.
     Rows(onecopy_rows::Error),
-    /// A stream of chunks.
+    /// The stream of formatted rows has failed.
     Chunk(ChunkError),
-    /// Stdout.
+    /// Stdout cannot be written.
     Stdout(io::Error),
-    /// The file of `--output`.
+    /// The file of `--output` cannot be written.
     File(io::Error),
-    /// Threads or signal handlers.
+    /// Threads or signal handlers cannot be created.
     System(io::Error),
 }
 
-impl From<onecopy_rows::Error> for Failure {
-    fn from(error: onecopy_rows::Error) -> Failure {
-        Failure::Rows(error)
+impl From<onecopy_rows::Error> for QueryFailure {
+    fn from(error: onecopy_rows::Error) -> QueryFailure {
+        QueryFailure::Rows(error)
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for QueryFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) => f.write_str(message),
-            Failure::Rows(error) => write_rows_error(f, error),
-            Failure::Chunk(error) => match error.source.downcast_ref() {
+            QueryFailure::Usage(message) => f.write_str(message),
+            QueryFailure::Rows(error) => write_rows_error(f, error),
+            QueryFailure::Chunk(error) => match error.source.downcast_ref() {
                 Some(rows) => write_rows_error(f, rows),
                 None => error.fmt(f),
             },
-            Failure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
-            // It names the file and what was being done.
-            Failure::File(source) => source.fmt(f),
-            Failure::System(source) => write!(f, "cannot start: {source}"),
+            QueryFailure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
+            // The error itself names the file and the operation.
+            QueryFailure::File(source) => source.fmt(f),
+            QueryFailure::System(source) => write!(f, "cannot start: {source}"),
         }
     }
 }
 
-/// A database's error, with the command's own way out of malformed text.
+/// Writes an error of the database, with advice of this command on malformed text.
 fn write_rows_error(f: &mut fmt::Formatter<'_>, error: &onecopy_rows::Error) -> fmt::Result {
-    let replace = "give `--text-errors replace` to read it with U+FFFD there";
+    let replace = "use `--errors replace` to read U+FFFD instead";
     f.write_str(&with_state(&error.clone().or_else_replace(replace)))
 }
 
-/// A database's error as text, with its SQLSTATE at the end of the first line where the message does not tell it.
+/// Returns an error of the database as text. The SQLSTATE is added at the end of the first line,
+/// unless the message already contains it.
 pub(crate) fn with_state(error: &onecopy_rows::Error) -> String {
     let text = error.to_string();
     if error.sqlstate.is_empty() || error.message.contains(&error.sqlstate) {
@@ -77,12 +78,12 @@ pub(crate) fn with_state(error: &onecopy_rows::Error) -> String {
     format!("{} [{}]{}", &text[..end], error.sqlstate, &text[end..])
 }
 
-impl Failure {
+impl QueryFailure {
     fn exit_code(&self) -> i32 {
         match self {
-            Failure::Usage(_) => exit::USAGE,
-            Failure::Rows(error) if error.kind == ErrorKind::Connect => exit::CONNECT,
-            Failure::Stdout(source) if source.kind() == io::ErrorKind::BrokenPipe => {
+            QueryFailure::Usage(_) => exit::USAGE,
+            QueryFailure::Rows(error) if error.kind == ErrorKind::Connect => exit::CONNECT,
+            QueryFailure::Stdout(source) if source.kind() == io::ErrorKind::BrokenPipe => {
                 exit::PIPE_CLOSED
             }
             _ => exit::FAILED,
@@ -91,19 +92,21 @@ impl Failure {
 
     fn is_cancel(&self) -> bool {
         match self {
-            Failure::Rows(error) => matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Timeout),
-            Failure::Chunk(error) => error.kind == ChunkErrorKind::Cancelled,
+            QueryFailure::Rows(error) => {
+                matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Timeout)
+            }
+            QueryFailure::Chunk(error) => error.kind == ChunkErrorKind::Cancelled,
             _ => false,
         }
     }
 }
 
-/// Runs the command.
+/// Runs `onecopy query`.
 pub(crate) fn run(args: &Query) -> i32 {
-    let interrupt = match Interrupt::start(args.timeout) {
+    let interrupt = match Interrupt::start(args.time_limit) {
         Ok(interrupt) => interrupt,
         Err(source) => {
-            error(&Failure::System(source).to_string());
+            error(&QueryFailure::System(source).to_string());
             return exit::FAILED;
         }
     };
@@ -118,7 +121,7 @@ pub(crate) fn run(args: &Query) -> i32 {
             exit::STOPPED
         }
         Some(Stop::Timeout) if failure.is_cancel() => {
-            let limit = args.timeout.unwrap_or_default().as_secs_f64();
+            let limit = args.time_limit.unwrap_or_default().as_secs_f64();
             error(&format!(
                 "the query took longer than {limit} s and was cancelled"
             ));
@@ -134,27 +137,24 @@ pub(crate) fn run(args: &Query) -> i32 {
     }
 }
 
-fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
-    let target = database(&args.database).map_err(Failure::Usage)?;
-    let sql = text_of(&args.sql, "the SQL").map_err(Failure::Usage)?;
+fn query(args: &Query, interrupt: &Interrupt) -> Result<(), QueryFailure> {
+    let target = database(&args.database).map_err(QueryFailure::Usage)?;
+    let sql = text_of(&args.sql, "the SQL").map_err(QueryFailure::Usage)?;
     let (sql, values) = parameter::bind(&sql, &args.params, Connection::dialect_of(&target))
-        .map_err(Failure::Usage)?;
-    let form = form(args);
-    if form == Form::Bson && args.output.is_none() && io::stdout().is_terminal() {
-        return Err(Failure::Usage(
+        .map_err(QueryFailure::Usage)?;
+    let form = form(args).map_err(QueryFailure::Usage)?;
+    if form == OutputForm::Bson && args.output.is_none() && io::stdout().is_terminal() {
+        return Err(QueryFailure::Usage(
             "BSON is not for a terminal\ngive `--output FILE`, or write to a pipe".to_owned(),
         ));
     }
     let started = Instant::now();
     let options = ConnectOptions {
         read_only: args.read_only,
-        // A path with a slip in it must not make a database.
+        // A path with a typing error must not create a database file.
         create: Connection::creates_database(&target, &sql),
-        login_timeout_s: login_timeout_s(args.timeout),
-        text_policy: match args.text_errors {
-            TextErrors::Strict => Policy::Strict,
-            TextErrors::Replace => Policy::Replace,
-        },
+        login_timeout_s: login_timeout_s(args.time_limit),
+        text_policy: args.errors.into(),
         ..ConnectOptions::default()
     };
     let connection = Connection::open(&target, &options)?;
@@ -171,7 +171,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         drop(statement);
         connection.commit()?;
         if !args.quiet {
-            tell(&match n {
+            print_line(&match n {
                 Some(1) => "1 row changed".to_owned(),
                 Some(n) => format!("{} rows changed", HumanCount(n)),
                 None => "done".to_owned(),
@@ -180,23 +180,23 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         return Ok(());
     }
     let mut out = match &args.output {
-        Some(path) => Output::file(path).map_err(|e| Failure::File(e.into()))?,
-        None => Output::stdout().map_err(Failure::Stdout)?,
+        Some(path) => Output::file(path).map_err(|e| QueryFailure::File(e.into()))?,
+        None => Output::stdout().map_err(QueryFailure::Stdout)?,
     };
     let format = match form {
-        Form::Table => None,
-        Form::Json => Some(Format::Json),
-        Form::Ndjson => Some(Format::Ndjson),
-        Form::Csv => Some(Format::Csv),
-        Form::Bson => Some(Format::Bson(BsonOptions::default())),
+        OutputForm::Table => None,
+        OutputForm::Json => Some(Format::Json),
+        OutputForm::Ndjson => Some(Format::Ndjson),
+        OutputForm::Csv => Some(Format::Csv),
+        OutputForm::Bson => Some(Format::Bson(BsonOptions::default())),
     };
     let n_rows = match format {
         None => write_table(args, statement, &mut out, interrupt)?,
         Some(format) => write_chunks(args, statement, format, &mut out, interrupt, &ledger)?,
     };
-    // A statement that changes rows and returns them (`insert … returning`) is to last.
+    // A statement that changes rows and also returns them (`insert … returning`) must be committed.
     connection.commit()?;
-    out.finish().map_err(|e| Failure::File(e.into()))?;
+    out.finish().map_err(|e| QueryFailure::File(e.into()))?;
     if !args.quiet && (args.output.is_some() || io::stdout().is_terminal()) {
         let colour = coloured(io::stderr().is_terminal());
         let rows = if n_rows == 1 { "row" } else { "rows" };
@@ -205,22 +205,23 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
             HumanCount(n_rows),
             duration(started.elapsed())
         );
-        tell(&console::styled(&text, "2", colour));
+        print_line(&console::styled(&text, "2", colour));
     }
     match (args.ledger, form) {
-        (true, Form::Table) => {
+        (true, OutputForm::Table) => {
             notice("a table is for people, its text is not counted\nuse --format")
         }
-        (true, _) => tell(&console::ledger_table(&ledger)),
+        (true, _) => print_line(&console::ledger_table(&ledger)),
         (false, _) => {}
     }
     Ok(())
 }
 
-/// The time limit holds for connecting too, in the whole seconds that drivers know.
-fn login_timeout_s(timeout: Option<Duration>) -> u32 {
+/// Returns the time limit for connecting. It is in whole seconds, because drivers accept no
+/// fractions.
+fn login_timeout_s(time_limit: Option<Duration>) -> u32 {
     let usual = ConnectOptions::default().login_timeout_s;
-    timeout.map_or(usual, |t| usual.min(t.as_secs_f64().ceil() as u32).max(1))
+    time_limit.map_or(usual, |t| usual.min(t.as_secs_f64().ceil() as u32).max(1))
 }
 
 fn execute(
@@ -228,31 +229,33 @@ fn execute(
     sql: &str,
     values: &[Value],
     interrupt: &Interrupt,
-) -> Result<Statement, Failure> {
+) -> Result<Statement, QueryFailure> {
     interrupt.cancels(connection.cancel_handle());
     go_on(interrupt)?;
     let statement = connection.execute(sql, values)?;
     go_on(interrupt)?;
-    // From here on a stop is remembered: each later fetch fails at once.
+    // From here on the statement records a stop, so that each later fetch fails immediately.
     interrupt.cancels(statement.cancel_handle());
     Ok(statement)
 }
 
-/// Refuses to go on after a stop: a driver may answer a cancel with a result (MariaDB's `sleep` gives a row).
-fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
+/// Returns an error if the command was stopped. This check is necessary because a driver may
+/// respond to a cancel with a result (MariaDB's `sleep` returns a row).
+fn go_on(interrupt: &Interrupt) -> Result<(), QueryFailure> {
     match interrupt.stopped() {
         None => Ok(()),
-        Some(_) => Err(Failure::Rows(onecopy_rows::Error::new(
+        Some(_) => Err(QueryFailure::Rows(onecopy_rows::Error::new(
             ErrorKind::Cancelled,
             "the query was stopped",
         ))),
     }
 }
 
-/// The database as `connect` takes it.
+/// Converts the DATABASE argument to a connection string: reads it from the file for `@FILE`, and
+/// removes white space around it.
 pub(crate) fn database(text: &str) -> Result<String, String> {
     let target = match text {
-        // Only a file: a password in SQL from stdin is nobody's habit, and stdin may be the SQL's.
+        // A database can be read from `@FILE`, but not from stdin, which may contain the SQL.
         "-" => return Err("the database cannot be read from stdin\nwrite `@FILE`".to_owned()),
         text => text_of(text, "the database")?,
     };
@@ -272,7 +275,8 @@ pub(crate) fn database(text: &str) -> Result<String, String> {
     Ok(target.to_owned())
 }
 
-/// What an argument says: `@FILE` is the file's text, `-` that of stdin.
+/// Returns the text that an argument denotes: for `@FILE` the text of the file, for `-` the text of
+/// stdin, otherwise the argument itself.
 fn text_of(argument: &str, what: &str) -> Result<String, String> {
     let read = match argument.strip_prefix('@') {
         _ if argument == "-" => {
@@ -288,28 +292,42 @@ fn text_of(argument: &str, what: &str) -> Result<String, String> {
     })
 }
 
-/// The form asked for, or the one that fits the destination.
-fn form(args: &Query) -> Form {
+/// Returns the output format. It is the value of `--format`; without `--format`, it follows from
+/// the ending of the file name of `--output`. Without both options, it is a table if stdout is a
+/// terminal, otherwise CSV.
+///
+/// # Errors
+/// The name of the file has the ending of no form: another content than the name says would be
+/// found late.
+fn form(args: &Query) -> Result<OutputForm, String> {
     if let Some(form) = args.format {
-        return form;
+        return Ok(form);
     }
-    match &args.output {
-        Some(path) => match path.extension().and_then(|e| e.to_str()) {
-            Some("json") => Form::Json,
-            Some("ndjson" | "jsonl") => Form::Ndjson,
-            Some("bson") => Form::Bson,
-            Some("txt") => Form::Table,
-            _ => Form::Csv,
-        },
-        None if io::stdout().is_terminal() => Form::Table,
-        None => Form::Csv,
+    let Some(path) = &args.output else {
+        return Ok(match io::stdout().is_terminal() {
+            true => OutputForm::Table,
+            false => OutputForm::Csv,
+        });
+    };
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    match ending.to_ascii_lowercase().as_str() {
+        "json" => Ok(OutputForm::Json),
+        "ndjson" | "jsonl" => Ok(OutputForm::Ndjson),
+        "csv" => Ok(OutputForm::Csv),
+        "bson" => Ok(OutputForm::Bson),
+        "txt" => Ok(OutputForm::Table),
+        _ => Err(format!(
+            "the name `{}` does not say the output format\n\
+             end it in .json, .ndjson, .jsonl, .csv, .bson or .txt, or give `--format`",
+            path.display()
+        )),
     }
 }
 
-fn write_failure(args: &Query, source: io::Error) -> Failure {
+fn write_failure(args: &Query, source: io::Error) -> QueryFailure {
     match args.output {
-        Some(_) => Failure::File(source),
-        None => Failure::Stdout(source),
+        Some(_) => QueryFailure::File(source),
+        None => QueryFailure::Stdout(source),
     }
 }
 
@@ -320,17 +338,17 @@ fn write_chunks(
     out: &mut Output,
     interrupt: &Interrupt,
     ledger: &Ledger,
-) -> Result<u64, Failure> {
+) -> Result<u64, QueryFailure> {
     let mut source = statement.into_chunks(format, ledger)?;
     interrupt.cancels(source.cancel_handle());
-    // Rows on the terminal tell enough of the progress.
+    // If rows are written to the terminal, they already show the progress.
     let to_terminal = args.output.is_none() && io::stdout().is_terminal();
     let progress = Progress::new(!args.quiet && !to_terminal);
     let mut chunk = Chunk::with_capacity(CHUNK_BYTES);
     let mut n_bytes = 0;
     loop {
         chunk.clear();
-        let filled = source.fill(&mut chunk).map_err(Failure::Chunk)?;
+        let filled = source.fill(&mut chunk).map_err(QueryFailure::Chunk)?;
         planted::extra_work_on_chunk(&chunk);
         go_on(interrupt)?;
         out.write_all(&chunk)
@@ -339,7 +357,8 @@ fn write_chunks(
         progress.set(source.n_rows(), n_bytes);
         if filled == Filled::Done {
             if to_terminal && !chunk.ends_with(b"\n") {
-                // The prompt is to stand on a line of its own; a file or a pipe gets the format's bytes alone.
+                // On a terminal, a line end is added so that the prompt begins on a new line. A
+                // file or a pipe gets only the bytes of the format.
                 out.write_all(b"\n")
                     .map_err(|source| write_failure(args, source))?;
             }
@@ -354,7 +373,7 @@ fn write_table(
     mut statement: Statement,
     out: &mut Output,
     interrupt: &Interrupt,
-) -> Result<u64, Failure> {
+) -> Result<u64, QueryFailure> {
     statement.set_long_values(LongValues::Parts {
         part_bytes: CHUNK_BYTES,
     });
@@ -373,7 +392,8 @@ fn write_table(
         let pumped = match statement.pump(&mut position, Budget::default(), &mut table) {
             Ok(pumped) => pumped,
             Err(PumpError::Source(error)) => {
-                // What was fetched is shown: people look at it together with the error.
+                // The rows fetched so far are written, so that the user sees them together with the
+                // error.
                 let _ = write(&mut table);
                 return Err(error.into());
             }
@@ -389,15 +409,15 @@ fn write_table(
     }
 }
 
-/// Columns of the terminal.
+/// Returns the width of the terminal in columns; `None` if stdout is not a terminal.
 pub(crate) fn line_width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let asked = || {
+    let of_terminal = || {
         ::console::Term::stdout()
             .size_checked()
             .map(|(_, columns)| columns.into())
     };
-    set.or_else(asked).filter(|&w: &usize| w >= 20)
+    set.or_else(of_terminal).filter(|&w: &usize| w >= 20)
 }
 
 fn duration(d: Duration) -> String {

@@ -1,4 +1,4 @@
-//! `onecopy serve`.
+//! `onecopy serve`: serves a configuration, in this process or in a supervised child process.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -16,12 +16,12 @@ use signal_hook::iterator::Signals;
 
 use crate::args::Serve;
 use crate::console::log_line;
-use crate::console::{coloured, error, ledger_table, notice, styled, tell};
+use crate::console::{coloured, error, ledger_table, notice, print_line, styled};
 use crate::exit;
 use crate::supervisor;
 
-/// Runs the command. `again` is the command line of this process, where running it again runs this command: what the
-/// process that serves is started by, if it is to be another one.
+/// Runs `onecopy serve`. `again` is the command line with which a child process is started, if one
+/// is needed.
 pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
     if let Some(lent) = Socket::inherited() {
         return run_child(args, lent);
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
         config.server.bind.clone_from(bind);
     }
     if let Some(port) = args.port {
-        // The last colon: before it may stand an IPv6 address.
+        // The last colon precedes the port; an IPv6 address contains others.
         let host = config
             .server
             .bind
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
     }
     let foreign = supervisor::foreign_databases(&config);
     if let Some(again) = again.filter(|_| !args.unsupervised && !foreign.is_empty()) {
-        tell(&welcome(&config, socket.address()));
+        print_line(&welcome(&config, socket.address()));
         let start = supervisor::Start {
             again,
             config: &text,
@@ -72,12 +72,13 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
             Ok(g) => guard = Some(g),
             Err(e) => notice(&format!("Ctrl-C will not end requests in order: {e}")),
         }
-        tell(&welcome(config, &serving.address));
+        print_line(&welcome(config, &serving.address));
     })
 }
 
-/// Logs each SIGHUP of this process and ignores it from now on. The configuration is read at the
-/// start only, and a service manager's reload, or a terminal that is closed, must not cut answers.
+/// Starts a thread that logs each SIGHUP and does nothing else. The configuration is read only at
+/// the start, so there is nothing to reload. A SIGHUP that a closed terminal sends must not abort
+/// responses.
 fn ignore_hangups(log: Log) -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP])?;
     let listening = std::thread::Builder::new().name("hangups".to_owned());
@@ -89,8 +90,9 @@ fn ignore_hangups(log: Log) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves for a supervisor: on its socket, by the text of the configuration that it read; it has told the addresses, and
-/// it stops us.
+/// Serves as the child process of a supervisor. The child uses the supervisor's socket. It reads
+/// the text of the configuration from stdin, on which the supervisor sends it. It does not print
+/// the addresses, because the supervisor has printed them.
 fn run_child(args: &Serve, lent: Result<(Socket, SharedCounters), ServerError>) -> i32 {
     let (socket, counters) = match lent {
         Ok(lent) => lent,
@@ -100,7 +102,7 @@ fn run_child(args: &Serve, lent: Result<(Socket, SharedCounters), ServerError>) 
         Ok(text) => text,
         Err(e) => {
             error(&format!(
-                "the configuration did not come from the parent: {e}"
+                "the configuration was not received from the parent process: {e}"
             ));
             return exit::FAILED;
         }
@@ -114,7 +116,7 @@ fn run_child(args: &Serve, lent: Result<(Socket, SharedCounters), ServerError>) 
     }
 }
 
-/// The configuration, and the text it was read from.
+/// Returns the text of the configuration file and the parsed configuration.
 fn load(file: &Path) -> Result<(String, Config), ConfigError> {
     let text = Config::read(file)?;
     let config = Config::parse(&text, file, &|name| std::env::var(name).ok())?;
@@ -129,7 +131,7 @@ fn tell_problems(problems: &ConfigError) -> i32 {
     exit::USAGE
 }
 
-/// Serves in this process until it is stopped.
+/// Serves in this process until the server is stopped.
 fn serve(
     args: &Serve,
     socket: Socket,
@@ -150,7 +152,7 @@ fn serve(
                 notice(&format!("{} requests were cut", stopped.n_cut));
             }
             if args.ledger {
-                tell(&ledger_table(&ledger));
+                print_line(&ledger_table(&ledger));
             }
             exit::OK
         }
@@ -175,7 +177,7 @@ fn tell_failure(e: &ServeError) -> i32 {
     }
 }
 
-/// What there is to try.
+/// Returns a message with the addresses of the server and commands to try.
 fn welcome(config: &Config, address: &Address) -> String {
     let colour = coloured(std::io::stderr().is_terminal());
     let (at, host, with) = match address {
@@ -199,7 +201,8 @@ fn welcome(config: &Config, address: &Address) -> String {
     out
 }
 
-/// Tells what the check found, each problem with its remedy. Data are the table, so it goes to stdout.
+/// Checks the configuration (`--check`) and prints the result as a table, each problem with its
+/// advice. The table is the output of this command, so it is written to stdout.
 fn run_check(config: &Config) -> i32 {
     let colour = coloured(std::io::stdout().is_terminal());
     let found = check(config);

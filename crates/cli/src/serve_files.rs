@@ -1,12 +1,12 @@
-//! `onecopy serve-files`.
+//! `onecopy serve-files`: serves a folder over HTTP.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use onecopy_serve::access::{Format, To};
-use onecopy_serve::static_files::{FilesError, Options};
+use onecopy_serve::access::{Format, LogTarget};
+use onecopy_serve::static_files::{FilesError, FilesOptions};
 use onecopy_serve::{
     AccessLog, Address, Config, Error, Files, Handler, Request, Response, Server, Tls,
     host_is_loopback, reopen_on_signal, stop_on_signals,
@@ -14,13 +14,15 @@ use onecopy_serve::{
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use crate::args::{LogFormat, ServeFiles};
-use crate::console::{coloured, error, notice, styled, tell};
+use crate::console::{coloured, error, notice, print_line, styled};
 use crate::exit;
 
-/// Files, and whom they are for.
+/// Checks the `Host` field of a request, and then answers the request with `files`.
 struct Guarded {
     files: Files,
-    /// Further values of `Host`; `None` where other machines reach the address, and any value may be right.
+    /// The values of the `Host` field that are permitted in addition to names of the loopback
+    /// address. `None` permits any value; it is used if other machines can reach the server's
+    /// address.
     hosts: Option<Vec<String>>,
 }
 
@@ -45,32 +47,32 @@ impl Handler for Guarded {
     }
 }
 
-/// Why it does not serve: what is told, and the exit code.
-struct Failure(String, i32);
+/// The reason for which the folder cannot be served: a message and the exit code.
+struct ServeFailure(String, i32);
 
-impl From<Error> for Failure {
-    fn from(e: Error) -> Failure {
+impl From<Error> for ServeFailure {
+    fn from(e: Error) -> ServeFailure {
         let code = match e {
             Error::System { .. } => exit::FAILED,
             _ => exit::USAGE,
         };
-        Failure(e.to_string(), code)
+        ServeFailure(e.to_string(), code)
     }
 }
 
-/// Runs the command.
+/// Runs `onecopy serve-files`.
 pub(crate) fn run(args: &ServeFiles) -> i32 {
     match open(args).and_then(|files| serve(args, files)) {
         Ok(()) => exit::OK,
-        Err(Failure(message, code)) => {
+        Err(ServeFailure(message, code)) => {
             error(&message);
             code
         }
     }
 }
 
-fn open(args: &ServeFiles) -> Result<Files, Failure> {
-    let mut options = Options::default();
+fn open(args: &ServeFiles) -> Result<Files, ServeFailure> {
+    let mut options = FilesOptions::default();
     options.listing = args.listing;
     options.hidden = args.hidden;
     options.precompressed = args.precompressed;
@@ -82,15 +84,17 @@ fn open(args: &ServeFiles) -> Result<Files, Failure> {
                 format!("`{folder}` is no folder\ngive the folder that the file is in")
             }
             FilesError::Open(e) => {
-                format!("`{folder}` cannot be opened: {e}\ngive a folder that is there and that you may read")
+                format!(
+                    "`{folder}` cannot be opened: {e}\nname an existing folder that you may read"
+                )
             }
             _ => problem.to_string(),
         };
-        Failure(message, exit::USAGE)
+        ServeFailure(message, exit::USAGE)
     })
 }
 
-fn serve(args: &ServeFiles, files: Files) -> Result<(), Failure> {
+fn serve(args: &ServeFiles, files: Files) -> Result<(), ServeFailure> {
     let mut config = Config::default();
     if let Some(certificates) = &args.certfile {
         let key = args.keyfile.as_ref().unwrap_or(certificates);
@@ -98,7 +102,7 @@ fn serve(args: &ServeFiles, files: Files) -> Result<(), Failure> {
     }
     config.on_trouble = Some(Arc::new(|e| {
         notice(&format!(
-            "no connections are taken now: {e}\nallow more open files (`ulimit -n`), or less connections"
+            "no connections are accepted at present: {e}\nallow more open files (`ulimit -n`), or fewer connections"
         ));
     }));
     let log = match &args.access_log {
@@ -123,7 +127,7 @@ fn serve(args: &ServeFiles, files: Files) -> Result<(), Failure> {
     let _stops = stop_on_signals(&handle, &[SIGINT, SIGTERM])
         .map_err(|e| notice(&format!("Ctrl-C will not end downloads in order: {e}")));
     let _reopens = log.is_some().then(|| reopen_on_signal(SIGUSR1));
-    tell(&welcome(&args.folder, scheme, server.address()));
+    print_line(&welcome(&args.folder, scheme, server.address()));
     if let Some(log) = &log {
         let doing = "starting the thread of the access log";
         log.start()
@@ -140,7 +144,11 @@ fn serve(args: &ServeFiles, files: Files) -> Result<(), Failure> {
     Ok(())
 }
 
-fn access_log(path: &Path, format: LogFormat, config: &mut Config) -> Result<AccessLog, Failure> {
+fn access_log(
+    path: &Path,
+    format: LogFormat,
+    config: &mut Config,
+) -> Result<AccessLog, ServeFailure> {
     let format = match format {
         LogFormat::Common => Format::Common,
         LogFormat::Combined => Format::Combined,
@@ -148,25 +156,25 @@ fn access_log(path: &Path, format: LogFormat, config: &mut Config) -> Result<Acc
     };
     let failed = |e: io::Error| {
         let path = path.display();
-        let remedy = "give a file that this user may append to, or `-`";
-        Failure(
+        let remedy = "name a file that this user may append to, or `-`";
+        ServeFailure(
             format!("the access log `{path}` cannot be opened: {e}\n{remedy}"),
             exit::USAGE,
         )
     };
     let to = match path == Path::new("-") {
-        true => To::Descriptor(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?),
-        false => To::Path(path.to_owned()),
+        true => LogTarget::Descriptor(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?),
+        false => LogTarget::Path(path.to_owned()),
     };
-    let told = Arc::new(|text: &str| notice(text));
-    let log = AccessLog::open(to, format, config.metrics.clone(), told).map_err(failed)?;
+    let report = Arc::new(|text: &str| notice(text));
+    let log = AccessLog::open(to, format, config.metrics.clone(), report).map_err(failed)?;
     config.keep = format.keep(false);
     let lines = log.clone();
     config.on_access = Some(Arc::new(move |access| lines.put(access)));
     Ok(log)
 }
 
-/// Where there is something to see.
+/// Returns a message with the address to open in a browser.
 fn welcome(folder: &Path, scheme: &str, address: &Address) -> String {
     let colour = coloured(io::stderr().is_terminal());
     let at = match address {

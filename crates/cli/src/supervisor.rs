@@ -1,8 +1,11 @@
-//! `onecopy serve` over foreign drivers: the serving happens in a child, which is started anew when it crashes.
+//! `onecopy serve` with third-party drivers: a child process serves, and is started again when it
+//! crashes.
 //!
-//! A driver runs in the process that calls it, and some crash: psqlodbc 13.02 reads through a null pointer when its
-//! connection dies in the middle of an answer. What is lost then is every answer under way; the socket, and those who
-//! wait at it, are not. See `docs/decisions/0041-supervisor.md`.
+//! A driver runs in the process that calls it, and some drivers crash. For example, psqlodbc 13.02
+//! dereferences a null pointer when its connection is lost in the middle of a result. A crash
+//! aborts the responses in progress. The supervisor keeps the listening socket open, so clients
+//! that wait in the queue of this socket are not disconnected. See
+//! `docs/decisions/0041-supervisor.md`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -20,19 +23,20 @@ use crate::console::error;
 use crate::crashes::{Crashes, MOST_CRASHES, Verdict, WITHIN, describe, is_own_fault};
 use crate::exit;
 
-/// Databases that the process which serves does not use, and for how many seconds: `2:60,3:17`.
+/// The environment variable that lists the disabled databases, as in `2:60,3:17`. An entry has the
+/// index of the database and the number of seconds for which it is disabled.
 const SET_ASIDE_VARIABLE: &str = "ONECOPY_SET_ASIDE";
 
-/// A database that is reached through a foreign driver.
+/// A database that uses a third-party driver.
 pub(crate) struct Foreign {
-    /// Its index in the configuration.
+    /// The index of the database in the configuration.
     index: usize,
-    /// Its name and what is known of the driver: `sales (psqlodbc (Unicode))`.
+    /// The name of the database and its driver: `sales (psqlodbc (Unicode))`.
     description: String,
 }
 
-/// The databases that are reached through a foreign driver. Empty: only a fault of our own can
-/// crash this process.
+/// Returns the databases that use a third-party driver. If there are none, no driver can crash this
+/// process, and no supervisor is needed.
 pub(crate) fn foreign_databases(config: &Config) -> Vec<Foreign> {
     let databases = config.databases.iter().enumerate();
     databases
@@ -44,7 +48,8 @@ pub(crate) fn foreign_databases(config: &Config) -> Vec<Foreign> {
         .collect()
 }
 
-/// The counters and the databases set aside, as the supervisor of this process passes them.
+/// Returns the state that this process shares with its supervisor: the counters of driver calls,
+/// and the disabled databases, which are read from [`SET_ASIDE_VARIABLE`].
 pub(crate) fn supervision(counters: SharedCounters) -> Supervision {
     let text = std::env::var(SET_ASIDE_VARIABLE).unwrap_or_default();
     let set_aside = text.split(',').filter_map(|entry| {
@@ -58,21 +63,24 @@ pub(crate) fn supervision(counters: SharedCounters) -> Supervision {
     }
 }
 
-/// What the children are started with.
+/// The data with which [`run`] starts each child process.
 pub(crate) struct Start<'a> {
-    /// The command line of this process, the program's name first.
+    /// The command line of this process, of which the first element is the program's name.
     pub(crate) again: &'a [OsString],
-    /// The text of the configuration. It was read once: its file may be a pipe, or be half edited when a child crashes.
+    /// The text of the configuration. It is read once, because the file may be a pipe, or may
+    /// change before a child is started again.
     pub(crate) config: &'a str,
-    /// See [`foreign_databases`].
+    /// The databases that [`foreign_databases`] returned.
     pub(crate) foreign: &'a [Foreign],
-    /// Databases in the configuration.
+    /// The number of databases in the configuration.
     pub(crate) n_databases: usize,
 }
 
-/// Has children serve on `socket`, one after the other, until one ends by itself or is stopped. Returns the exit code.
+/// Starts a child process that serves on `socket`, and starts another one when a child crashes.
+/// Returns the exit code when a child ends by itself or is stopped, or when children crash too
+/// often.
 pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
-    // Before the first child is started: no signal may come unseen.
+    // The handlers are installed before the first child is started, so that no signal is missed.
     let mut signals = match Signals::new([SIGINT, SIGTERM, SIGCHLD]) {
         Ok(signals) => signals,
         Err(e) => {
@@ -92,7 +100,8 @@ pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
     };
     let mut stopping = false;
     loop {
-        // All that came, before it is judged how the child ended: the stop may have been first.
+        // All signals are read before the end of the child is evaluated, because a stop may have
+        // arrived before that end.
         for _ in signals.wait().filter(|signal| *signal != SIGCHLD) {
             stopping = true;
             socket.stop();
@@ -106,7 +115,7 @@ pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
             }
         };
         let Some(signal) = status.signal() else {
-            // It ended by itself, and has said why.
+            // The child ended by itself, and has printed the reason.
             return status.code().unwrap_or(exit::FAILED);
         };
         let crash = describe(child.id(), signal, status);
@@ -157,22 +166,24 @@ fn cannot_start(e: &io::Error) -> i32 {
 }
 
 impl Start<'_> {
-    /// The foreign databases among those whose index fits, with their drivers.
+    /// Returns a text that lists databases with a third-party driver, by name and driver. The list
+    /// has the databases for whose index `fits` returns `true`.
     fn names(&self, fits: impl Fn(usize) -> bool) -> String {
         let fitting = self.foreign.iter().filter(|f| fits(f.index));
         let names: Vec<&str> = fitting.map(|f| f.description.as_str()).collect();
         names.join(", ")
     }
 
-    /// Starts a process by the same command line, which finds the socket that it is lent and serves on it.
+    /// Starts a child process with the command line of this process. The child serves on `socket`,
+    /// without the databases in `set_aside`.
     fn child(
         &self,
         socket: &Socket,
         counters: &SharedCounters,
         set_aside: &[(usize, Duration)],
     ) -> io::Result<Child> {
-        // This very program, even if its file was replaced meanwhile; Python finds its environment by the name it is
-        // called by.
+        // This starts the running program itself, even if its file was replaced in the meantime.
+        // The child gets the program's original name, by which Python finds its environment.
         let mut command = Command::new("/proc/self/exe");
         let (name, rest) = self.again.split_first().ok_or(io::ErrorKind::NotFound)?;
         command.arg0(name).args(rest).stdin(Stdio::piped());
@@ -182,7 +193,7 @@ impl Start<'_> {
         command.env(SET_ASIDE_VARIABLE, set_aside.join(","));
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A child that ended before it read all is judged by how it ended.
+            // If the child ends before it has read the whole text, only its end is evaluated.
             let _ = stdin.write_all(self.config.as_bytes());
         }
         Ok(child)

@@ -1,4 +1,4 @@
-//! `onecopy transcode`.
+//! `onecopy transcode`: converts files, or stdin, to another encoding.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -8,28 +8,31 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use onecopy_files::transcode::{self, Stopped, detect, detect_start, keep_under_suffix, place_of};
+use onecopy_files::transcode::{
+    self, TranscodeFailure, detect, detect_start, keep_under_suffix, place_of,
+};
 use onecopy_files::{AtomicFile, OnFailure};
 use onecopy_text::{
     Bom, Certainty, Detection, Encoding, Place, TranscodeError, TranscodeOptions, Transcoder,
 };
 use onecopy_wire::CancelHandle;
 
-use crate::args::{BomArg, OnError, Source, Transcode};
+use crate::args::{BomArg, Source, Transcode, TranscodeErrors};
 use crate::console::{ByteProgress, error, notice};
 use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
-/// Why the command, or one file of it, fails.
-enum Failure {
+/// The reason for which the whole command or the conversion of one file fails.
+enum FileFailure {
     /// The command line is wrong.
     Usage(String),
     /// A file cannot be opened or read.
     Read(String, io::Error),
-    /// Its encoding cannot be told.
+    /// The encoding of a file cannot be detected.
     Unknown(String, Detection),
-    /// It is no text, or has characters that cannot be written.
+    /// The text is not valid in its encoding, or has a character that the output encoding does not
+    /// have.
     Text {
         name: String,
         from: Encoding,
@@ -37,31 +40,31 @@ enum Failure {
         error: TranscodeError,
         place: Option<Place>,
     },
-    /// Stdout.
+    /// Stdout cannot be written.
     Stdout(io::Error),
-    /// A file that is written; it names the file and what was being done.
+    /// The output file cannot be written; the error names the file and the operation.
     File(io::Error),
-    /// Signal handlers.
+    /// Signal handlers cannot be installed.
     System(io::Error),
-    /// A signal came.
+    /// A signal stopped the command.
     Stopped,
 }
 
-impl From<onecopy_files::Error> for Failure {
-    fn from(error: onecopy_files::Error) -> Failure {
-        Failure::File(error.into())
+impl From<onecopy_files::Error> for FileFailure {
+    fn from(error: onecopy_files::Error) -> FileFailure {
+        FileFailure::File(error.into())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for FileFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) => f.write_str(message),
-            Failure::Read(name, e) => write!(f, "`{name}` cannot be read: {e}"),
-            Failure::Unknown(name, found) => match found.encoding {
+            FileFailure::Usage(message) => f.write_str(message),
+            FileFailure::Read(name, e) => write!(f, "`{name}` cannot be read: {e}"),
+            FileFailure::Unknown(name, found) => match found.encoding {
                 None => write!(
                     f,
-                    "`{name}` is no text: {}\nif it is, name its encoding with `-f`",
+                    "`{name}` is not text: {}\nif it is, name its encoding with `-f`",
                     found.reason
                 ),
                 Some(guess) => write!(
@@ -71,7 +74,7 @@ impl fmt::Display for Failure {
                     found.reason
                 ),
             },
-            Failure::Text {
+            FileFailure::Text {
                 name,
                 from,
                 to,
@@ -88,7 +91,7 @@ impl fmt::Display for Failure {
                         write!(
                             f,
                             "`{name}`: {} at byte {}{place} is no {}: {}\n\
-                             name another encoding with `-f`, or see `--on-error` (`-c` leaves it out)",
+                             name another encoding with `-f`, or see `--errors` (`-c` leaves it out)",
                             bytes.join(" "),
                             e.at_bytes,
                             from.name(),
@@ -105,34 +108,34 @@ impl fmt::Display for Failure {
                         write!(
                             f,
                             "`{name}`: U+{code_point:04X}{shown} at byte {at_bytes}{place} cannot be written in {}\n\
-                             write another encoding with `-t`, or see `--on-error` (`-c` leaves it out)",
+                             write another encoding with `-t`, or see `--errors` (`-c` leaves it out)",
                             to.name()
                         )
                     }
                     e => write!(f, "`{name}`: {e}"),
                 }
             }
-            Failure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
-            Failure::File(source) => source.fmt(f),
-            Failure::System(source) => write!(f, "cannot start: {source}"),
-            Failure::Stopped => f.write_str("stopped"),
+            FileFailure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
+            FileFailure::File(source) => source.fmt(f),
+            FileFailure::System(source) => write!(f, "cannot start: {source}"),
+            FileFailure::Stopped => f.write_str("stopped"),
         }
     }
 }
 
-impl Failure {
+impl FileFailure {
     fn exit_code(&self) -> i32 {
         match self {
-            Failure::Usage(_) => exit::USAGE,
-            Failure::Stopped => exit::STOPPED,
-            Failure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe => exit::PIPE_CLOSED,
+            FileFailure::Usage(_) => exit::USAGE,
+            FileFailure::Stopped => exit::STOPPED,
+            FileFailure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe => exit::PIPE_CLOSED,
             _ => exit::FAILED,
         }
     }
 }
 
-/// The arguments with the suffix of `-i.bak` apart, as `--in-place=.bak`: the parser knows no option whose value is there
-/// or not and stands close by.
+/// Rewrites `-i.bak` as `--in-place=.bak`, because the argument parser does not support a short
+/// option with an optional attached value.
 pub(crate) fn with_suffix_apart(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     if args.get(1).is_some_and(|name| name == "transcode") {
@@ -148,20 +151,20 @@ pub(crate) fn with_suffix_apart(args: impl Iterator<Item = OsString>) -> Vec<OsS
     args
 }
 
-/// Runs the command.
+/// Runs `onecopy transcode`.
 pub(crate) fn run(args: &Transcode) -> i32 {
     let done = match args.list {
         true => list(),
-        false => Run::new(args).and_then(|run| run.all()),
+        false => TranscodeRun::new(args).and_then(|run| run.all()),
     };
     match done {
         Ok(code) => code,
-        Err(failure) => tell(&failure),
+        Err(failure) => report(&failure),
     }
 }
 
-/// Tells a failure; its exit code.
-fn tell(failure: &Failure) -> i32 {
+/// Reports a failure; returns its exit code.
+fn report(failure: &FileFailure) -> i32 {
     let code = failure.exit_code();
     if code != exit::PIPE_CLOSED {
         error(&failure.to_string());
@@ -169,48 +172,49 @@ fn tell(failure: &Failure) -> i32 {
     code
 }
 
-fn list() -> Result<i32, Failure> {
-    let mut out = Output::stdout().map_err(Failure::Stdout)?;
+fn list() -> Result<i32, FileFailure> {
+    let mut out = Output::stdout().map_err(FileFailure::Stdout)?;
     let mut lines = String::new();
     for (encoding, more) in Encoding::all() {
         let names: Vec<&str> = [encoding.name()].into_iter().chain(more).collect();
         lines += &names.join("  ");
         lines.push('\n');
     }
-    out.write_all(lines.as_bytes()).map_err(Failure::Stdout)?;
+    out.write_all(lines.as_bytes())
+        .map_err(FileFailure::Stdout)?;
     Ok(exit::OK)
 }
 
-/// A run over all files.
-struct Run<'a> {
+/// The options and the state of the conversion of all files.
+struct TranscodeRun<'a> {
     args: &'a Transcode,
     to: Encoding,
     options: TranscodeOptions,
     interrupt: Interrupt,
 }
 
-impl<'a> Run<'a> {
-    fn new(args: &'a Transcode) -> Result<Run<'a>, Failure> {
+impl<'a> TranscodeRun<'a> {
+    fn new(args: &'a Transcode) -> Result<TranscodeRun<'a>, FileFailure> {
         let to = args.to.encoding;
         if args.bom == Some(BomArg::Add) && !to.is_unicode() {
-            return Err(Failure::Usage(format!(
+            return Err(FileFailure::Usage(format!(
                 "{} has no byte order mark\nleave `--bom add` out, or write UTF-8, UTF-16 or UTF-32",
                 to.name()
             )));
         }
-        let on_error = match args.omit || args.to.omit {
-            true => OnError::Ignore,
-            false => args.on_error,
+        let errors = match args.omit || args.to.omit {
+            true => TranscodeErrors::Ignore,
+            false => args.errors,
         };
-        let (on_malformed, on_unencodable) = on_error.policies();
+        let (on_malformed, on_unencodable) = errors.policies();
         if let Some(suffix) = &args.in_place {
             if suffix.contains('/') {
-                return Err(Failure::Usage(format!(
-                    "the suffix `{suffix}` has a `/` in it\ngive what is put behind the name, as in `-i.bak`"
+                return Err(FileFailure::Usage(format!(
+                    "the suffix `{suffix}` has a `/` in it\ngive the suffix of the name, as in `-i.bak`"
                 )));
             }
             if args.files.is_empty() || args.files.iter().any(|f| is_stdin(f)) {
-                return Err(Failure::Usage(
+                return Err(FileFailure::Usage(
                     "stdin has no place to be converted in\nname files, or leave `-i` out"
                         .to_owned(),
                 ));
@@ -223,38 +227,38 @@ impl<'a> Run<'a> {
             eol: args.eol.into(),
             counts_lines: false,
         };
-        Ok(Run {
+        Ok(TranscodeRun {
             args,
             to,
             options,
-            interrupt: Interrupt::start(None).map_err(Failure::System)?,
+            interrupt: Interrupt::start(None).map_err(FileFailure::System)?,
         })
     }
 
-    /// Converts all files; the exit code.
-    fn all(&self) -> Result<i32, Failure> {
+    /// Converts all files; returns the exit code.
+    fn all(&self) -> Result<i32, FileFailure> {
         let stdin = [Path::new("-").to_owned()];
         let files = match self.args.files.as_slice() {
             [] => &stdin,
             files => files,
         };
         if self.args.check || self.args.in_place.is_some() {
-            // Each stands for itself: one that fails leaves the others alone.
+            // Files are independent: if one fails, the others are still converted.
             let mut code = exit::OK;
             for file in files {
                 let done = match &self.args.in_place {
                     Some(suffix) => self.in_place(file, suffix),
-                    None => self.one(file, self.options, &mut io::sink(), Failure::Stdout),
+                    None => self.one(file, self.options, &mut io::sink(), FileFailure::Stdout),
                 };
                 if let Err(failure) = done {
-                    code = tell(&failure);
+                    code = report(&failure);
                 }
             }
             return Ok(code);
         }
         let failed = match self.args.output {
-            Some(_) => Failure::File,
-            None => Failure::Stdout,
+            Some(_) => FileFailure::File,
+            None => FileFailure::Stdout,
         };
         let mut out = match &self.args.output {
             Some(path) => {
@@ -262,12 +266,12 @@ impl<'a> Run<'a> {
                 self.on_a_signal_remove(&file);
                 Output::File(Box::new(file))
             }
-            None => Output::stdout().map_err(Failure::Stdout)?,
+            None => Output::stdout().map_err(FileFailure::Stdout)?,
         };
         let mut options = self.options;
         for file in files {
             self.one(file, options, &mut out, failed)?;
-            // A mark stands at the start, not in the middle.
+            // A byte order mark must be at the start of the output, not in the middle.
             if self.to.is_marked() || options.bom != Bom::ByName {
                 options.bom = Bom::Strip;
             }
@@ -277,10 +281,10 @@ impl<'a> Run<'a> {
         Ok(exit::OK)
     }
 
-    fn in_place(&self, path: &Path, suffix: &str) -> Result<(), Failure> {
+    fn in_place(&self, path: &Path, suffix: &str) -> Result<(), FileFailure> {
         let mut file = AtomicFile::create(path, OnFailure::Remove)?;
         self.on_a_signal_remove(&file);
-        self.one(path, self.options, &mut file, Failure::File)?;
+        self.one(path, self.options, &mut file, FileFailure::File)?;
         self.go_on()?;
         if !suffix.is_empty() {
             keep_under_suffix(path, suffix)?;
@@ -289,15 +293,17 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Refuses to finish after a signal, which may come while the last bytes are written.
-    fn go_on(&self) -> Result<(), Failure> {
+    /// Returns an error if a signal has arrived. It is also called after the last write to a file,
+    /// because the signal may arrive during this write.
+    fn go_on(&self) -> Result<(), FileFailure> {
         match self.interrupt.stopped() {
             None => Ok(()),
-            Some(_) => Err(Failure::Stopped),
+            Some(_) => Err(FileFailure::Stopped),
         }
     }
 
-    /// A stop leaves no file under a temporary name. The process ends there and then: nothing else is half done.
+    /// From now on, a signal deletes the temporary file of `file` and ends the process immediately.
+    /// Files are converted one after the other, so no other output file is incomplete at that time.
     fn on_a_signal_remove(&self, file: &AtomicFile) {
         let temporary = file.temporary_path().to_owned();
         self.interrupt.cancels(CancelHandle::new(move || {
@@ -312,14 +318,14 @@ impl<'a> Run<'a> {
         path: &Path,
         mut options: TranscodeOptions,
         out: &mut impl Write,
-        failed: fn(io::Error) -> Failure,
-    ) -> Result<(), Failure> {
+        failed: fn(io::Error) -> FileFailure,
+    ) -> Result<(), FileFailure> {
         let name = match is_stdin(path) {
             true => "stdin".to_owned(),
             false => path.display().to_string(),
         };
-        let cannot_read = |e| Failure::Read(name.clone(), e);
-        let mut input = Input::open(path).map_err(cannot_read)?;
+        let cannot_read = |e| FileFailure::Read(name.clone(), e);
+        let mut input = TranscodeInput::open(path).map_err(cannot_read)?;
         let from = match self.args.from {
             Source::Named(encoding) => encoding,
             Source::Auto => {
@@ -327,36 +333,38 @@ impl<'a> Run<'a> {
                 self.decide(&name, found)?
             }
         };
-        // A file is read again where something is wrong; what comes once is counted as it comes.
+        // After an error, a file is read again to find the line. A stream cannot be read again, so
+        // its lines are counted as it arrives.
         options.counts_lines = !input.is_file;
         let mut transcoder = Transcoder::new(from, self.to, options);
-        let progress = ByteProgress::new(!self.args.silent, input.len_bytes);
+        let progress = ByteProgress::new(!self.args.quiet, input.len_bytes);
         let done = transcode::transcode(&mut input, out, &mut transcoder, |n| progress.set(n));
         progress.end();
         done.map_err(|stopped| match stopped {
-            Stopped::Read(e) => cannot_read(e),
-            Stopped::Text(error, place) => Failure::Text {
+            TranscodeFailure::Read(e) => cannot_read(e),
+            TranscodeFailure::Text(error, place) => FileFailure::Text {
                 place: place.or_else(|| input.place(from, error.at_bytes())),
                 name: name.clone(),
                 from,
                 to: self.to,
                 error,
             },
-            Stopped::Write(e) => failed(e),
-            e => Failure::Usage(e.to_string()),
+            TranscodeFailure::Write(e) => failed(e),
+            e => FileFailure::Usage(e.to_string()),
         })
     }
 
-    /// The encoding that was found, unless it is none, or only a guess where none is wanted.
-    fn decide(&self, name: &str, found: Detection) -> Result<Encoding, Failure> {
+    /// Returns the detected encoding. Returns an error if no encoding was detected, or if the
+    /// detection is uncertain and `--strict` is set.
+    fn decide(&self, name: &str, found: Detection) -> Result<Encoding, FileFailure> {
         match found.encoding {
             Some(encoding) if found.certainty != Certainty::Guess || !self.args.strict => {
-                if !self.args.silent {
+                if !self.args.quiet {
                     notice(&format!("`{name}` is read as {found}"));
                 }
                 Ok(encoding)
             }
-            _ => Err(Failure::Unknown(name.to_owned(), found)),
+            _ => Err(FileFailure::Unknown(name.to_owned(), found)),
         }
     }
 }
@@ -365,17 +373,18 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A file or stdin, past the standard library's buffer, and what was read of it to decide on its encoding.
-struct Input {
+/// The input of a conversion: a file or stdin, and the bytes that were already read from it to
+/// detect the encoding. It is read without the buffer of the standard library.
+struct TranscodeInput {
     start: Cursor<Vec<u8>>,
     file: File,
-    /// Whether it can be read twice.
+    /// `true` if the input is a regular file, which can be read a second time.
     is_file: bool,
     len_bytes: Option<u64>,
 }
 
-impl Input {
-    fn open(path: &Path) -> io::Result<Input> {
+impl TranscodeInput {
+    fn open(path: &Path) -> io::Result<TranscodeInput> {
         let file = match is_stdin(path) {
             true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
             false => File::open(path)?,
@@ -384,9 +393,9 @@ impl Input {
         if found.is_dir() {
             return Err(io::Error::other("it is a directory"));
         }
-        // Stdin from a file may stand anywhere in it.
+        // If stdin is a file, its position may not be the start, so it is treated as a stream.
         let is_file = found.is_file() && !is_stdin(path);
-        Ok(Input {
+        Ok(TranscodeInput {
             start: Cursor::default(),
             file,
             is_file,
@@ -405,7 +414,8 @@ impl Input {
         Ok(found)
     }
 
-    /// Where a byte stands, as people count.
+    /// Returns the line and column of the byte at position `at_bytes`, by reading the file a second
+    /// time. Returns `None` if the input is not a file, or if it cannot be read.
     fn place(&mut self, from: Encoding, at_bytes: u64) -> Option<Place> {
         if !self.is_file {
             return None;
@@ -415,7 +425,7 @@ impl Input {
     }
 }
 
-impl Read for Input {
+impl Read for TranscodeInput {
     fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
         match self.start.read(part)? {
             0 => self.file.read(part),

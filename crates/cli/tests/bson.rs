@@ -1,5 +1,5 @@
 //! `onecopy bson2json` and `onecopy json2bson`: files, pipes, signals, memory.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -59,7 +59,7 @@ impl Folder {
         output.stdout
     }
 
-    /// What stdout got, and what is told on stderr, with exit code 1.
+    /// The stdout and the stderr of a call with exit code 1.
     fn failed(&self, args: &[&str], stdin: &[u8]) -> (Vec<u8>, String) {
         let output = self.run(args, stdin, 1 << 20);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
@@ -67,7 +67,7 @@ impl Folder {
     }
 }
 
-/// Documents one behind the other, a long one among them.
+/// Concatenated documents, a long one among them.
 fn documents() -> Vec<u8> {
     let mut all = Vec::new();
     for i in 0..1000 {
@@ -142,7 +142,7 @@ fn what_came_before_an_error_is_written_to_stdout_an_array_left_open_and_no_file
     let (written, said) = f.failed(&["bson2json"], &cut);
     assert_eq!(written, b"{\"a\":null}\n{\"a\":null}\n");
     assert!(
-        said.contains("`stdin` is no BSON, at byte 16 (document 3)"),
+        said.contains("`stdin` is not valid BSON, at byte 16 (document 3)"),
         "{said}"
     );
     let (written, _) = f.failed(&["bson2json", "--array"], &cut);
@@ -197,10 +197,10 @@ fn malformed_text_is_refused_or_replaced() {
     bson[at] = b'y';
     let (_, said) = f.failed(&["bson2json"], &bson);
     assert!(
-        said.contains("at byte 12") && said.contains("--text-errors"),
+        said.contains("at byte 12") && said.contains("--errors"),
         "{said}"
     );
-    let replaced = f.good(&["bson2json", "--text-errors", "replace"], &bson);
+    let replaced = f.good(&["bson2json", "--errors", "replace"], &bson);
     assert_eq!(replaced, "{\"a\":\"x\u{FFFD}y\"}\n".as_bytes());
 }
 

@@ -1,5 +1,5 @@
 //! Exit codes, pipes, signals, files and secrets of the command.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn wait_until(child: &Child, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Waits until the process catches SIGINT, by what Linux tells of it.
+/// Waits until the process catches SIGINT, according to /proc.
 fn wait_for_handler(child: &Child) {
     wait_until(child, || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
@@ -74,7 +74,8 @@ fn wait_for_handler(child: &Child) {
     });
 }
 
-/// Waits until the process has computed for so long that it must be inside the query (ten ticks of proc_stat(5)).
+/// Waits until the process has computed for so long that it must be inside the query (ten ticks of
+/// proc_stat(5)).
 fn wait_for_work(child: &Child) {
     wait_until(child, || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
@@ -83,7 +84,8 @@ fn wait_for_work(child: &Child) {
     });
 }
 
-/// Waits for the temporary file, which is made when the statement was executed and its rows can be fetched.
+/// Waits for the temporary file, which is made when the statement was executed and its rows can be
+/// fetched.
 fn wait_for_file(child: &Child, folder: &Path) {
     wait_until(child, || std::fs::read_dir(folder).unwrap().count() > 0);
 }
@@ -167,7 +169,7 @@ fn the_time_limit_cancels_and_fails() {
             "query",
             "sqlite::memory:",
             ENDLESS_WITHOUT_ROWS,
-            "--timeout",
+            "--time-limit",
             "0.05",
         ],
     );
@@ -184,7 +186,7 @@ fn a_file_appears_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     std::fs::write(&path, "the last good one\n").unwrap();
-    // The third row is no UTF-8.
+    // The third row is not valid UTF-8.
     let bad = "select 1 as a union all select 2 union all select cast(x'ff' as text)";
     let output = run(
         folder.path(),
@@ -225,7 +227,7 @@ fn bson_goes_to_a_pipe_and_to_a_file_that_ends_so() {
         std::fs::read(folder.path().join("a.bson")).unwrap(),
         expected
     );
-    // What fails leaves whole documents behind it, and says so.
+    // A failure leaves whole documents in the output, and is reported.
     let bad = "select 1 as a union all select cast(x'ff' as text)";
     let output = run(
         folder.path(),
@@ -249,7 +251,9 @@ fn a_failure_in_the_middle_leaves_json_unclosed_and_fails() {
     assert!(said.contains("column 0 `a`"), "{said}");
     // The remedy is one that this command has.
     assert!(
-        said.ends_with("mend it in the database, or give `--text-errors replace` to read it with U+FFFD there\n"),
+        said.ends_with(
+            "fix it in the database, or use `--errors replace` to read U+FFFD instead\n"
+        ),
         "{said}"
     );
     let replace = [
@@ -258,7 +262,7 @@ fn a_failure_in_the_middle_leaves_json_unclosed_and_fails() {
         bad,
         "--format",
         "json",
-        "--text-errors",
+        "--errors",
         "replace",
     ];
     let output = run(folder.path(), &replace);
@@ -332,10 +336,10 @@ fn passwords_are_told_nowhere() {
         ] {
             let output = run(folder.path(), &args);
             assert!(!output.status.success(), "{args:?}");
-            let told = format!("{output:?}");
-            assert!(!told.contains(secret), "{args:?}: {told}");
+            let printed = format!("{output:?}");
+            assert!(!printed.contains(secret), "{args:?}: {printed}");
             if args[0] != "serve" {
-                assert_eq!(output.status.code(), Some(3), "{args:?}: {told}");
+                assert_eq!(output.status.code(), Some(3), "{args:?}: {printed}");
             }
         }
     }

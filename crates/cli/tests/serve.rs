@@ -1,5 +1,5 @@
 //! `onecopy serve` from its start to its end, as a process.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -100,7 +100,7 @@ fn it_prints_what_to_try_serves_logs_ignores_hangups_and_ends_in_order() {
     for name in ["INT", "TERM"] {
         let mut serving = Serving::start();
         serving.line_with(&format!("curl 'http://{}/one.json'", serving.address));
-        // What is wrong shows before anybody asks.
+        // Errors are reported before the first request.
         serving.line_with("check query=wrong database=d: no such table: nix");
         let mut answer = String::new();
         serving

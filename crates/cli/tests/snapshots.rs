@@ -1,6 +1,6 @@
-//! What users see, word for word. `UPDATE_SNAPSHOTS=1 cargo test -p onecopy-cli` writes the files anew; look at the
-//! difference before keeping it.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! Snapshots of the output. `UPDATE_SNAPSHOTS=1 cargo test -p onecopy-cli` rewrites the files;
+//! review the difference before committing it.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -201,7 +201,10 @@ fn errors_of_query() {
             "output_folder",
             vec![db, "select 1", "--output", "none/a.csv"],
         ),
-        ("timeout", vec![db, "select 1", "--timeout", "0"]),
+        ("output_parquet", vec![db, "select 1", "-o", "a.parquet"]),
+        ("output_csv_gz", vec![db, "select 1", "-o", "a.csv.gz"]),
+        ("output_no_ending", vec![db, "select 1", "-o", "a"]),
+        ("time_limit", vec![db, "select 1", "--time-limit", "0"]),
     ] {
         let all: Vec<&str> = ["query"].into_iter().chain(args).collect();
         f.snapshot(&format!("query_error_{name}"), &all);
@@ -290,7 +293,7 @@ fn what_bson_and_json_say() {
     f.snapshot("bson2json_array", &["bson2json", "item.bson", "--array"]);
     f.snapshot(
         "bson2json_size",
-        &["bson2json", "item.bson", "--max-size", "40"],
+        &["bson2json", "item.bson", "--max-bytes", "40"],
     );
     f.snapshot("bson2json_text", &["bson2json", "item.ndjson"]);
     f.snapshot("bson2json_no_file", &["bson2json", "none.bson"]);
@@ -311,7 +314,7 @@ fn what_bson_and_json_say() {
         &[
             "json2bson",
             "item.ndjson",
-            "--max-size",
+            "--max-bytes",
             "9",
             "-o",
             "a.bson",
@@ -330,7 +333,7 @@ fn what_bson_and_json_say() {
     );
     f.snapshot(
         "json2bson_size_usage",
-        &["json2bson", "--max-size", "3000000000"],
+        &["json2bson", "--max-bytes", "3000000000"],
     );
     let cut = std::fs::read(f.path("item.bson")).unwrap();
     std::fs::write(f.path("cut.bson"), &cut[..cut.len() - 1]).unwrap();

@@ -1,5 +1,5 @@
-//! `onecopy serve` over a foreign driver: the process that serves may crash, the one that was started does not.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! `onecopy serve` with a third-party driver: the serving process may crash, its parent does not.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -71,8 +71,9 @@ fn halt(pid: u32) {
     });
 }
 
-/// Has a process die by a signal. Rust's own handler takes the first SIGSEGV of a process for a stack overflow, looks, and
-/// lets the instruction at fault run again; there is none where the signal was sent.
+/// Has a process die by a signal. Rust's own handler takes the first SIGSEGV of a process for a
+/// stack overflow, looks, and lets the instruction at fault run again; there is none where the
+/// signal was sent.
 fn crash(pid: u32, name: &str) {
     while stat(pid).is_some_and(|(state, _)| state != 'Z') {
         let pid = pid.to_string();
@@ -163,7 +164,7 @@ impl Supervised {
 
     /// The process that serves.
     fn child(&self) -> u32 {
-        // The addresses are told before it is started.
+        // The addresses are printed before it starts.
         let first = || children(self.parent.id()).first().copied();
         let child = wait_until("a child", first);
         assert_eq!(children(self.parent.id()), [child]);
@@ -195,15 +196,15 @@ fn a_crash_is_told_and_survived_with_those_who_wait() {
     for (name, meaning) in [
         ("SEGV", "memory that is not its own"),
         ("ABRT", "gave up"),
-        ("KILL", "want of memory"),
+        ("KILL", "memory ran out"),
     ] {
         let child = served.child();
         let mut under_way = served.ask("/endless.csv");
         under_way.read_exact(&mut [0; 1000]).unwrap();
         let mut waits = Vec::new();
         if name == "KILL" {
-            // Halted, it takes no connection (and another signal would wait until it goes on): these two wait in the
-            // kernel for the next process.
+            // Halted, it takes no connection (and another signal would wait until it goes on):
+            // these two wait in the kernel for the next process.
             halt(child);
             waits.extend([served.ask("/one.json"), served.ask("/one.json")]);
         }
@@ -394,18 +395,18 @@ fn sqlite_alone_and_unsupervised_serve_in_one_process() {
         "sqlite::memory:",
     );
     std::fs::write(folder.path().join("c.toml"), config).unwrap();
-    let mut alone = Command::new(env!("CARGO_BIN_EXE_onecopy"))
+    let mut single = Command::new(env!("CARGO_BIN_EXE_onecopy"))
         .args(["serve", "c.toml", "--port", "0"])
         .current_dir(Path::new(folder.path()))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(alone.stderr.take().unwrap())
+    BufReader::new(single.stderr.take().unwrap())
         .read_line(&mut line)
         .unwrap();
     assert!(line.contains("serves at http://"), "{line}");
-    assert_eq!(children(alone.id()), [0; 0]);
-    signal(alone.id(), "TERM");
-    assert_eq!(alone.wait().unwrap().code(), Some(0));
+    assert_eq!(children(single.id()), [0; 0]);
+    signal(single.id(), "TERM");
+    assert_eq!(single.wait().unwrap().code(), Some(0));
 }

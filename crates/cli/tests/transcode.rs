@@ -1,5 +1,5 @@
 //! `onecopy transcode`: files, pipes, signals, memory.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -58,14 +58,14 @@ impl Folder {
         })
     }
 
-    /// What stdout gets, all being well.
+    /// The stdout of a successful call.
     fn good(&self, args: &[&str], stdin: &[u8]) -> Vec<u8> {
         let output = self.run(args, stdin);
         assert!(output.status.success(), "{args:?}: {output:?}");
         output.stdout
     }
 
-    /// What is told on stderr, with exit code 1.
+    /// The stderr of a call with exit code 1.
     fn failed(&self, args: &[&str], stdin: &[u8]) -> String {
         let output = self.run(args, stdin);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
@@ -102,7 +102,7 @@ fn stdin_goes_to_stdout_as_with_iconv() {
         "utf-8",
         "-t",
         "ascii",
-        "--on-error",
+        "--errors",
         "xmlcharrefreplace",
     ];
     assert_eq!(f.good(&how, "10 €".as_bytes()), b"10 &#8364;");
@@ -221,7 +221,7 @@ fn what_cannot_be_converted_is_told_with_byte_line_and_column_from_a_file_and_fr
     ] {
         let said = f.failed(args, stdin);
         assert!(said.contains(&place), "{args:?}: {said}");
-        assert!(said.contains("-f") && said.contains("--on-error"), "{said}");
+        assert!(said.contains("-f") && said.contains("--errors"), "{said}");
     }
     let said = f.failed(&["-f", "utf-8", "-t", "koi8-r"], "да\n и 東京".as_bytes());
     assert!(
@@ -278,7 +278,7 @@ fn an_encoding_that_is_found_is_told_and_a_guess_can_be_refused() {
     assert_eq!(f.good(&["--strict", "plain"], b""), b"plain");
     let said = f.failed(&["binary"], b"");
     assert!(
-        said.contains("`binary` is no text: 3 bytes of zero, in no pattern"),
+        said.contains("`binary` is not text: 3 bytes of zero, in no pattern"),
         "{said}"
     );
     // Nothing is decided on a start that is ASCII: what follows is UTF-8 here.
@@ -375,7 +375,7 @@ fn the_command_line_is_looked_at_before_any_file() {
         (&["-ia/b", "a"], "has a `/` in it"),
         (&["-i", "-o", "out", "a"], "cannot be used with"),
         (&["--check", "-i", "a"], "cannot be used with"),
-        (&["-f", "ebcdic", "a"], "there is iconv"),
+        (&["-f", "ebcdic", "a"], "iconv supports others"),
         (&["-t", "ascii//TRANSLIT", "a"], "use iconv"),
         (
             &["-t", "latin1", "--bom", "add", "a"],
@@ -383,9 +383,9 @@ fn the_command_line_is_looked_at_before_any_file() {
         ),
     ] {
         let output = f.run(args, b"");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
-        assert!(told.contains(said), "{args:?}: {told}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {printed}");
+        assert!(printed.contains(said), "{args:?}: {printed}");
     }
     assert_eq!(f.names(), ["a"]);
     let said = f.failed(&["."], b"");

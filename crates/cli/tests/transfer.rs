@@ -1,5 +1,6 @@
-//! `onecopy send` and `onecopy receive` as processes: killed and resumed, full disks, codes, signals.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! `onecopy send` and `onecopy receive` as processes: killed and resumed, full disks, codes,
+//! signals.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -56,7 +57,7 @@ impl Receiver {
 }
 
 impl Drop for Receiver {
-    /// A test that fails leaves none behind.
+    /// Processes of a failed test are ended.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -135,7 +136,8 @@ fn a_receiver_killed_at_a_hundred_points_resumes_to_what_one_clean_run_gives() {
     let mut state = 7_u64;
     let (mut n_kills, mut n_runs) = (0, 0);
     while n_kills < 100 {
-        // One run: killed again and again, further each time or nowhere at all, until it is through.
+        // One run: killed again and again, further each time or nowhere at all, until it is
+        // through.
         let _ = std::fs::remove_dir_all(folder.path().join("inbox"));
         let hashed: &[&str] = if n_runs % 4 == 3 { &["--no-hash"] } else { &[] };
         for _ in 0..8 {
@@ -232,7 +234,7 @@ fn a_full_disk_is_an_error_on_both_sides_and_the_old_file_stays() {
     std::fs::create_dir(folder.path().join("inbox")).unwrap();
     std::fs::write(folder.path().join("inbox/big"), "old").unwrap();
     for hashed in [&[][..], &["--no-hash"]] {
-        // A file may have 100 KiB: what comes behind is refused as on a full disk.
+        // A file may have 100 KiB: more bytes are refused as on a full disk.
         let line =
             "trap '' XFSZ; ulimit -f 100; exec \"$0\" receive inbox --bind 127.0.0.1:0 --replace";
         let receiver = Receiver::from(
@@ -259,7 +261,7 @@ fn a_full_disk_is_an_error_on_both_sides_and_the_old_file_stays() {
             b"old"
         );
     }
-    // With room it goes on where it was.
+    // With enough space it continues where it was.
     let receiver = Receiver::start(folder.path(), &["--replace"]);
     let sent = send(folder.path(), &receiver.address, &["big"]);
     assert!(sent.status.success(), "{}", stderr(&sent));
@@ -333,7 +335,7 @@ fn senders_that_do_not_greet_are_named_and_keep_nobody_out() {
             assert!(said.contains(&format!("{name} has connected")), "{said}");
         }
         assert!(
-            said.contains("has connected; 2 others have not ended their handshakes"),
+            said.contains("has connected; 2 others have not completed their handshakes"),
             "{said}"
         );
         std::fs::write(folder.path().join("file"), "other bytes").unwrap();
@@ -382,7 +384,7 @@ fn exit_codes_tell_what_was_wrong() {
     for (options, code, words) in [
         (&["a"][..], 3, "no receiver answers"),
         (&["a/x", "b/x"], 2, "the same name"),
-        (&["a", "--code", "nope"], 2, "no code"),
+        (&["a", "--code", "nope"], 2, "not a code"),
         (&[], 2, "required"),
     ] {
         let sent = send(folder.path(), &free.to_string(), options);

@@ -1,4 +1,4 @@
-//! A file that appears under its name only when it is complete.
+//! [`AtomicFile`]: a file that gets its final name only when it is complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
@@ -10,51 +10,57 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Action, Error};
 
-/// What becomes of the temporary file when the writing fails or is given up.
+/// The treatment of the temporary file after an error, or if the [`AtomicFile`] is dropped without
+/// a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// It is removed.
+    /// The temporary file is deleted.
     #[default]
     Remove,
-    /// It stays under its temporary name, to be looked at or resumed.
+    /// The temporary file is kept, so that it can be examined or continued.
     Keep,
 }
 
-/// Links followed from the target's name, as Linux does (`MAXSYMLINKS`).
+/// The largest number of symbolic links that are followed from a path to its file. Linux has the
+/// same limit (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
-/// Longest name on the usual file systems, in bytes.
+/// The length in bytes of the longest file name on common file systems.
 const MAX_NAME: usize = 255;
 
-/// A file under a temporary name in its target's directory, until [`AtomicFile::commit`] syncs it and renames it.
+/// A file that is written under a temporary name in its target's directory. [`AtomicFile::commit`]
+/// syncs the file and renames it to the target.
 ///
-/// Writes go straight to the system: give them whole chunks. The file gets the permissions a plain create would give it
-/// (0666 less the umask), or those of the file it replaces, and that one's owner and group where the process may set them. A
-/// symbolic link stays: the file it leads to is replaced. Hard links to a replaced file keep the old one.
+/// Writes are not buffered, so the caller should write whole chunks. A new file has the permissions
+/// 0666 without the bits of the umask. A file that replaces another one gets the permissions of the
+/// replaced file, and also its owner and group if the process may set them. A symbolic link is
+/// kept, and the file that it refers to is replaced. Other hard links to a replaced file keep the
+/// old contents.
 ///
-/// Dropped without a commit, it never appears under its name. Copies: none here; the kernel's one into its cache.
+/// If the value is dropped without a commit, the file never gets its final name. Copies in this
+/// process: none. The kernel copies the bytes once, into its page cache.
 #[derive(Debug)]
 pub struct AtomicFile {
-    /// Where it will stand: links are resolved.
+    /// The final path of the file, with symbolic links resolved.
     target: PathBuf,
     temporary: PathBuf,
     file: File,
-    /// What is replaced, where there was a file at the start.
+    /// The metadata of the file that is replaced; `None` if the target did not exist at the start.
     replaced: Option<Metadata>,
     on_failure: OnFailure,
     len_bytes: u64,
-    /// Renamed: nothing is to be removed any more.
+    /// `true` after the temporary file was renamed, so that no temporary file must be deleted.
     renamed: bool,
 }
 
 impl AtomicFile {
-    /// Begins a file that is to stand under `path`.
+    /// Creates the temporary file for a file whose final path is `path`.
     ///
     /// # Errors
     /// [`Error::NoDirectory`], [`Error::NotAFile`], [`Error::Denied`], or [`Error::Io`] with the path.
     pub fn create(path: impl AsRef<Path>, on_failure: OnFailure) -> Result<AtomicFile, Error> {
         let path = path.as_ref();
         let (target, replaced) = resolve(path)?;
-        // `Path` overlooks a slash at the end; the rename would not.
+        // `Path` ignores a slash at the end, but the rename would not.
         if target.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Error::NotAFile {
                 path: path.to_owned(),
@@ -77,7 +83,8 @@ impl AtomicFile {
                 }),
             };
         }
-        // Nobody may read what will be private before it is: the old file's permissions come at the commit.
+        // If the file replaces another one, it must not be readable for others before the commit
+        // sets the permissions of that file.
         let mode = if replaced.is_some() { 0o600 } else { 0o666 };
         let random = RandomState::new();
         let mut attempt = 0_u32;
@@ -106,39 +113,41 @@ impl AtomicFile {
         }
     }
 
-    /// Where it will stand.
+    /// Returns the final path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.target
     }
 
-    /// Where it stands until then.
+    /// Returns the temporary path.
     #[must_use]
     pub fn temporary_path(&self) -> &Path {
         &self.temporary
     }
 
-    /// The file itself, for what is written past [`Write`]: by the kernel, say.
+    /// Returns the open temporary file, for writes that do not use [`Write`], such as
+    /// `sendfile(2)`.
     #[must_use]
     pub fn as_file(&self) -> &File {
         &self.file
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
     }
 
-    /// Puts the data on the disk, renames the file to its name and puts the name on the disk.
+    /// Syncs the data to disk, renames the file to its final path, and syncs the directory.
     ///
     /// # Errors
-    /// [`Error::Full`] where the disk turns out to be full only now, [`Error::Denied`], [`Error::Io`]. The name then shows
-    /// what it showed before, but for [`Action::SyncDirectory`].
+    /// [`Error::Full`] if the disk is found to be full only now, [`Error::Denied`], [`Error::Io`].
+    /// The name then refers to the previous file, except for [`Action::SyncDirectory`].
     pub fn commit(mut self) -> Result<(), Error> {
         let at = |action| move |e, path: &Path| Error::io(action, path, e);
         if let Some(replaced) = &self.replaced {
-            // The owner first: a change of owner takes set-user-ID bits away. Only root may give files away.
+            // The owner is set before the permissions, because a change of the owner removes the
+            // set-user-ID bits. Only root may change the owner.
             let _ = fchown(&self.file, Some(replaced.uid()), Some(replaced.gid()));
             let permissions = fs::Permissions::from_mode(replaced.mode() & 0o7777);
             self.file
@@ -153,18 +162,20 @@ impl AtomicFile {
         self.renamed = true;
         let synced = File::open(directory_of(&self.target)).and_then(|d| d.sync_all());
         match synced {
-            // Some network file systems cannot sync a directory, and one may be writable but not readable.
+            // Some network file systems cannot sync a directory, and a directory may be writable
+            // but not readable.
             Err(e) if !is_unsupported(&e) => Err(at(Action::SyncDirectory)(e, &self.target)),
             _ => Ok(()),
         }
     }
 
-    /// Gives it up: as a drop, in so many words.
+    /// Ends the writing without a commit. It has the same effect as dropping the value.
     pub fn abandon(self) {}
 }
 
 impl Write for AtomicFile {
-    /// The error of a failed write wraps an [`Error`] with the path.
+    /// Writes as [`File`] does. If this fails, the returned `io::Error` contains an [`Error`] with
+    /// the path.
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         match self.file.write(buf) {
             Ok(n) => {
@@ -184,13 +195,14 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.renamed && self.on_failure == OnFailure::Remove {
-            // Nothing can be told from here; what stays has a temporary name.
+            // A drop cannot report an error. The file that remains has a temporary name.
             let _ = fs::remove_file(&self.temporary);
         }
     }
 }
 
-/// Where `path` leads past its symbolic links, and the file that stands there, if one does.
+/// Follows the symbolic links of `path`. Returns the resulting path, and the metadata of the file
+/// with this path if it exists.
 fn resolve(path: &Path) -> Result<(PathBuf, Option<Metadata>), Error> {
     let inspect = |e| Error::io(Action::Inspect, path, e);
     let mut target = path.to_owned();
@@ -234,7 +246,7 @@ fn what_is(file_type: FileType) -> &'static str {
     }
 }
 
-/// The directory that `path` stands in; `.` for a bare name.
+/// Returns the directory part of `path`; `.` if it has none.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -242,7 +254,8 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// `.name.<13 letters>.partial`, the name cut where it would grow too long.
+/// Returns the temporary name `.name.<13 letters>.partial`. `name` is truncated if the result would
+/// be too long.
 fn temporary_name(name: &OsStr, mut random: u64) -> OsString {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let mut tail = vec![b'.'];

@@ -1,72 +1,74 @@
-//! The one error type of this room.
+//! [`Error`]: the errors of this crate.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What was being done when it failed.
+/// An operation of [`crate::AtomicFile`], named in an error if it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Looking at what stands under the target's name.
+    /// Reading the metadata of the target path.
     Inspect,
-    /// Creating the temporary file beside the target.
+    /// Creating the temporary file next to the target.
     Create,
-    /// Writing to it.
+    /// Writing to the temporary file.
     Write,
-    /// Giving it the permissions of the file it replaces.
+    /// Setting the permissions to those of the replaced file.
     SetPermissions,
-    /// Having the system put its data on the disk.
+    /// Syncing the data to disk.
     Sync,
-    /// Renaming it to the target's name.
+    /// Renaming the temporary file to the target's name.
     Rename,
-    /// Having the system put the new name on the disk: the file stands under its name, but a power failure may undo it.
+    /// Syncing the directory. The file already has its name, but a power failure may undo the
+    /// rename.
     SyncDirectory,
 }
 
-/// Why a file could not be written.
+/// The reason for which a file could not be written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// From [`crate::AtomicFile::create`]: the directory the file is to stand in does not exist. Create it.
+    /// From [`crate::AtomicFile::create`]: the directory of the file does not exist. Create it.
     NoDirectory {
-        /// The directory.
+        /// The missing directory.
         directory: PathBuf,
     },
-    /// From [`crate::AtomicFile::create`]: under the name stands a directory, a device, a pipe or a socket, which a rename
-    /// would replace or fail to. Write to another name, or to standard output.
+    /// From [`crate::AtomicFile::create`]: the path is a directory, a device, a pipe or a socket,
+    /// which a rename must not replace. Write to another name, or to standard output.
     NotAFile {
-        /// The path.
+        /// The path at which a file should be written.
         path: PathBuf,
-        /// What stands there.
+        /// The kind of the existing entry, such as a directory or a pipe.
         what: &'static str,
     },
-    /// From any call: the system refused for lack of permission, or the file system is read-only. See to the permissions of
-    /// the directory: a temporary file is created in it.
+    /// From any call: the system denied the permission, or the file system is read-only. Check the
+    /// permissions of the directory, in which the temporary file is created.
     Denied {
-        /// What was being done.
+        /// The operation that failed.
         action: Action,
-        /// The target.
+        /// The final path of the file that was being written.
         path: PathBuf,
-        /// The system's error.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// From a write or the commit: the disk is full, a quota or a size limit is reached. Make room.
+    /// From a write or the commit: the disk is full, or a quota or size limit is reached. Free some
+    /// space.
     Full {
-        /// What was being done.
+        /// The operation that failed.
         action: Action,
-        /// The target.
+        /// The final path of the file that was being written.
         path: PathBuf,
-        /// The system's error.
+        /// The error that the operating system returned.
         source: io::Error,
     },
     /// From any call: another error of the system.
     Io {
-        /// What was being done.
+        /// The operation that failed.
         action: Action,
-        /// The target.
+        /// The final path of the file that was being written.
         path: PathBuf,
-        /// The system's error.
+        /// The error that the operating system returned.
         source: io::Error,
     },
 }
@@ -95,7 +97,7 @@ impl Error {
         }
     }
 
-    /// The kind of the system's error, for callers that speak `io`.
+    /// Returns the kind of the system's error, for callers that use `io::Error`.
     fn io_kind(&self) -> io::ErrorKind {
         match self {
             Error::NoDirectory { .. } => io::ErrorKind::NotFound,
@@ -140,7 +142,7 @@ impl fmt::Display for Error {
                 source,
             } => write!(
                 f,
-                "cannot {action} `{}`: {source}\nsee to the permissions of its directory, where a temporary file is written first",
+                "cannot {action} `{}`: {source}\ncheck the permissions of its directory, in which a temporary file is written first",
                 path.display()
             ),
             Error::Full {
@@ -149,7 +151,7 @@ impl fmt::Display for Error {
                 source,
             } => write!(
                 f,
-                "cannot {action} `{}`: {source}\nmake room on its file system, or write elsewhere",
+                "cannot {action} `{}`: {source}\nfree some space on its file system, or write elsewhere",
                 path.display()
             ),
             Error::Io {

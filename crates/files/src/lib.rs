@@ -1,19 +1,20 @@
-//! Files that appear whole or not at all.
+//! Files. [`AtomicFile`] is a file that gets its name only when it is complete. [`sendfile`] moves
+//! bytes between files and sockets in the kernel. [`transcode`] converts files to another encoding.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`atomic_file`] | [`AtomicFile`]: written under a temporary name, synced, then renamed |
-//! | [`moving`] | bytes that the kernel moves between files and sockets |
+//! | [`sendfile`] | bytes that the kernel moves between files and sockets |
 //! | [`transcode`] | files in one encoding to files in another, in constant memory |
-//! | [`error`] | the one error type of this room |
+//! | [`error`] | the error type of this crate |
 //!
-//! A file that is being written is never seen under its name: a reader sees the old one or the new one. What a crash
-//! leaves behind has a temporary name, `.name.<letters>.partial`.
+//! A process that opens a file by its final name gets either the old file or the complete new one.
+//! If a crash ends a write, the incomplete file has a temporary name, `.name.<letters>.partial`.
 #![deny(unsafe_code)]
 
 pub mod atomic_file;
 pub mod error;
-pub mod moving;
+pub mod sendfile;
 pub mod transcode;
 
 pub use atomic_file::{AtomicFile, OnFailure};

@@ -1,4 +1,5 @@
-//! Files in one encoding to files in another, in constant memory.
+//! [`transcode`] converts files to another encoding, and [`detect`] detects the encoding of a file,
+//! both in constant memory.
 
 use std::fmt;
 use std::fs;
@@ -9,65 +10,72 @@ use onecopy_text::{Detection, Detector, Encoding, Place, TranscodeError, Transco
 
 use crate::error::{Action, Error};
 
-/// Bytes that are read at a time: past this a read costs no less, and with what they become they leave the second cache.
+/// The number of bytes requested by one read. Larger reads are not faster per byte, and their input
+/// and output would not fit into the L2 cache.
 pub const READ_BYTES: usize = 128 * 1024;
 
-/// Bytes of a stream that cannot be read twice, on which its encoding is decided.
+/// If a stream cannot be read twice, its encoding is detected from this number of bytes at its
+/// start.
 pub const LOOK_BYTES: usize = 1024 * 1024;
 
-/// Why a stream was not transcoded to its end.
+/// The reason for which a stream was not converted to its end.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Stopped {
-    /// It cannot be read.
+pub enum TranscodeFailure {
+    /// The input cannot be read.
     Read(io::Error),
-    /// What it becomes cannot be written.
+    /// The output cannot be written.
     Write(io::Error),
-    /// It is no text in its encoding, or has a character that cannot be written; where lines were counted, with its place.
+    /// The input is not valid in its encoding, or has a character that the output encoding does not
+    /// have. The line and column are present if the [`Transcoder`] counts lines.
     Text(TranscodeError, Option<Place>),
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for TranscodeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stopped::Read(e) => write!(f, "cannot be read: {e}"),
-            Stopped::Write(e) => write!(f, "cannot be written: {e}"),
-            Stopped::Text(e, None) => e.fmt(f),
-            Stopped::Text(e, Some(p)) => write!(f, "{e} (line {}, column {})", p.line, p.column),
+            TranscodeFailure::Read(e) => write!(f, "cannot be read: {e}"),
+            TranscodeFailure::Write(e) => write!(f, "cannot be written: {e}"),
+            TranscodeFailure::Text(e, None) => e.fmt(f),
+            TranscodeFailure::Text(e, Some(p)) => {
+                write!(f, "{e} (line {}, column {})", p.line, p.column)
+            }
         }
     }
 }
 
-impl std::error::Error for Stopped {}
+impl std::error::Error for TranscodeFailure {}
 
-/// Converts all that `input` gives to `output`, a part at a time. `progress` is told the bytes read so far.
+/// Converts `input` to `output` in parts of [`READ_BYTES`]. After each part, `progress` is called
+/// with the number of bytes read so far.
 ///
-/// Copies: none here; those of [`Transcoder::push`].
+/// The text is copied only by [`Transcoder::push`].
 ///
 /// # Errors
-/// [`Stopped`]; what came before is written.
+/// [`TranscodeFailure`]. The output before the error is written.
 pub fn transcode(
     input: &mut impl Read,
     output: &mut impl Write,
     transcoder: &mut Transcoder,
     mut progress: impl FnMut(u64),
-) -> Result<(), Stopped> {
+) -> Result<(), TranscodeFailure> {
     let mut part = vec![0; READ_BYTES];
-    // As much as the common ways make of a part; others grow it once.
+    // This capacity suffices for the result of most conversions of one part; otherwise the buffer
+    // grows once.
     let mut made = Vec::with_capacity(2 * READ_BYTES);
     let mut n_read = 0;
     loop {
         let n = match input.read(&mut part) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            n => n.map_err(Stopped::Read)?,
+            n => n.map_err(TranscodeFailure::Read)?,
         };
         made.clear();
         let result = match n {
             0 => transcoder.finish(&mut made),
             n => transcoder.push(&part[..n], &mut made),
         };
-        output.write_all(&made).map_err(Stopped::Write)?;
-        result.map_err(|e| Stopped::Text(e, transcoder.place()))?;
+        output.write_all(&made).map_err(TranscodeFailure::Write)?;
+        result.map_err(|e| TranscodeFailure::Text(e, transcoder.place()))?;
         if n == 0 {
             return Ok(());
         }
@@ -76,10 +84,11 @@ pub fn transcode(
     }
 }
 
-/// Line and column of a byte of a text, found by reading it up to there.
+/// Returns the line and column of the byte at position `at_bytes` of a text, by reading the text up
+/// to this byte.
 ///
 /// # Errors
-/// The system's.
+/// The error of the system.
 pub fn place_of(input: &mut impl Read, from: Encoding, at_bytes: u64) -> io::Result<Option<Place>> {
     let mut transcoder = Transcoder::new(
         from,
@@ -96,15 +105,15 @@ pub fn place_of(input: &mut impl Read, from: Encoding, at_bytes: u64) -> io::Res
         &mut transcoder,
         |_| (),
     ) {
-        Err(Stopped::Read(e)) => Err(e),
+        Err(TranscodeFailure::Read(e)) => Err(e),
         _ => Ok(transcoder.place()),
     }
 }
 
-/// Which encoding a text is in; reads it to its end.
+/// Detects the encoding of a text by reading it to its end.
 ///
 /// # Errors
-/// The system's.
+/// The error of the system.
 pub fn detect(input: &mut impl Read) -> io::Result<Detection> {
     let mut detector = Detector::new();
     let mut part = vec![0; READ_BYTES];
@@ -118,12 +127,14 @@ pub fn detect(input: &mut impl Read) -> io::Result<Detection> {
     }
 }
 
-/// Which encoding the first [`LOOK_BYTES`] of a stream are in, and these bytes.
+/// Detects the encoding of a stream from its first [`LOOK_BYTES`] bytes; returns the detection and
+/// these bytes.
 ///
-/// Plain ASCII is told as UTF-8 where more follows: what follows may be more than ASCII.
+/// If these bytes are ASCII and the stream is longer, the detected encoding is UTF-8, because later
+/// bytes of the stream may not be ASCII.
 ///
 /// # Errors
-/// The system's.
+/// The error of the system.
 pub fn detect_start(input: &mut impl Read) -> io::Result<(Detection, Vec<u8>)> {
     let mut start = Vec::new();
     input.take(LOOK_BYTES as u64).read_to_end(&mut start)?;
@@ -140,8 +151,9 @@ pub fn detect_start(input: &mut impl Read) -> io::Result<(Detection, Vec<u8>)> {
     Ok((found, start))
 }
 
-/// Keeps what stands at `path` under its name and `suffix` too: a hard link, or a copy where the file system has none.
-/// What stood there is replaced.
+/// Creates a second name for the file at `path`: its name followed by `suffix`. The second name is
+/// a hard link, or a copy of the file if the file system has no hard links. An existing file with
+/// the second name is replaced.
 ///
 /// # Errors
 /// [`Error`] with the path of the copy.
@@ -157,7 +169,7 @@ pub fn keep_under_suffix(path: &Path, suffix: &str) -> Result<PathBuf, Error> {
         move |e| Error::io(action, &kept, e)
     };
     let _ = fs::remove_file(&aside);
-    // A link's target is what is replaced: that is what is kept.
+    // If `path` is a symbolic link, its target will be replaced, so the target is kept.
     let original = fs::canonicalize(path).map_err(failed(Action::Inspect))?;
     if fs::hard_link(&original, &aside).is_err() {
         fs::copy(&original, &aside).map_err(failed(Action::Create))?;

@@ -1,4 +1,4 @@
-//! A file appears under its name only when it is complete, and what stood there stays until then.
+//! A file appears under its name only when it is complete; the previous file stays until then.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs;

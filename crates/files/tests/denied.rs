@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use onecopy_files::{Action, AtomicFile, Error, OnFailure};
 
-/// The only test of this file: as root, which nothing is denied to, it goes on in a child without root's rights.
+/// The only test of this file: as root, which nothing is denied to, it goes on in a child without
+/// root's rights.
 #[test]
 fn a_directory_without_permission_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -28,7 +29,8 @@ fn a_directory_without_permission_is_named() {
     if unsafe { libc::geteuid() } != 0 {
         assert!(denied());
     } else {
-        // SAFETY: the child has this thread alone, gives up its rights for good and leaves by _exit.
+        // SAFETY: the child has only this thread, drops its privileges for good and leaves by
+        // _exit.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {

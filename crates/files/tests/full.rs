@@ -1,4 +1,4 @@
-//! A write that the system has no room for fails with the path, and leaves what stood there.
+//! A write to a full disk fails with the path, and the previous file stays.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs;
@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Write};
 
 use onecopy_files::{AtomicFile, Error, OnFailure};
 
-/// The only test of this file: the limit holds for the whole process. A limit on the size of files stands for a full disk,
-/// which only root could make: the system's answer comes from the same call.
+/// The only test of this file: the limit holds for the whole process. A limit on the size of files
+/// simulates a full disk, which only root could create: the same call returns the system's error.
 #[test]
 fn a_full_disk_is_an_error_with_the_path_and_the_old_file_stays() {
     let dir = tempfile::tempdir().unwrap();
@@ -17,8 +17,9 @@ fn a_full_disk_is_an_error_with_the_path_and_the_old_file_stays() {
         rlim_cur: 64 << 10,
         rlim_max: libc::RLIM_INFINITY,
     };
-    // SAFETY: a signal's default action (to end the process) is replaced by none; the limit is a plain struct. Where the hard
-    // limit is below infinity, the call fails and is told.
+    // SAFETY: the signal's default action (ending the process) is replaced by ignoring it; the
+    // limit is a plain struct. If the hard limit is below infinity, the call fails and the test
+    // reports it.
     let set = unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         let mut old = limit;
@@ -36,7 +37,7 @@ fn a_full_disk_is_an_error_with_the_path_and_the_old_file_stays() {
     assert_eq!(error.kind(), ErrorKind::FileTooLarge);
     let message = error.to_string();
     assert!(
-        message.contains("rows.json") && message.contains("make room"),
+        message.contains("rows.json") && message.contains("free some space"),
         "{message}"
     );
     let inner = error.into_inner().unwrap().downcast::<Error>().unwrap();

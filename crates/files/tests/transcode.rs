@@ -1,11 +1,13 @@
-//! Streams from one encoding to another: readers and writers that fail, give little, or are interrupted.
+//! Streams from one encoding to another: readers and writers that fail, give little, or are
+//! interrupted.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs;
 use std::io::{self, Read, Write};
 
 use onecopy_files::transcode::{
-    LOOK_BYTES, READ_BYTES, Stopped, detect, detect_start, keep_under_suffix, place_of, transcode,
+    LOOK_BYTES, READ_BYTES, TranscodeFailure, detect, detect_start, keep_under_suffix, place_of,
+    transcode,
 };
 use onecopy_text::{Certainty, Encoding, Order, Place, TranscodeOptions, Transcoder};
 
@@ -52,11 +54,14 @@ fn utf16(text: &str) -> Vec<u8> {
 #[test]
 fn drops_give_what_the_whole_gives_and_progress_counts_what_was_read() {
     let bytes = utf16("a€😀");
-    let (mut out, mut told) = (Vec::new(), Vec::new());
+    let (mut out, mut progress) = (Vec::new(), Vec::new());
     let mut drops = Drops(&bytes, false, None);
-    transcode(&mut drops, &mut out, &mut to_utf8(UTF16), |n| told.push(n)).unwrap();
+    transcode(&mut drops, &mut out, &mut to_utf8(UTF16), |n| {
+        progress.push(n)
+    })
+    .unwrap();
     assert_eq!(out, "a€😀".as_bytes());
-    assert_eq!(told, (1..=8).collect::<Vec<u64>>());
+    assert_eq!(progress, (1..=8).collect::<Vec<u64>>());
 }
 
 #[test]
@@ -64,13 +69,17 @@ fn a_reader_that_fails_is_told_apart_from_a_writer_and_from_text() {
     let (mut out, bytes) = (Vec::new(), utf16("ab"));
     let mut drops = Drops(&bytes, false, Some(io::ErrorKind::TimedOut));
     let stopped = transcode(&mut drops, &mut out, &mut to_utf8(UTF16), |_| ());
-    assert!(matches!(stopped, Err(Stopped::Read(e)) if e.kind() == io::ErrorKind::TimedOut));
+    assert!(
+        matches!(stopped, Err(TranscodeFailure::Read(e)) if e.kind() == io::ErrorKind::TimedOut)
+    );
     assert_eq!(out, b"ab");
     let stopped = transcode(&mut &bytes[..], &mut Full, &mut to_utf8(UTF16), |_| ());
-    assert!(matches!(stopped, Err(Stopped::Write(e)) if e.kind() == io::ErrorKind::StorageFull));
+    assert!(
+        matches!(stopped, Err(TranscodeFailure::Write(e)) if e.kind() == io::ErrorKind::StorageFull)
+    );
     let stopped = transcode(&mut &b"a\0b"[..], &mut out, &mut to_utf8(UTF16), |_| ());
-    assert!(matches!(stopped, Err(Stopped::Text(e, None)) if e.at_bytes() == 2));
-    // What came before it is written.
+    assert!(matches!(stopped, Err(TranscodeFailure::Text(e, None)) if e.at_bytes() == 2));
+    // The output before it is written.
     assert_eq!(out, b"aba");
 }
 

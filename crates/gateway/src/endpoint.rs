@@ -1,4 +1,4 @@
-//! Requests to answers: the paths, the methods, the guards.
+//! [`Gateway`] answers requests, by path and method.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,38 +14,39 @@ use onecopy_wire::http::reason_phrase;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 use crate::config::{Config, Query};
+use crate::deadlines::Watch;
 use crate::formats::FORMATS;
 use crate::log::{self, Log};
 use crate::page;
 use crate::pool::Pool;
 use crate::problem::{self, Problem, with_common_headers};
+use crate::query_source::{QuerySource, Sql};
 use crate::query_string;
-use crate::run::{QuerySource, Sql};
 use crate::supervision::Supervision;
-use crate::watch::Watch;
 
-/// The gateway as a handler of requests.
+/// The gateway, as the request handler of the server.
 pub struct Gateway(Arc<Inner>);
 
 struct Inner {
     config: Config,
     bound: Address,
     pools: Vec<Arc<Pool>>,
-    /// The SQL of each query.
+    /// The SQL of each query, in the order of the configuration.
     sql: Vec<Arc<Sql>>,
     watch: Watch,
     log: Log,
-    /// Where the text of all answers is counted.
+    /// Counts the bytes of text that are converted and copied for all responses.
     ledger: Ledger,
 }
 
 impl Gateway {
-    /// A gateway for `config`, listening at `bound`, that counts the text of its answers in
-    /// `ledger`; `supervision` is that of the process it serves in. Databases are opened when they
-    /// are needed.
+    /// Creates a gateway for `config`, for a server that listens at `bound`. `ledger` counts the
+    /// bytes of text that are converted and copied for the responses. `supervision` is the state
+    /// shared with a supervisor, if there is one. Each database is opened at the first request that
+    /// needs it.
     ///
     /// # Errors
-    /// The system's, where the thread of the time limits cannot be started.
+    /// The error of the system if the thread of the time limits cannot be started.
     pub fn new(
         config: Config,
         bound: Address,
@@ -66,7 +67,7 @@ impl Gateway {
                 Arc::new(Sql {
                     name: q.name.clone(),
                     text: q.positional_sql.clone(),
-                    can_tell: config.databases[q.database].dialect == Dialect::Sqlite,
+                    can_describe: config.databases[q.database].dialect == Dialect::Sqlite,
                     reads: AtomicBool::new(false),
                 })
             })
@@ -82,7 +83,7 @@ impl Gateway {
         })))
     }
 
-    /// Logs the line of a request: for [`onecopy_serve::Config::on_access`].
+    /// Logs a request. Set it as [`onecopy_serve::Config::on_access`].
     pub fn log_access(&self, access: &Access<'_>) {
         self.0.log.access(access);
     }
@@ -131,7 +132,7 @@ impl Gateway {
         });
         let Some((stem, &(_, format, media_type))) = parts else {
             return not_found(match inner.config.query(name) {
-                Some(_) => "say the format at the end of the path: `.json`, `.ndjson` or `.csv`",
+                Some(_) => "add the format to the path: `.json`, `.ndjson` or `.csv`",
                 None => "there is nothing at this path; `/` lists the queries",
             });
         };
@@ -147,7 +148,8 @@ impl Gateway {
         }
         let values: Arc<[Value]> = values.into();
         let head = with_common_headers(Response::new(200).content_type(media_type));
-        // HEAD has the fields that GET would begin with; the database is not asked (RFC 9110 9.3.2 allows it).
+        // The response to HEAD has the header fields with which the response to GET would begin.
+        // The query is not executed, which RFC 9110, section 9.3.2, permits.
         if request.method() == "HEAD" {
             return head.body(Chunks::new(Unfilled));
         }
@@ -188,7 +190,7 @@ impl Handler for Gateway {
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
         match head.method() {
             "GET" | "HEAD" => BodyPolicy::Refuse,
-            // Read, so that the answer is the method's fault and not the body's.
+            // The body is received, so that the response reports the wrong method and not the body.
             _ => BodyPolicy::Read,
         }
     }
@@ -199,13 +201,15 @@ impl Handler for Gateway {
 }
 
 impl Inner {
-    /// On a loopback address `Host` must name it: else a page of another site reaches it by rebinding its own name. No page reaches
-    /// a unix socket, and the proxy in front of it passes names of its own.
+    /// Returns an error response if the gateway listens on a loopback address and the `Host` field
+    /// is not permitted. Names of loopback are permitted, and the names in the configuration.
+    /// Otherwise a web page of another site could reach the gateway by DNS rebinding. A unix socket
+    /// needs no check, because web pages cannot reach it.
     fn check_host(&self, request: &Request<'_>) -> Option<Response> {
         let bound = self.bound.ip().filter(|bound| bound.ip().is_loopback())?;
         let host = match request.host() {
             Some(host) => host,
-            // No browser is as old as that.
+            // A client that uses HTTP/1.0 without `Host` is not a browser.
             None if request.is_http_1_0() => return None,
             None => b"",
         };
@@ -224,7 +228,8 @@ impl Inner {
         )
     }
 
-    /// Logs how a stream ended, where it did not end well: the line of the request does not tell why.
+    /// Writes a log line with the reason for which the stream of a response failed. The log line of
+    /// the request does not contain the reason.
     fn log_end(&self, query: &Query, values: &[Value], end: StreamEnd) {
         let StreamEnd::Failed(error) = end else {
             return;
@@ -239,7 +244,8 @@ impl Inner {
     }
 }
 
-/// The stream of an answer to HEAD: there for its framing fields, never filled.
+/// The body of a response to HEAD: a stream that is never filled. With a stream as its body, the
+/// response has the same header fields as a response to GET.
 struct Unfilled;
 
 impl ChunkSource for Unfilled {
@@ -256,8 +262,9 @@ fn not_found(detail: &str) -> Response {
     Problem::new(404, "Not Found", detail).response()
 }
 
-/// The path with `%69` as `i`: percent-encoded letters, digits, `-`, `.`, `_` and `~` mean what
-/// they are (RFC 3986, section 2.3). All other encodings stay: `%2F` separates nothing.
+/// Decodes percent-encoded letters, digits, `-`, `.`, `_` and `~` in a path (RFC 3986, section
+/// 2.3). Other percent-encoded characters stay encoded: `%2F`, for example, must not become a
+/// separator.
 fn unreserved_decoded(path: &str) -> Cow<'_, str> {
     if !path.contains('%') {
         return path.into();

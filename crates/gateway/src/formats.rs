@@ -1,8 +1,8 @@
-//! The formats that a query is answered in.
+//! The output formats of a query, which the extension of the path selects.
 
 use onecopy_rows::Format;
 
-/// The formats by the end of the path, with their media types.
+/// The extensions of a path, each with its output format and the media type of this format.
 pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
     ("json", Format::Json, "application/json"),
     ("ndjson", Format::Ndjson, "application/x-ndjson"),

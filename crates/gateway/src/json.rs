@@ -1,4 +1,4 @@
-//! JSON of the gateway's own small answers. Rows go through `wire::json`.
+//! Writes the JSON of the gateway's own short responses. (Rows are written by `wire::json`.)
 
 /// Appends `text` as a JSON string.
 pub(crate) fn push_string(out: &mut String, text: &str) {
@@ -15,7 +15,7 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// An object or a list under construction: knows where a comma belongs.
+/// A JSON object or array under construction; the methods insert the commas.
 pub(crate) struct Builder {
     out: String,
     comma: bool,
@@ -58,7 +58,7 @@ impl Builder {
         push_string(&mut self.out, text);
     }
 
-    /// A number, `true`, `false` or `null`, as it is.
+    /// Appends a number, `true`, `false` or `null`, given as JSON text.
     pub(crate) fn raw(&mut self, text: &str) {
         self.separate();
         self.out.push_str(text);

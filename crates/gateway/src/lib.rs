@@ -1,22 +1,25 @@
-//! Named SQL queries of any database as a streaming HTTP API.
+//! Named SQL queries of any database as a streaming HTTP API: [`Config`] defines them, [`serve()`]
+//! serves them.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`config`] | the TOML file: databases, queries, limits |
-//! | [`parameters`], [`query_string`] | typed parameters, from the text of a request to a bound value |
-//! | [`endpoint`] | [`Gateway`]: paths, methods and guards; what the server is given as its handler |
-//! | `run`, `run_error`, `pool`, `watch` | one run of a query, the connections it takes, its time limit |
-//! | `calls`, `supervision` | which drivers are in use, and what the supervisor of a process that crashes has set aside |
-//! | [`check`] | a configuration against its databases, running nothing |
-//! | `formats` | the formats of answers |
-//! | `page`, `problem` | the page at `/`, and every answer that is no success |
+//! | [`parameters`], [`query_string`] | converts the text of a request to typed values |
+//! | [`endpoint`] | [`Gateway`]: the handler of the server, which answers by path and method |
+//! | `query_source`, `run_error` | executes a query for a request; the errors |
+//! | `driver_calls`, `supervision` | the state that is shared with a supervisor |
+//! | `check` | checks a configuration against its databases without running a query |
+//! | `pool`, `deadlines` | pooled connections, and time limits of queries |
+//! | `formats` | the formats of responses |
+//! | `page`, `problem` | the page at `/`, and every response that is not a success |
 //! | [`log`] | log lines |
-//! | [`serve()`] | all of it behind a listening socket |
+//! | [`serve()`] | the gateway on a listening socket |
 #![deny(unsafe_code)]
 
-mod calls;
-pub mod check;
 pub mod config;
+pub mod config_check;
+mod deadlines;
+mod driver_calls;
 pub mod endpoint;
 mod formats;
 mod json;
@@ -25,16 +28,15 @@ mod page;
 pub mod parameters;
 mod pool;
 mod problem;
+mod query_source;
 pub mod query_string;
-mod run;
 mod run_error;
 mod serve;
 mod supervision;
-mod watch;
 
-pub use calls::DriverCalls;
-pub use check::{Checked, check};
 pub use config::{Config, ConfigError};
+pub use config_check::{Checked, check};
+pub use driver_calls::DriverCalls;
 pub use endpoint::Gateway;
 pub use log::Log;
 pub use page::curl;

@@ -1,4 +1,5 @@
-//! Log lines: one for each request and for each failure. No query string, no parameter, no password, no SQL.
+//! [`Log`] writes a line for each request and for each failure. The lines contain no query string,
+//! parameter, password or SQL.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,24 +8,24 @@ use onecopy_rows::{Error, ErrorKind, Value};
 use onecopy_serve::Access;
 use onecopy_serve::access::rfc3339;
 
-/// Where log lines go; each is given whole, without its line end.
+/// The log, as a function that receives each line, without a line end.
 #[derive(Clone)]
 pub struct Log(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Log {
-    /// A log that hands each line to `write`, which must not block for long.
+    /// Creates a log that passes each line to `write`, which must not block for long.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Log {
         Log(Arc::new(write))
     }
 
-    /// Writes a line under the present time.
+    /// Writes a log line with the current time.
     pub fn line(&self, text: &str) {
-        // A driver's message may hold line ends; one event is one line.
+        // The message of a driver may contain line ends, but an event must be logged in one line.
         let text = text.replace(['\n', '\r'], " | ");
         (self.0)(&format!("{} {text}", now()));
     }
 
-    /// The line of a request.
+    /// Writes the log line of a request.
     pub(crate) fn access(&self, access: &Access<'_>) {
         let method = if access.method.is_empty() {
             "-"
@@ -56,12 +57,12 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// How malformed text is read all the same.
+/// Advice on an error caused by malformed text in a cell.
 pub(crate) const REPLACE: &str =
-    "set `text_errors = \"replace\"` for this database, which puts U+FFFD there";
+    "set `errors = \"replace\"` for this database to read U+FFFD instead";
 
-/// What the log tells of a database's error. Messages about values quote them, so those are left out; elsewhere the
-/// text parameters of the request are taken out of the driver's words.
+/// Returns the text of a database's error for the log. A message about a value contains the value,
+/// so it is omitted. From every other message, the text parameters of the request are removed.
 pub(crate) fn error_text(error: &Error, parameters: &[Value], debug: bool) -> String {
     let error = &error.clone().or_else_replace(REPLACE);
     let mut text = format!("{:?}", error.kind);
@@ -71,7 +72,7 @@ pub(crate) fn error_text(error: &Error, parameters: &[Value], debug: bool) -> St
     if error.native != 0 {
         text.push_str(&format!(" native={}", error.native));
     }
-    if let Some((i, name)) = &error.column {
+    if let Some((i, name)) = error.column.as_deref() {
         text.push_str(&format!(" column={i} `{name}`"));
     }
     if let Some(row) = error.row {
@@ -93,7 +94,7 @@ pub(crate) fn error_text(error: &Error, parameters: &[Value], debug: bool) -> St
     text
 }
 
-/// The present time as RFC 3339 in UTC, to the millisecond.
+/// Returns the current time in UTC as RFC 3339, with milliseconds.
 fn now() -> String {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)

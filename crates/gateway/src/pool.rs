@@ -1,43 +1,46 @@
-//! Connections of one database: opened when needed, used again when a stream ended in order, few at a time.
+//! [`Pool`]: the connections of one database. They are opened on demand, reused after a run that
+//! ended without an error, and limited in number.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use onecopy_wire::lock::lock;
 
 use onecopy_rows::ConnectOptions;
 use onecopy_rows::Error;
 use onecopy_rows::connect::Connection;
 
-use crate::calls::{Call, CallMark, DriverCalls};
 use crate::config::Database;
+use crate::driver_calls::{CallMark, DriverCall, DriverCalls};
 use crate::log::Log;
 use crate::supervision::Supervision;
 
-/// An idle connection older than this is closed instead of used: firewalls forget silent connections.
+/// A connection that was idle for longer than this is closed instead of used, because firewalls
+/// drop connections that are silent for long.
 const MAX_IDLE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Pool {
     database: Database,
     idle: Mutex<Vec<(Connection, Instant)>>,
     n_running: AtomicUsize,
-    /// Of those, the ones that were stopped and whose driver does not come back.
+    /// The number of slots (rights to run one query) whose run was stopped, and whose driver has
+    /// not returned. Such a slot is still in use.
     n_held: AtomicUsize,
-    /// What is to be known of the driver was logged.
+    /// `true` after the description and the notices of the database's driver were logged. This
+    /// happens at the first connect.
     noticed: AtomicBool,
     log: Log,
-    /// Where calls of a foreign driver are marked, and the database's index there.
+    /// The counters of driver calls in progress, and the index of the database in them. `None`
+    /// without a supervisor, or if the driver is part of onecopy.
     calls: Option<(DriverCalls, usize)>,
-    /// Not used before, since its driver crashed an earlier process.
+    /// The end of the time for which the database is disabled because its driver crashed an earlier
+    /// serving process; `None` if the database was not disabled.
     aside_until: Option<Instant>,
 }
 
-/// What locks here guard is whole after each statement, so a panic elsewhere leaves nothing broken.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Pool {
-    /// The pool of the database at `index` of the configuration.
+    /// Creates the pool for `database`, whose index in the configuration is `index`.
     pub(crate) fn new(
         database: Database,
         index: usize,
@@ -59,18 +62,20 @@ impl Pool {
         }
     }
 
-    /// How long the database is not used yet because its driver crashed; `None` if it is used.
+    /// Returns the remaining time for which the database is disabled because its driver crashed;
+    /// `None` if it is enabled.
     pub(crate) fn set_aside(&self) -> Option<Duration> {
         let left = self.aside_until?.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
 
-    fn mark(&self, call: Call) -> Option<CallMark> {
+    fn mark(&self, call: DriverCall) -> Option<CallMark> {
         let (calls, index) = self.calls.as_ref()?;
         Some(calls.mark(*index, call))
     }
 
-    /// The right to run one query, or nothing where as many as allowed run. Never waits.
+    /// Reserves a slot, which is the right to run one query on the database, without waiting.
+    /// Returns `None` if `max_concurrent` queries are running.
     pub(crate) fn slot(self: &Arc<Pool>) -> Option<Slot> {
         let limit = self.database.max_concurrent;
         let mut n = self.n_running.load(Ordering::Acquire);
@@ -81,7 +86,7 @@ impl Pool {
             match taken {
                 Ok(_) => {
                     return Some(Slot {
-                        _mark: self.mark(Call::Statement),
+                        _mark: self.mark(DriverCall::Statement),
                         pool: Arc::clone(self),
                     });
                 }
@@ -91,24 +96,26 @@ impl Pool {
         None
     }
 
-    /// A run of `query` was stopped, and its driver does not come back. Its slot stays taken until it does: what the driver
-    /// is at (a thread, a connection, work on the server) goes on, and must not grow without limit.
-    pub(crate) fn hold(self: &Arc<Pool>, query: &str) -> Held {
+    /// Logs that a run of `query` was stopped and its driver has not returned, and counts the run's
+    /// slot as stuck. The run keeps its slot until the driver returns, because it still uses a
+    /// thread, a connection and the database server. So `max_concurrent` limits the number of such
+    /// runs too.
+    pub(crate) fn hold(self: &Arc<Pool>, query: &str) -> StuckSlot {
         let n = self.n_held.fetch_add(1, Ordering::AcqRel) + 1;
         let (name, limit) = (&self.database.name, self.database.max_concurrent);
         self.log.line(&format!(
-            "held query={query} database={name}: the driver does not obey the cancel; {n} of {limit} slots are taken by such queries"
+            "held query={query} database={name}: the driver ignores the cancel; {n} of {limit} slots are occupied by such queries"
         ));
-        Held {
+        StuckSlot {
             pool: Arc::clone(self),
             query: query.to_owned(),
             since: Instant::now(),
         }
     }
 
-    /// Opens a connection for reading alone.
+    /// Opens a new read-only connection.
     pub(crate) fn open(&self) -> Result<Connection, Error> {
-        let _connecting = self.mark(Call::Connect);
+        let _connecting = self.mark(DriverCall::Connect);
         let connection = Connection::open(self.database.target.expose(), &options(&self.database))?;
         if !self.noticed.swap(true, Ordering::AcqRel) {
             let name = &self.database.name;
@@ -124,7 +131,7 @@ impl Pool {
     }
 }
 
-/// How the gateway opens a database.
+/// Returns the options with which the gateway opens a database.
 pub(crate) fn options(database: &Database) -> ConnectOptions {
     ConnectOptions {
         read_only: true,
@@ -132,48 +139,50 @@ pub(crate) fn options(database: &Database) -> ConnectOptions {
         autocommit: false,
         login_timeout_s: database.connect_timeout_s,
         text_policy: database.text_policy,
-        // Memory stays constant whatever a query gives.
+        // With this setting, memory use is constant for a result of any size.
         guesses_short: false,
         ..ConnectOptions::default()
     }
 }
 
-/// A slot whose driver does not come back; dropped when it does.
-pub(crate) struct Held {
+/// Counts a slot as in use by a stopped run whose driver has not returned. When the driver returns,
+/// the `StuckSlot` is dropped and writes a log line.
+pub(crate) struct StuckSlot {
     pool: Arc<Pool>,
     query: String,
     since: Instant,
 }
 
-impl Drop for Held {
+impl Drop for StuckSlot {
     fn drop(&mut self) {
         let n = self.pool.n_held.fetch_sub(1, Ordering::AcqRel) - 1;
         let (query, name) = (&self.query, &self.pool.database.name);
         let seconds = self.since.elapsed().as_secs_f64();
         self.pool.log.line(&format!(
-            "freed query={query} database={name}: the driver came back after {seconds:.1} s; {n} slots are taken by such queries"
+            "freed query={query} database={name}: the driver returned after {seconds:.1} s; {n} slots are occupied by such queries"
         ));
     }
 }
 
-/// The right to run one query; given back when dropped.
+/// The right to run one query on the database. Dropping it permits another query to run.
 pub(crate) struct Slot {
     pool: Arc<Pool>,
-    /// From here on the driver may be in use, up to the end of the connection that is not given
-    /// back.
+    /// Counts a driver call as in progress, for the supervisor, until the slot is dropped; `None`
+    /// if the calls of the database's driver are not counted.
     _mark: Option<CallMark>,
 }
 
 impl Slot {
-    /// Whose slot it is.
+    /// Returns the pool to which the slot belongs.
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    /// A connection that served before, if one waits.
+    /// Returns an idle connection of the pool; `None` if there is none.
     pub(crate) fn take_idle(&self) -> Option<Connection> {
         let mut idle = lock(&self.pool.idle);
-        // Closing may wait for the network; it happens when `old` is dropped, after the lock.
+        // Closing a connection may wait for the network. It happens when `old` is dropped, after
+        // the lock was released.
         let (old, fresh): (Vec<_>, Vec<_>) = idle
             .drain(..)
             .partition(|(_, since)| since.elapsed() > MAX_IDLE);
@@ -184,18 +193,20 @@ impl Slot {
         taken.map(|(connection, _)| connection)
     }
 
-    /// Closes what is idle: one of them was found broken, so the others may be too.
+    /// Closes all idle connections. It is called after a broken connection was found: a restart of
+    /// the database, for example, breaks all idle connections.
     pub(crate) fn drop_idle(&self) {
         let all = std::mem::take(&mut *lock(&self.pool.idle));
         drop(all);
     }
 
-    /// A new connection.
+    /// Opens a new connection to the database.
     pub(crate) fn open(&self) -> Result<Connection, Error> {
         self.pool.open()
     }
 
-    /// Keeps a connection for later. Its transaction is rolled back, whatever it was; where that fails it is closed.
+    /// Returns a connection to the pool. Its transaction is rolled back; if the rollback fails, the
+    /// connection is closed.
     pub(crate) fn give_back(&self, connection: Connection) {
         if connection.rollback().is_ok() {
             lock(&self.pool.idle).push((connection, Instant::now()));

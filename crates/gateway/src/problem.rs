@@ -1,4 +1,4 @@
-//! Every answer that is no success: problems of RFC 9457.
+//! [`Problem`]: each response that reports a failure, as a problem document of RFC 9457.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::log;
 use crate::query_string::FieldProblem;
 use crate::run_error::RunError;
 
-/// Fields that all answers carry.
+/// Adds the header fields that all responses of the gateway have.
 pub(crate) fn with_common_headers(response: Response) -> Response {
     header(
         header(response, "Cache-Control", "no-store"),
@@ -21,14 +21,14 @@ pub(crate) fn with_common_headers(response: Response) -> Response {
     )
 }
 
-/// Adds a header field whose name and value the program knows while it is written, or made of digits.
+/// Adds a header field whose name and value are constants or digits.
 pub(crate) fn header(response: Response, name: &str, value: &str) -> Response {
     response
         .header(name, value)
         .expect("the value holds neither control characters nor a reserved name")
 }
 
-/// A problem with members of its own.
+/// A problem document of RFC 9457, with the additional members of the gateway.
 pub(crate) struct Problem {
     status: u16,
     title: &'static str,
@@ -137,7 +137,8 @@ pub(crate) fn too_many_queries(query: &Query) -> Response {
     .response()
 }
 
-/// The answer while the database is not used, since its driver crashed the process that serves.
+/// Returns the response for a query whose database is disabled because its driver crashed the
+/// serving process.
 pub(crate) fn set_aside(query: &Query, left: Duration) -> Response {
     let seconds = u32::try_from(left.as_secs())
         .unwrap_or(u32::MAX)
@@ -153,7 +154,7 @@ pub(crate) fn set_aside(query: &Query, left: Duration) -> Response {
     .response()
 }
 
-/// The answer to a stream that failed before its first byte.
+/// Returns the response for a stream that failed before its first byte.
 pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Response {
     let source: &(dyn std::error::Error + 'static) = &*error.source;
     if let Some(run) = source.downcast_ref::<RunError>() {
@@ -167,7 +168,8 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
         return problem.member("query", &query.name).response();
     }
     let Some(rows) = source.downcast_ref::<onecopy_rows::Error>() else {
-        // A value that the format cannot hold: the message is of our own making and tells what to do.
+        // The format cannot represent a value. The message is from onecopy itself, and includes the
+        // remedy.
         return Problem::new(500, "Internal Server Error", &error.to_string())
             .member("query", &query.name)
             .response();
@@ -188,8 +190,8 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
     problem.response()
 }
 
-/// The status of a database's error: 503 for what a retry can clear, and never for a fault of the
-/// query.
+/// Returns the problem for an error of the database. The status is 503 if the same request may
+/// succeed later, which an error in the query never does; otherwise it is 500.
 fn of_database(error: &onecopy_rows::Error) -> Problem {
     let (status, title, detail) = match error.kind {
         ErrorKind::Cancelled => {
@@ -207,13 +209,13 @@ fn of_database(error: &onecopy_rows::Error) -> Problem {
             500,
             "Internal Server Error",
             match kind {
-                // The database enforced its read-only mode.
+                // The database refused the statement because the connection is read-only.
                 ErrorKind::ReadOnly => RunError::Writes.to_string(),
                 ErrorKind::Connect => {
                     "the database refuses the gateway's connection; the log has the reason"
                         .to_owned()
                 }
-                ErrorKind::Data | ErrorKind::Malformed => match &error.column {
+                ErrorKind::Data | ErrorKind::Malformed => match error.column.as_deref() {
                     Some((i, name)) => {
                         format!("a value of column {i} `{name}` cannot be read or written")
                     }

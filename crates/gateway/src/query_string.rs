@@ -1,4 +1,5 @@
-//! A query string to the values of a query's placeholders, every fault named.
+//! [`bind`] parses a query string into the values for a query's placeholders, and reports every
+//! problem.
 
 use std::borrow::Cow;
 
@@ -6,22 +7,26 @@ use onecopy_rows::Value;
 
 use crate::config::Query;
 
-/// One parameter at fault.
+/// A problem with one parameter of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// Its name as the request wrote it, cut to 100 characters.
+    /// The name of the parameter in the request, truncated to 100 characters.
     pub parameter: String,
-    /// What is wrong, as the end of a sentence that starts with the name. The value itself is not repeated.
+    /// The message, as the end of a sentence that starts with the parameter's name. It does not
+    /// contain the value.
     pub detail: String,
 }
 
-/// Most faults told of one request: the head may hold thousands of fields.
+/// The largest number of problems that are reported for one request, because a request may have
+/// thousands of parameters.
 const MAX_PROBLEMS: usize = 20;
 
-/// The values of the request for each `?` of `query`, in order.
+/// Parses the query string of a request. Returns a value for each `?` in the SQL of `query`, in
+/// their order.
 ///
 /// # Errors
-/// Every parameter that is wrong, missing, unknown, given twice or badly encoded (the first twenty of them).
+/// A problem for each parameter that is wrong, missing, unknown, repeated or badly encoded (at most
+/// twenty).
 pub fn bind(query: &Query, query_string: Option<&str>) -> Result<Vec<Value>, Vec<FieldProblem>> {
     let mut problems = Vec::new();
     let mut given: Vec<Option<Value>> = vec![None; query.parameters.len()];
@@ -64,8 +69,8 @@ pub fn bind(query: &Query, query_string: Option<&str>) -> Result<Vec<Value>, Vec
         }
     }
     for (i, parameter) in query.parameters.iter().enumerate() {
-        let told = problems.iter().any(|p| p.parameter == parameter.name);
-        if given[i].is_none() && !told {
+        let reported = problems.iter().any(|p| p.parameter == parameter.name);
+        if given[i].is_none() && !reported {
             match &parameter.default {
                 Some(default) => given[i] = Some(default.clone()),
                 None => problems.push(FieldProblem {
@@ -94,7 +99,8 @@ fn unknown(query: &Query) -> String {
     format!("is unknown: this query has {}", names.join(", "))
 }
 
-/// Undoes `application/x-www-form-urlencoded`: `+` is a space, `%XX` a byte; the bytes must be UTF-8.
+/// Decodes `application/x-www-form-urlencoded`: `+` denotes a space, and `%XX` a byte. The bytes
+/// must be UTF-8.
 fn decode(text: &str) -> Result<String, &'static str> {
     let bytes = text.as_bytes();
     let hex = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_hexdigit);

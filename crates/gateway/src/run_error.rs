@@ -1,22 +1,24 @@
-//! Why a run ended without a fault of the database.
+//! [`RunError`]: the errors of a run (one execution of a query) that are not errors of the
+//! database.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Why a run ended by no fault of the database.
+/// The reason for which a run (one execution of a query) failed, other than an error of the
+/// database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Its time was up. Raise `time_limit_s` of the query, or make the query faster.
+    /// The time limit was exceeded. Raise `time_limit_s` of the query, or make the query faster.
     TimeLimit {
-        /// The limit.
+        /// The time limit of the query.
         limit: Duration,
     },
-    /// The client left, or the server was stopped.
+    /// The client disconnected, or the server was stopped.
     Stopped,
-    /// The statement gives no rows: it is no query.
+    /// The statement returns no rows. Use a query.
     NoRows,
-    /// The statement writes, and the gateway only reads: make it a SELECT.
+    /// The statement writes, but the gateway only reads. Use a SELECT.
     Writes,
 }
 
@@ -28,8 +30,8 @@ impl fmt::Display for RunError {
                 write!(f, "the query took longer than its limit of {seconds} s")
             }
             RunError::Stopped => f.write_str("the query was stopped"),
-            RunError::NoRows => f.write_str("the statement gives no rows"),
-            RunError::Writes => f.write_str("the statement writes, and the gateway reads alone"),
+            RunError::NoRows => f.write_str("the statement returns no rows"),
+            RunError::Writes => f.write_str("the statement writes, and the gateway only reads"),
         }
     }
 }

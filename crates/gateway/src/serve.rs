@@ -1,4 +1,4 @@
-//! A configuration behind a listening socket.
+//! [`serve()`] serves a configuration on a listening socket.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,31 +7,32 @@ use std::sync::Arc;
 use onecopy_serve::{Address, Handle, Server, Socket, Stopped};
 use onecopy_text::Ledger;
 
-use crate::check::check_supervised;
 use crate::config::{Config, resolve};
+use crate::config_check::check_supervised;
 use crate::endpoint::Gateway;
 use crate::log::Log;
 use crate::supervision::Supervision;
 
-/// What the command line adds to a configuration.
+/// The settings from the command line, in addition to the configuration.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Listen at an address that other machines reach.
+    /// `true` to permit an address that other machines can reach.
     pub public: bool,
-    /// Where log lines go.
+    /// The receiver of log lines.
     pub log: Log,
-    /// Limits of the server.
+    /// The limits of the HTTP server on its clients.
     pub limits: onecopy_serve::Limits,
-    /// Where the text of all answers is counted.
+    /// Counts the bytes of text that are converted and copied for all responses.
     pub ledger: Ledger,
-    /// Look at each database and query in the background when serving starts, and log what is wrong.
+    /// `true` to check each database and query in the background when the server starts. The
+    /// problems found are logged.
     pub check_at_start: bool,
-    /// For a process that a supervisor starts again after a crash.
+    /// The state shared with a supervisor, which starts this process again after a crash.
     pub supervision: Supervision,
 }
 
 impl Options {
-    /// The defaults, with this log.
+    /// Returns the default options, with `log` as the receiver of log lines.
     #[must_use]
     pub fn new(log: Log) -> Options {
         Options {
@@ -45,32 +46,33 @@ impl Options {
     }
 }
 
-/// What is known once the socket listens.
+/// The address and the stop handle of a gateway, available as soon as its socket listens.
 #[derive(Clone, Debug)]
 pub struct Serving {
-    /// Where it listens, with the port that was taken.
+    /// The address of the listener, with the port that the system chose.
     pub address: Address,
-    /// Stops it.
+    /// The handle that stops the server.
     pub handle: Handle,
 }
 
-/// Why a gateway cannot serve.
+/// The reason for which a gateway cannot serve.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// `bind` is no address. Write it as `127.0.0.1:8000` or `unix:/run/rows.sock`.
+    /// `bind` is not an address. Write it as `127.0.0.1:8000` or `unix:/run/rows.sock`.
     Address {
-        /// As written.
+        /// The address as written in the configuration.
         bind: String,
     },
-    /// Other machines would reach it, and nobody said that they may. Bind to 127.0.0.1, or give `--public`.
+    /// Other machines can reach the address, and `--public` was not given. Bind to 127.0.0.1, or
+    /// use `--public`.
     NotPublic {
-        /// The address.
+        /// The address at which the gateway would listen.
         address: SocketAddr,
     },
-    /// The server could not start or go on.
+    /// The server could not start, or failed while it was running.
     Server(onecopy_serve::Error),
-    /// The thread of the time limits could not be started.
+    /// The thread that enforces the time limits could not be started.
     Thread(std::io::Error),
 }
 
@@ -79,7 +81,7 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Address { bind } => write!(
                 f,
-                "`{bind}` is no address and port\nwrite it as `127.0.0.1:8000`, `[::1]:8000` or `unix:/run/rows.sock`"
+                "`{bind}` is not an address and port\nwrite it as `127.0.0.1:8000`, `[::1]:8000` or `unix:/run/rows.sock`"
             ),
             ServeError::NotPublic { address } => write!(
                 f,
@@ -95,7 +97,7 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
-/// Listens where the configuration says, for [`serve_on`].
+/// Opens a listening socket at the address of the configuration, for [`serve_on`].
 ///
 /// # Errors
 /// [`ServeError`].
@@ -103,17 +105,18 @@ pub fn listen(config: &Config, public: bool) -> Result<Socket, ServeError> {
     let address = resolve(&config.server.bind).ok_or_else(|| ServeError::Address {
         bind: config.server.bind.clone(),
     })?;
-    // Who reaches a unix socket is a matter of the permissions of its file.
+    // For a unix socket, access is controlled by the permissions of its file.
     if let Some(address) = address.ip().filter(|a| !a.ip().is_loopback() && !public) {
         return Err(ServeError::NotPublic { address });
     }
     Socket::bind(address).map_err(ServeError::Server)
 }
 
-/// Listens and serves until stopped; `on_ready` is called once the socket listens, before the first request.
+/// Listens at the address of the configuration and serves until it is stopped. `on_ready` is called
+/// when the socket listens, before the first request.
 ///
 /// # Errors
-/// [`ServeError`]; a database that is away is none, its queries answer 503.
+/// [`ServeError`]. An unreachable database is not an error: its queries are answered with 503.
 pub fn serve(
     config: Config,
     options: Options,
@@ -123,7 +126,8 @@ pub fn serve(
     serve_on(socket, config, options, on_ready)
 }
 
-/// As [`serve()`], on a socket that listens already; where it does is no matter of the configuration then.
+/// Serves as [`serve()`] does, on a socket that already listens; the address in the configuration
+/// is ignored.
 ///
 /// # Errors
 /// [`ServeError`].
@@ -133,12 +137,14 @@ pub fn serve_on(
     options: Options,
     on_ready: impl FnOnce(&Serving, &Config),
 ) -> Result<Stopped, ServeError> {
-    // The access log needs the gateway, which needs the address, which only the bound server knows.
+    // The access log requires the gateway, and the gateway requires the address, which is known
+    // only after the server was bound.
     let gateway: Arc<std::sync::OnceLock<Arc<Gateway>>> = Arc::default();
     let logging = Arc::clone(&gateway);
     let mut server_config = onecopy_serve::Config::default();
     server_config.limits = options.limits;
-    // Each stream may block a worker for as long as its database lets it wait; one more is for what has no slot.
+    // Each stream may block a worker as long as it waits for its database. One more worker serves
+    // streams that have no slot.
     let n_streams: usize = config.databases.iter().map(|d| d.max_concurrent).sum();
     server_config.workers = n_streams + 1;
     server_config.on_access = Some(Arc::new(move |access| {
@@ -163,7 +169,8 @@ pub fn serve_on(
     let handler = Arc::clone(gateway.get_or_init(|| Arc::new(handler)));
     on_ready(&serving, &shown);
     if options.check_at_start {
-        // It may wait for a database that is away, so nothing waits for it.
+        // The check may wait for a database that does not respond, so it runs in a background
+        // thread.
         let checking = std::thread::Builder::new().name("gateway-check".to_owned());
         let (log, supervision) = (options.log, options.supervision);
         drop(checking.spawn(move || log_check(&shown, &supervision, &log)));
@@ -171,7 +178,7 @@ pub fn serve_on(
     server.run(handler).map_err(ServeError::Server)
 }
 
-/// Logs what a check finds wrong, so that a mistake shows before the first request does.
+/// Checks the configuration and logs the problems, so that they are known before the first request.
 fn log_check(config: &Config, supervision: &Supervision, log: &Log) {
     for found in check_supervised(config, supervision) {
         if let Err(wrong) = found.outcome {

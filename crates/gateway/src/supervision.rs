@@ -1,15 +1,17 @@
-//! State that the serving process shares with the supervisor that starts it.
+//! [`Supervision`]: the state that the serving process shares with its supervisor.
 
 use std::time::Duration;
 
-use crate::calls::DriverCalls;
+use crate::driver_calls::DriverCalls;
 
-/// Shared with the supervisor that starts the process which serves.
+/// State that the serving process shares with its supervisor.
 #[derive(Clone, Debug, Default)]
 pub struct Supervision {
-    /// Where the calls of foreign drivers are marked.
+    /// The counters of driver calls in progress; `None` without a supervisor.
     pub calls: Option<DriverCalls>,
-    /// Databases, by their indexes in the configuration, that are not used for this time: their
-    /// drivers crashed the process. Their queries answer 503.
+    /// The databases that are disabled because their driver crashed an earlier serving process.
+    /// Each entry has the index of the database in the configuration, and the time for which the
+    /// database remains disabled. Requests for queries of a disabled database are answered with
+    /// 503.
     pub set_aside: Vec<(usize, Duration)>,
 }

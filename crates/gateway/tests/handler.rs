@@ -1,5 +1,5 @@
 //! Answers that need neither a socket nor a database: guards, parameters, the page.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -202,7 +202,7 @@ fn head_has_the_fields_of_get_and_asks_no_database() {
             assert_eq!(field(response, "Cache-Control"), "no-store");
             assert_eq!(field(response, "X-Content-Type-Options"), "nosniff");
         }
-        // The server tells the same framing for both, and fills the stream of GET alone.
+        // The server announces the same framing for both, but fills only the stream of GET.
         assert!(matches!(head.body_ref(), Body::Chunks(_)));
         assert!(matches!(get.body_ref(), Body::Chunks(_)));
     }

@@ -1,5 +1,6 @@
-//! The gateway over SQLite behind a real socket: streams, failures before and after the first byte, slots, time limits.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! The gateway over SQLite on a real socket: streams, failures before and after the first byte,
+//! slots, time limits.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod served;
 
@@ -215,7 +216,7 @@ fn a_value_that_cannot_be_given_breaks_the_answer() {
     }
     s.lines.wait_for(&[
         "error query=early",
-        "mend it in the database, or set `text_errors = \"replace\"` for this database",
+        "fix it in the database, or set `errors = \"replace\"` for this database",
     ]);
 }
 
@@ -261,7 +262,7 @@ fn a_client_that_takes_nothing_loses_its_slot_at_the_time_limit() {
     let mut slow = s.send("GET", "/rows.ndjson");
     let mut first = [0; 20];
     slow.read_exact(&mut first).unwrap();
-    // The slow one reads no more; asked again and again, the next finds the slot free when its time is up.
+    // The slow client reads no more; repeated requests find the slot free when its time is up.
     s.wait_for_slot("/rows.ndjson");
 }
 
@@ -295,7 +296,8 @@ fn a_client_that_leaves_before_the_first_row_frees_its_slot() {
         |config| config.databases[0].max_concurrent = 1,
     );
     let silent = s.send("GET", "/silent.json");
-    // It has the slot before it connects. Asking for another query until that is refused could take the slot first.
+    // It has the slot before it connects. Asking for another query until that is refused could take
+    // the slot first.
     s.lines.wait_for(&["connected database=d"]);
     s.get("/items.json").problem(503);
     drop(silent);
@@ -384,10 +386,10 @@ fn passwords_and_parameters_are_told_nowhere() {
     ] {
         let answer = s.get(&target);
         assert!(answer.status >= 400);
-        let told = format!("{}{}", answer.head, String::from_utf8_lossy(&answer.body));
+        let response = format!("{}{}", answer.head, String::from_utf8_lossy(&answer.body));
         // An unknown parameter's name is the request's own and is named back.
         if !target.contains(&format!("{secret}=1")) {
-            assert!(!told.contains(secret), "{target}: {told}");
+            assert!(!response.contains(secret), "{target}: {response}");
         }
     }
     s.lines.wait_for(&["GET /none.json 404"]);

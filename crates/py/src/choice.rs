@@ -1,4 +1,4 @@
-//! Arguments that are one of several words.
+//! Parses an argument that must be one of several words.
 
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 
 use crate::raw::text;
 
-/// What stands for the word that was given as the argument `name`.
+/// Returns the choice for the word that was passed as the argument `name`.
 ///
 /// # Errors
-/// `ValueError` that names the words, where it is none of them.
+/// `ValueError`, with the accepted words, if the argument is not one of them.
 pub(crate) fn choice<T: Copy>(
     given: Borrowed<'_, '_, PyAny>,
     name: &str,

@@ -1,4 +1,4 @@
-//! The command, from the wheel's script.
+//! Runs the command-line program `onecopy`, when the script that the wheel installs calls it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,15 +7,17 @@ use onecopy_cli::Extra;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::raw::ending;
+use crate::raw::gil;
 
-/// Tells where this interpreter's packages lie: drivers come as packages too (`mssql-python-odbc`, `mssql-python-rs`).
+/// Adds the interpreter's package folders to the folders in which ODBC drivers are searched,
+/// because some drivers are distributed as Python packages (`mssql-python-odbc`,
+/// `mssql-python-rs`).
 pub(crate) fn know_packages(py: Python<'_>) {
     static KNOWN: PyOnceLock<()> = PyOnceLock::new();
     KNOWN.get_or_init(py, || {
         let path = py.import("sys").and_then(|sys| sys.getattr("path"));
         let path: Vec<Bound<'_, PyAny>> = path.and_then(|p| p.extract()).unwrap_or_default();
-        // What stands in `sys.path` and is no text is none of ours.
+        // Entries of `sys.path` that are not text are skipped.
         for folder in path.iter().filter_map(|f| f.extract::<PathBuf>().ok()) {
             if folder.ends_with("site-packages") || folder.ends_with("dist-packages") {
                 onecopy_rows::odbc::add_driver_folder(folder);
@@ -24,10 +26,12 @@ pub(crate) fn know_packages(py: Python<'_>) {
     });
 }
 
-/// Runs the command with these arguments, the program's name first, and returns its exit code.
+/// Runs the command with these arguments, and returns its exit code. The first argument is the
+/// program's name.
 ///
-/// It runs detached and handles signals itself: its caller has put Python's own SIGINT handler away. `again` is the
-/// command line of this process, if running it again runs this command again.
+/// The command runs with the GIL released. It handles signals itself, so the caller must have
+/// removed Python's SIGINT handler. `again` is a command line that runs this program in a new
+/// process; `None` if there is none.
 #[pyfunction]
 #[pyo3(signature = (args, again=None, /))]
 pub(crate) fn run_command(
@@ -41,7 +45,7 @@ pub(crate) fn run_command(
         version.major, version.minor, version.patch
     )];
     know_packages(py);
-    ending::detach(py, move || {
+    gil::detach(py, move || {
         let extra = Extra {
             features,
             again,

@@ -1,4 +1,5 @@
-//! Errors of the rooms to the classes of PEP 249: one table.
+//! The table that maps kinds of errors to the exception classes of PEP 249, and the functions that
+//! create exceptions.
 
 use onecopy_rows::{Error, ErrorKind, Message};
 use onecopy_wire::ChunkError;
@@ -6,8 +7,8 @@ use onecopy_wire::chunk_source::ChunkErrorKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-/// The class in `onecopy.errors` for each kind of error; `None` for a kind that this table does not know yet (a test
-/// asks it for each).
+/// Returns the name of the exception class in `onecopy.errors` for a kind of error. `None` if the
+/// table does not contain the kind. A test checks that the table contains every kind.
 fn class_of(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::Connect
@@ -25,7 +26,8 @@ fn class_of(kind: ErrorKind) -> Option<&'static str> {
     })
 }
 
-/// Each kind of error with the name of its class, or `None` where the table has a hole. For the test that it has none.
+/// Returns each kind of error with the name of its exception class, or `None` if the table does not
+/// contain the kind. A test calls it to check that the table is complete.
 #[pyfunction]
 pub(crate) fn error_classes() -> Vec<(String, Option<&'static str>)> {
     ErrorKind::ALL
@@ -34,15 +36,16 @@ pub(crate) fn error_classes() -> Vec<(String, Option<&'static str>)> {
         .collect()
 }
 
-/// A class of `onecopy.errors`.
+/// Returns the class `name` of `onecopy.errors`.
 pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     Ok(py.import("onecopy.errors")?.getattr(name)?.cast_into()?)
 }
 
-/// The exception for an error of the rows room, with its whole message and its parts as attributes.
+/// Returns the exception for an error of the crate `onecopy_rows`, with the error's complete
+/// message, and with the error's fields as attributes.
 pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
     let name = class_of(error.kind).unwrap_or("DatabaseError");
-    let replace = "connect with `errors=\"replace\"` to read it with U+FFFD there";
+    let replace = "connect with `errors=\"replace\"` to read U+FFFD instead";
     let error = error.clone().or_else_replace(replace);
     let made = class(py, name).and_then(|class| {
         let parts = PyDict::new(py);
@@ -50,15 +53,21 @@ pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
         parts.set_item("native_code", error.native)?;
         parts.set_item(
             "column",
-            error.column.as_ref().map(|(i, n)| (*i, n.as_str())),
+            error.column.as_deref().map(|(i, n)| (*i, n.as_str())),
         )?;
         parts.set_item("row", error.row)?;
+        let details = PyDict::new(py);
+        for (name, value) in &error.details {
+            details.set_item(name, value)?;
+        }
+        parts.set_item("details", details)?;
         class.call((error.to_string(),), Some(&parts))
     });
     made.map_or_else(|e| e, PyErr::from_value)
 }
 
-/// What a database said, as PEP 249 has it in `Cursor.messages`: a class and its instance.
+/// Returns a message of the database as an item of `Cursor.messages` (PEP 249): a class and an
+/// instance of it.
 pub(crate) fn message<'py>(
     py: Python<'py>,
     message: &Message,
@@ -71,7 +80,7 @@ pub(crate) fn message<'py>(
     Ok((class, made))
 }
 
-/// The exception for a stream that failed: that of the room behind it.
+/// Returns the exception for a row stream that failed.
 pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     if let Some(error) = error.source.downcast_ref::<Error>() {
         return to_py(py, error);
@@ -84,25 +93,28 @@ pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     to_py(py, &Error::new(kind, error.to_string()))
 }
 
-/// The same exception anew. One that is kept to be raised again is never raised itself: its traceback would hold the frames it
-/// went through, and one of those holds who keeps it.
+/// Creates a copy of an exception that is stored, to be raised repeatedly. The copy is raised, not
+/// the stored exception. If the stored exception were raised, its traceback would reference stack
+/// frames, and one of these frames references the object that stores the exception: a reference
+/// cycle.
 pub(crate) fn again(py: Python<'_>, error: &PyErr) -> PyErr {
     py.import("copy")
         .and_then(|copy| copy.call_method1("copy", (error.value(py),)))
         .map_or_else(|e| e, PyErr::from_value)
 }
 
-/// `InterfaceError`: the library was used wrongly.
+/// Creates an `InterfaceError`: the caller has used the library wrongly.
 pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Interface, message))
 }
 
-/// `ProgrammingError`: the call makes no sense now.
+/// Creates a `ProgrammingError`: the call is not possible in the object's current state.
 pub(crate) fn programming(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Programming, message))
 }
 
-/// Whether it is one of `onecopy.errors`, and not what a signal handler raised or want of memory.
+/// Returns `true` for an exception of a class in `onecopy.errors`; `false` for others, such as
+/// `MemoryError` and the exception of a signal handler.
 pub(crate) fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
     class(py, "Error").is_ok_and(|class| error.matches(py, class).unwrap_or(false))
 }

@@ -1,11 +1,11 @@
-//! A door for the targets in `fuzz/` that carry an interpreter.
+//! An entry point for the fuzz targets that embed an interpreter.
 
 use pyo3::prelude::*;
 
-/// A fresh module `onecopy._core`; the caller gives it its place in `sys.modules`.
+/// Creates a module `onecopy._core`; the caller registers it in `sys.modules`.
 ///
 /// # Errors
-/// What the module raises where it cannot be imported.
+/// The exception that the initialisation of the module raises.
 pub fn module(py: Python<'_>) -> Bound<'_, PyModule> {
     pyo3::wrap_pymodule!(crate::_core)(py).into_bound(py)
 }

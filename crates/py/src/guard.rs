@@ -1,29 +1,32 @@
-//! A lock for the state behind a Python object: never waited for while attached, never taken twice by one thread,
-//! never used in a forked child.
+//! `Guarded`: a lock for the state of a Python object. A thread never waits for the lock while it
+//! holds the GIL, never acquires the lock twice, and a forked child never acquires it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use onecopy_rows::deadlock::{self, Deadlock, thread_number};
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::raw::{ending, process, stack};
+use crate::raw::{gil, process, stack};
 
-/// State that belongs to the process it was made in, used by one thread at a time.
+/// State that only the process that created it may use, and only one thread at a time.
 pub(crate) struct Guarded<T> {
-    /// Always there until the drop.
+    /// The protected state; `None` only during `drop`.
     state: Option<Mutex<T>>,
-    /// Number of the thread that holds the lock; 0 when nobody does. Only its own thread ever compares equal, so
-    /// relaxed order is enough.
+    /// The number of the thread that holds the lock; 0 if no thread does. Relaxed memory order is
+    /// sufficient for the two readers of this field. A thread that finds its own number has stored
+    /// that number itself. The deadlock check has synchronised with the holder through the list of
+    /// waiting threads.
     owner: AtomicU64,
     generation: u32,
-    /// What it is, for messages: `connection`, `cursor`, `stream`.
+    /// The kind of the Python object, for error messages: `connection`, `cursor`, `stream`.
     what: &'static str,
 }
 
 impl<T: Send> Guarded<T> {
-    /// Guards `state`; `what` names it in messages.
+    /// Creates a guard for `state`; `what` is the kind of the Python object, for error messages.
     pub(crate) fn new(what: &'static str, state: T) -> Guarded<T> {
         Guarded {
             state: Some(Mutex::new(state)),
@@ -33,21 +36,27 @@ impl<T: Send> Guarded<T> {
         }
     }
 
-    /// Locks it; detaches from the interpreter where it must wait.
+    /// Acquires the lock, with the GIL released while another thread holds the lock. Returns an
+    /// error if this thread already holds it, or if waiting would be a deadlock.
     ///
     /// # Errors
-    /// `InterfaceError` in a forked child, and where this thread holds the lock already: a finalizer or signal handler
-    /// that comes back to the object it interrupted would wait for itself. `RecursionError` where the stack is nearly full:
-    /// callbacks of the methods of all these objects may nest them.
+    /// `InterfaceError` in a forked child; if this thread already holds the lock, as in a finalizer
+    /// or signal handler that uses the object it has interrupted; and if a callback would wait for
+    /// a thread that waits for this thread. `RecursionError` if the stack is nearly full, because
+    /// callbacks of these objects' methods may be nested.
     #[inline(always)]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, T>> {
         stack::check(py)?;
         self.check_process(py)?;
-        let me = process::thread_number();
+        let me = thread_number();
         if self.owner.load(Relaxed) == me {
             return Err(in_use(py, self.what));
         }
-        let state = ending::lock(py, self.mutex()).unwrap_or_else(PoisonError::into_inner);
+        let state = match self.mutex().try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => self.wait(py)?,
+        };
         self.owner.store(me, Relaxed);
         Ok(Locked {
             state,
@@ -55,11 +64,17 @@ impl<T: Send> Guarded<T> {
         })
     }
 
-    fn mutex(&self) -> &Mutex<T> {
-        self.state.as_ref().expect("it is taken in `drop` alone")
+    #[cold]
+    fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, T>> {
+        deadlock::wait(&self.owner, || gil::lock(py, self.mutex()))
+            .map_err(|Deadlock| errors::interface(py, Deadlock::MESSAGE))
     }
 
-    /// Fails in a forked child.
+    fn mutex(&self) -> &Mutex<T> {
+        self.state.as_ref().expect("only `drop` takes it")
+    }
+
+    /// Returns an `InterfaceError` in a forked child, which must not use the state.
     #[inline(always)]
     pub(crate) fn check_process(&self, py: Python<'_>) -> PyResult<()> {
         if self.generation == process::generation() {
@@ -86,13 +101,14 @@ fn foreign(py: Python<'_>, what: &str) -> PyErr {
 impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
         if self.generation != process::generation() {
-            // Leaked in a forked child: closing it would say goodbye on the parent's socket.
+            // A forked child leaks the state: closing it would end the session of the parent, whose
+            // socket the child shares.
             std::mem::forget(self.state.take());
         }
     }
 }
 
-/// A held lock.
+/// The locked state. Dropping it releases the lock.
 pub(crate) struct Locked<'a, T> {
     state: MutexGuard<'a, T>,
     owner: &'a AtomicU64,

@@ -1,19 +1,20 @@
-//! What keywords are given: a choice by its name, a function of the caller's.
+//! Parses the values of keywords: one of several words, and callables.
 
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use crate::raw::{ending, method, text};
+use crate::raw::{function, gil, text};
 
-/// A function of the caller's, given back at once: a bare `Py` that is dropped in a call that PyO3 has not made (`raw::method`)
-/// would wait for the next that it makes.
+/// A callable that the caller has passed. Dropping a `Hook` releases the reference to the callable
+/// immediately. The reference in a dropped `Py` would only be released at PyO3's next call:
+/// `raw::function` calls Rust functions without PyO3.
 #[derive(Debug)]
 pub(crate) struct Hook(Option<Py<PyAny>>);
 
 impl Hook {
-    /// Of a callable.
+    /// Creates a hook from a callable; `TypeError` for any other object.
     pub(crate) fn new(object: Borrowed<'_, '_, PyAny>, parameter: &str) -> PyResult<Hook> {
         if !object.is_callable() {
             return Err(PyTypeError::new_err(format!(
@@ -23,21 +24,21 @@ impl Hook {
         Ok(Hook(Some(object.to_owned().unbind())))
     }
 
-    /// The call.
+    /// Calls the callable with `object` as its only argument.
     pub(crate) fn call<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let hook = self.0.as_ref().expect("it is taken when it is dropped");
-        method::call_one(hook.bind(object.py()), object)
+        function::call_one(hook.bind(object.py()), object)
     }
 }
 
 impl Drop for Hook {
     fn drop(&mut self) {
-        // At the end of the interpreter nobody counts any more.
-        let _ = ending::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
+        // While the interpreter ends, references are not released any more.
+        let _ = gil::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
     }
 }
 
-/// The choice that an object names.
+/// Returns the choice for the word that a `str` contains; an error for any other word or object.
 pub(crate) fn choose<T: Copy>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,
@@ -55,7 +56,7 @@ pub(crate) fn choose<T: Copy>(
     })
 }
 
-/// The choices that the names in an object name, a bit for each.
+/// Returns the choices for the words in an iterable, as a number with one bit for each choice.
 pub(crate) fn choose_many<T: Copy + Into<u16>>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,
@@ -73,7 +74,8 @@ pub(crate) fn choose_many<T: Copy + Into<u16>>(
         Ok(())
     };
     if let Ok(names) = object.cast_exact::<PyTuple>() {
-        // No iterator: this is most of what a call with names costs.
+        // A tuple is read without an iterator, whose creation would be most of the time of a call
+        // with this keyword.
         names.iter_borrowed().try_for_each(&mut add)?;
     } else {
         for name in object.try_iter()? {

@@ -1,4 +1,5 @@
-//! `onecopy.ledger()`: bytes of text taken in, converted and copied inside a `with` block.
+//! `onecopy.ledger()`: counts the bytes of text that are read, converted and copied inside a `with`
+//! block.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -10,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::guard::Guarded;
 use crate::raw::context;
 
-/// The variable that holds the innermost scope of the current context.
+/// Returns the context variable that contains the innermost `with` scope of the current context.
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = VARIABLE.get_or_try_init(py, || {
@@ -19,7 +20,7 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(made.bind(py))
 }
 
-/// The scope that work started now is counted in; counts nothing outside of any.
+/// Returns the ledger of the innermost scope; outside of any scope, a ledger that counts nothing.
 pub(crate) fn current(py: Python<'_>) -> PyResult<Ledger> {
     let scope = context::get(variable(py)?)?;
     Ok(scope
@@ -27,16 +28,17 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Ledger> {
         .map_or_else(|_| Ledger::off(), |scope| scope.get().ledger.clone()))
 }
 
-/// `with` blocks under way in the process. Only a hint: where it is 0, no scope is looked for.
+/// The number of active `with onecopy.ledger()` blocks in the process. If it is 0, the context
+/// variable that contains the innermost block need not be read.
 static N_SCOPES: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether anybody may be counting.
+/// Returns `true` if a `with onecopy.ledger()` block is active in any context of the process.
 #[inline]
 pub(crate) fn is_kept() -> bool {
     N_SCOPES.load(Relaxed) != 0
 }
 
-/// Enters the counts of one call under `stage`, where anybody counts.
+/// Adds the counts of one call to `stage` of the current ledger, if a scope is active.
 #[inline]
 pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult<()> {
     if is_kept() {
@@ -45,41 +47,44 @@ pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult
     Ok(())
 }
 
-/// Counts of text handled in one scope.
+/// The counts of the text that was read, converted and copied in one `with` block.
 #[pyclass(frozen, name = "Ledger", module = "onecopy")]
 pub(crate) struct LedgerScope {
     ledger: Ledger,
-    /// Tokens of the `with` blocks under way, innermost last.
+    /// The tokens that reset the context variable: one for the end of each active `with` block of
+    /// this scope, that of the innermost block last.
     tokens: Guarded<Vec<Py<PyAny>>>,
 }
 
 #[pymethods]
 impl LedgerScope {
-    /// Bytes of text that were taken in, as their owner held them.
+    /// The number of bytes of text that were read, in the encoding of the object that owned them.
     #[getter]
     fn taken(&self) -> u64 {
         self.ledger.total().taken
     }
 
-    /// Bytes of text that were converted from one encoding to another, or scanned for escapes on their way.
+    /// The number of bytes of text that were converted between encodings, or scanned for escapes
+    /// while they were copied.
     #[getter]
     fn converted(&self) -> u64 {
         self.ledger.total().converted
     }
 
-    /// Bytes of text that were copied as they are.
+    /// The number of bytes of text that were copied unchanged.
     #[getter]
     fn copied(&self) -> u64 {
         self.ledger.total().copied
     }
 
-    /// How many texts were converted.
+    /// The number of texts that were converted.
     #[getter]
     fn conversions(&self) -> u64 {
         self.ledger.total().conversions
     }
 
-    /// The same four counts for each stage that handled any text, by its name.
+    /// A dict from the name of each stage that handled text to its four counts: `taken`,
+    /// `converted`, `copied` and `conversions`.
     #[getter]
     fn stages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stages = PyDict::new(py);
@@ -112,14 +117,21 @@ impl LedgerScope {
         py: Python<'_>,
         _exception: &Bound<'_, pyo3::types::PyTuple>,
     ) -> PyResult<()> {
-        let token = self.tokens.lock(py)?.pop();
-        match token {
-            Some(token) => {
-                N_SCOPES.fetch_sub(1, Relaxed);
-                context::reset(variable(py)?, token.bind(py))
+        let mut tokens = self.tokens.lock(py)?;
+        // Threads and tasks that use one ledger at the same time have one token each, and the
+        // context variable accepts only a token of the current context.
+        let mut refused = None;
+        for i in (0..tokens.len()).rev() {
+            match context::reset(variable(py)?, tokens[i].bind(py)) {
+                Ok(()) => {
+                    tokens.remove(i);
+                    N_SCOPES.fetch_sub(1, Relaxed);
+                    return Ok(());
+                }
+                Err(error) => refused = refused.or(Some(error)),
             }
-            None => Ok(()),
         }
+        refused.map_or(Ok(()), Err)
     }
 
     fn __repr__(&self) -> String {
@@ -145,10 +157,10 @@ impl LedgerScope {
     }
 }
 
-/// Counts the text that is handled inside a ``with`` block: bytes taken in, converted, and copied.
+/// Counts the text that is handled inside a ``with`` block: the bytes read, converted and copied.
 ///
-/// Work counts in the scope in which it was started, whichever thread does it, and in every scope around that one. A scope
-/// belongs to its context (PEP 567): tasks of asyncio count apart.
+/// Work is counted in the scope in which it was started, on whatever thread it runs, and in every
+/// enclosing scope. A scope belongs to a context (PEP 567), so each asyncio task has its own.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> with onecopy.ledger() as ledger:

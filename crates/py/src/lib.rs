@@ -1,31 +1,35 @@
-//! The Python module `onecopy._core`.
+//! The extension module `onecopy._core`: the Python interface of the Rust crates.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `arrow` | rows as Arrow's batches and as columns, and back |
-//! | `bson` | `onecopy.bson`: objects to BSON and back |
+//! | `arrow` | rows as Arrow batches and as columns, and back |
+//! | `bson` | `onecopy.bson`: Python objects to BSON and back |
 //! | `connection` | `connect` and `Connection` |
-//! | `cursor` | `Cursor`: PEP 249 over pulled rows |
-//! | `fetch`, `pull` | a statement whose rows are read; rows pulled out of it, with the GIL released once per block |
-//! | `rows` | the row sink that makes objects of cells |
-//! | `parameters` | objects to parameter values |
-//! | `types` | column types to `description` |
-//! | `stream`, `output` | `RowStream`, and where it can be written to |
+//! | `cursor` | `Cursor` of PEP 249 |
+//! | `active_statement`, `next_rows` | a statement whose rows are read; the fetch of its next rows
+//! |
+//! | `pending` | calls that an event loop runs, suspended where they would block |
+//! | `rows` | the row sink that creates Python objects from cells |
+//! | `parameters`, `array`, `range`, `json_value` | Python objects to parameters; `Range`, `Json` |
+//! | `types` | column types for `description` |
+//! | `stream`, `stream_output` | `RowStream`, and the destinations it can be written to |
 //! | `ledger` | `onecopy.ledger()` |
-//! | `moving` | `send_file`, `recv_file`, `copy_file`: bytes that the kernel moves |
-//! | `errors` | one table from error kinds to exception classes |
-//! | `json` | `onecopy.json`: objects to JSON and back |
-//! | `keywords`, `recent` | what keywords are given; how long results were of late |
+//! | `moving` | `send_file`, `recv_file`, `copy_file`: bytes that the kernel transfers |
+//! | `errors` | the table from error kinds to exception classes |
+//! | `json` | `onecopy.json`: Python objects to JSON and back |
+//! | `keywords`, `recent` | values of keywords; the length of recent results |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
-//! | `turn` | a turn for other threads while SQLite steps attached |
+//! | `thread_switch` | lets other threads run while SQLite is stepped with the GIL held |
 //! | `choice` | arguments that are one of several words |
-//! | `guard` | the lock behind each object: never waited for while attached |
-//! | `command` | the command, for the wheel's script |
-//! | `fuzzing` | the module for an interpreter in a fuzz target's own process; compiled for those alone |
-//! | `wsgi` | WSGI applications behind the server |
-//! | `raw` | CPython's own data structures: the only place with `unsafe` |
+//! | `guard` | the lock of each object; no thread waits for it while it holds the GIL |
+//! | `command` | the command-line program, for the script of the wheel |
+//! | `fuzzing` | the module for fuzz targets that embed an interpreter |
+//! | `wsgi` | WSGI applications on the server |
+//! | `raw` | access to CPython's data structures: the only module with `unsafe` |
 #![deny(unsafe_code)]
 
+mod active_statement;
+mod array;
 mod arrow;
 mod bson;
 mod choice;
@@ -33,33 +37,37 @@ mod command;
 mod connection;
 mod cursor;
 mod errors;
-mod fetch;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guard;
 mod json;
+mod json_value;
 mod keywords;
 mod ledger;
 mod limit;
-mod maker;
 mod moving;
-mod output;
+mod next_rows;
+mod object_path;
 mod parameters;
-mod pull;
+mod pending;
+mod python_class;
+mod range;
 #[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.
 mod raw;
 mod recent;
+mod row_maker;
 mod rows;
 mod stream;
+mod stream_output;
 mod text;
-mod turn;
+mod thread_switch;
 mod types;
 mod wsgi;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
-/// Rows of any ODBC database and of SQLite, converted once.
+/// Rows of PostgreSQL, SQLite and any ODBC database, whose text is converted only once.
 #[pymodule(gil_used = true)]
 mod _core {
     use super::*;
@@ -69,17 +77,23 @@ mod _core {
     #[pymodule_export]
     use super::command::run_command;
     #[pymodule_export]
-    use super::connection::{Blob, Connection, connect};
+    use super::connection::{Blob, Connection, Notification, begin_connect, connect};
     #[pymodule_export]
-    use super::cursor::{Cursor, LongValue, run_call};
+    use super::cursor::{CopyOut, Cursor, LongValue, run_call};
     #[pymodule_export]
     use super::errors::error_classes;
+    #[pymodule_export]
+    use super::json_value::Json;
     #[pymodule_export]
     use super::ledger::{LedgerScope, ledger};
     #[pymodule_export]
     use super::moving::{copy_file, recv_file, send_file};
     #[pymodule_export]
-    use super::raw::column::Column;
+    use super::pending::PendingCall;
+    #[pymodule_export]
+    use super::range::Range;
+    #[pymodule_export]
+    use super::raw::number_column::Column;
     #[pymodule_export]
     use super::stream::RowStream;
     #[pymodule_export]
@@ -99,9 +113,9 @@ mod _core {
             ));
         }
         raw::temporal::import(module.py())?;
-        raw::walk::check_layout(module.py())?;
+        raw::encode::check_layout(module.py())?;
         raw::process::watch_forks();
-        raw::ending::watch(module.py())?;
+        raw::gil::watch(module.py())?;
         raw::reserve::refill();
         raw::fresh::take_headers(module.py())?;
         raw::fresh_bytes::take_header(module.py())?;

@@ -1,28 +1,31 @@
-//! Time limits: a call of a driver that lasts too long is cancelled from a thread of its own.
+//! `TimeLimit` and `CallWatch`: a driver call that exceeds its time limit is cancelled by a
+//! separate thread.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use onecopy_rows::{Error, ErrorKind};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A limit that may be set while others look at it: milliseconds, 0 for none.
+/// A time limit in milliseconds, 0 for none. A thread may set it while other threads read it.
 #[derive(Debug, Default)]
 pub(crate) struct TimeLimit(AtomicU64);
 
 impl TimeLimit {
-    /// Of seconds; `None` for no limit.
+    /// Creates a limit from a number of seconds; `None` for no limit.
     pub(crate) fn of(seconds: Option<f64>) -> PyResult<TimeLimit> {
         let limit = TimeLimit::default();
         limit.set(seconds)?;
         Ok(limit)
     }
 
-    /// The same, as it is now.
+    /// Returns a new limit with the current value of this one.
     pub(crate) fn copy(&self) -> TimeLimit {
         TimeLimit(AtomicU64::new(self.0.load(Relaxed)))
     }
@@ -53,31 +56,33 @@ impl TimeLimit {
     }
 }
 
-/// Where a call stands.
+/// The progress of a driver call that has a time limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum CallStage {
     UnderWay,
     RanOut,
     Over,
 }
 
-/// A call under watch, for as long as this stands.
-pub(crate) struct Watch {
+/// Watches a driver call, and cancels it if it exceeds its time limit. Dropping this value ends the
+/// watch.
+pub(crate) struct CallWatch {
     limit: Duration,
-    shared: Arc<(Mutex<Stage>, Condvar)>,
+    shared: Arc<(Mutex<CallStage>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
-    /// Begins to watch, where there is a limit. A cancel that comes before the driver has begun is lost, so it is repeated
-    /// until the call is over.
+impl CallWatch {
+    /// Starts a thread that waits for the time limit; `None` if no limit is set. At the limit, the
+    /// thread cancels the call repeatedly until it ends, because a cancel has no effect before the
+    /// driver has begun the call.
     pub(crate) fn start(
         limit: Option<Duration>,
         cancel: impl FnOnce() -> CancelHandle,
-    ) -> Option<Watch> {
+    ) -> Option<CallWatch> {
         let limit = limit?;
         let cancel = cancel();
-        let shared = Arc::new((Mutex::new(Stage::UnderWay), Condvar::new()));
+        let shared = Arc::new((Mutex::new(CallStage::UnderWay), Condvar::new()));
         let watched = Arc::clone(&shared);
         let end = Instant::now() + limit;
         let thread = std::thread::Builder::new()
@@ -85,57 +90,62 @@ impl Watch {
             .stack_size(256 << 10)
             .spawn(move || {
                 let (stage, over) = &*watched;
-                let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
-                while *stage != Stage::Over {
+                let mut stage = lock(stage);
+                while *stage != CallStage::Over {
                     let left = end.saturating_duration_since(Instant::now());
                     let pause = if left.is_zero() {
-                        // With the lock held: the call cannot be over and another begun when the cancel lands.
-                        *stage = Stage::RanOut;
+                        // The lock is held, so that this call cannot end and another one begin
+                        // before the cancellation has arrived.
+                        *stage = CallStage::RanOut;
                         cancel.cancel();
                         Duration::from_millis(50)
                     } else {
                         left
                     };
                     let waited = over.wait_timeout(stage, pause);
-                    stage = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    stage = unpoisoned(waited).0;
                 }
             });
-        Some(Watch {
+        Some(CallWatch {
             limit,
             shared,
-            // No thread to be had: the call goes on without a limit.
+            // If the thread could not be started, the call continues without a limit.
             thread: thread.ok(),
         })
     }
 
-    /// Ends it; whether the limit ran out.
+    /// Ends the thread that waits for the time limit. Returns `true` if the limit has expired.
     fn end(&mut self) -> bool {
         let (stage, over) = &*self.shared;
-        let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let ran_out = *stage == Stage::RanOut;
-        *stage = Stage::Over;
+        let mut stage = lock(stage);
+        let ran_out = *stage == CallStage::RanOut;
+        *stage = CallStage::Over;
         drop(stage);
         over.notify_all();
         ran_out
     }
 
-    /// Ends it: the error of a call that failed because its limit ran out.
+    /// Ends the watch. If the time limit has expired, returns the error that the failed call
+    /// raises.
     pub(crate) fn ran_out(mut self) -> Option<Error> {
-        let limit = self.limit.as_secs_f64();
-        self.end().then(|| {
-            let message =
-                format!("the statement was cancelled: its time limit of {limit} s ran out");
-            let mut error = Error::new(ErrorKind::Timeout, message);
-            error.sqlstate = "HYT00".to_owned();
-            error
-        })
+        let limit = self.limit;
+        self.end().then(|| ran_out(limit))
     }
 }
 
-impl Drop for Watch {
+/// Returns the error of a call that was cancelled because it exceeded its time limit.
+pub(crate) fn ran_out(limit: Duration) -> Error {
+    let limit = limit.as_secs_f64();
+    let message = format!("the statement was cancelled: its time limit of {limit} s ran out");
+    let mut error = Error::new(ErrorKind::Timeout, message);
+    error.sqlstate = "HYT00".to_owned();
+    error
+}
+
+impl Drop for CallWatch {
     fn drop(&mut self) {
         self.end();
-        // It wakes at once, and never attaches to Python.
+        // The thread wakes immediately, and never needs the GIL, so this does not block.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

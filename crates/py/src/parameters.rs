@@ -1,10 +1,9 @@
-//! Python objects to parameter values: bound, never pasted into SQL.
+//! Converts Python objects to the values of bound parameters.
 
 use std::fmt;
 
-use onecopy_rows::Dialect;
 use onecopy_rows::named::{self, Named};
-use onecopy_rows::{Date, Declared, Error, ErrorKind, Time, Timestamp, Value};
+use onecopy_rows::{Date, Declared, Dialect, Error, ErrorKind, Time, Timestamp, Value};
 use onecopy_text::{Ledger, Stage, Tally};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
@@ -14,11 +13,11 @@ use pyo3::types::{
     PyInt, PyIterator, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
 };
 
-use crate::errors;
-use crate::raw::method::call_one;
-use crate::raw::{binary, buffer, ending, number, text, uuid};
+use crate::raw::function::call_one;
+use crate::raw::{binary, buffer, gil, number, text, uuid};
+use crate::{array, errors};
 
-/// The text of `string` as UTF-8; `what` names it in the error.
+/// Returns the text of `string` as UTF-8; `what` describes `string` in the error message.
 pub(crate) fn utf8(
     py: Python<'_>,
     string: &Bound<'_, PyString>,
@@ -37,28 +36,29 @@ pub(crate) fn utf8(
     })
 }
 
-/// A statement as the driver takes it, with the names of its parameters where they came by name.
-pub(crate) struct Statement {
+/// A statement in the form that the driver accepts. If parameters are passed by name, `names` has
+/// the name of each `?`, in order.
+pub(crate) struct BoundSql {
     pub(crate) sql: String,
     names: Option<Vec<String>>,
     dialect: Dialect,
-    /// What `setinputsizes` said of each.
+    /// The types that `setinputsizes` has declared for the parameters.
     pub(crate) declared: Vec<Option<Declared>>,
 }
 
-impl Statement {
-    /// Of the SQL and the parameters of its (first) execution: `:name` and `%(name)s` where they are a mapping.
-    /// `names_in` returns the names that the database itself finds, if it has parameters with names.
+impl BoundSql {
+    /// Creates a statement from the SQL and the parameters of the first execution. If `parameters`
+    /// is a mapping, `?` replaces `:name` and `%(name)s`. `names_in` returns the names in the SQL.
     pub(crate) fn new(
         sql: &Bound<'_, PyString>,
         parameters: Option<&Bound<'_, PyAny>>,
         dialect: Dialect,
         names_in: impl FnOnce(&str) -> PyResult<Option<Vec<String>>>,
-    ) -> PyResult<Statement> {
+    ) -> PyResult<BoundSql> {
         let py = sql.py();
         let sql = utf8(py, sql, "the statement", &mut Tally::default())?;
         let Some(parameters) = parameters.filter(|p| is_mapping(p)) else {
-            return Ok(Statement {
+            return Ok(BoundSql {
                 sql,
                 names: None,
                 dialect,
@@ -80,10 +80,11 @@ impl Statement {
         if named.names.is_empty() && parameters.len()? > 0 {
             return Err(errors::programming(
                 py,
-                "the parameters come by name, and the statement names none\nwrite `:name` or `%(name)s`, or give a sequence for `?`",
+                "the parameters are passed by name, and the statement has no named ones\n\
+                 write `:name` or `%(name)s`, or pass a sequence for `?`",
             ));
         }
-        Ok(Statement {
+        Ok(BoundSql {
             sql: named.sql,
             names: Some(named.names),
             dialect,
@@ -91,7 +92,7 @@ impl Statement {
         })
     }
 
-    /// The values of one execution, and their text into `ledger`.
+    /// Converts the parameters of one execution, and adds the bytes of their text to `ledger`.
     pub(crate) fn values(
         &self,
         parameters: &Bound<'_, PyAny>,
@@ -108,7 +109,7 @@ impl Statement {
                 if parameters.is_instance_of::<PyString>() || has_no_order || is_mapping(parameters)
                 {
                     return Err(PyTypeError::new_err(format!(
-                        "parameters come as a sequence, one item for each `?`, not as `{}`",
+                        "parameters must be a sequence with one item for each `?`, not `{}`",
                         type_name(parameters)
                     )));
                 }
@@ -119,7 +120,7 @@ impl Statement {
             Some(names) => {
                 if !is_mapping(parameters) {
                     return Err(PyTypeError::new_err(format!(
-                        "the first row of parameters came by name, this one as `{}`: all come as mappings, or none does",
+                        "the first row of parameters is a mapping, this one is a `{}`: pass mappings only",
                         type_name(parameters)
                     )));
                 }
@@ -142,7 +143,7 @@ impl Statement {
     }
 }
 
-/// The values of one column, the parameter of `position` (from 0).
+/// Converts the values of one column: those of parameter `position` (from 0) in all rows.
 pub(crate) fn column(
     values: &Bound<'_, PyAny>,
     position: usize,
@@ -153,7 +154,7 @@ pub(crate) fn column(
     let is_one = values.is_instance_of::<PyString>() || is_mapping(values);
     if is_one || binary::is_bytes(values) {
         return Err(PyTypeError::new_err(format!(
-            "a column comes as an array or a sequence of values, not as `{}`",
+            "a column must be an array or a sequence of values, not `{}`",
             type_name(values)
         )));
     }
@@ -165,8 +166,7 @@ pub(crate) fn column(
     Ok(made)
 }
 
-/// The number of items, as far as memory is allocated for them in advance: what `__len__` returns
-/// need not be true.
+/// Returns the length that `__len__` reports (it may be wrong), but at most [`ROWS_AHEAD`].
 fn likely_len(items: &Bound<'_, PyAny>) -> usize {
     items.len().unwrap_or(0).min(ROWS_AHEAD)
 }
@@ -178,7 +178,7 @@ fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
             && parameters.hasattr("keys").unwrap_or(false))
 }
 
-/// The error for a name without a value; any other is the mapping's own.
+/// Replaces a `KeyError` of the mapping with an error that names the parameter.
 fn missing(error: PyErr, name: &str, parameters: &Bound<'_, PyAny>) -> PyErr {
     let py = parameters.py();
     if parameters.is_instance_of::<PyDict>() || error.is_instance_of::<PyKeyError>(py) {
@@ -187,7 +187,7 @@ fn missing(error: PyErr, name: &str, parameters: &Bound<'_, PyAny>) -> PyErr {
     error
 }
 
-/// One parameter; `position` (from 0) names it in errors.
+/// Converts one parameter. Errors contain its `position` (from 0).
 fn value(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -196,7 +196,7 @@ fn value(
     tally: &mut Tally,
 ) -> PyResult<Value> {
     if let Some(adapters) = adapters {
-        // By its class, then by those it is derived from.
+        // The adapter of the object's class is used, otherwise that of its nearest base class.
         for class in item.get_type().mro() {
             if let Some(adapt) = adapters.get_item(class)? {
                 let adapted = call_one(&adapt, item)?;
@@ -207,13 +207,13 @@ fn value(
     plain_value(item, position, dialect, tally)
 }
 
-/// The result of a function of the application, for SQLite.
+/// Converts the value that an SQL function in Python has returned.
 pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
 }
 
-/// As [`value`], of one that no adapter is asked for.
-fn plain_value(
+/// Converts one parameter as [`value`] does, but without adapters.
+pub(crate) fn plain_value(
     item: &Bound<'_, PyAny>,
     position: usize,
     dialect: Dialect,
@@ -281,7 +281,8 @@ fn plain_value(
     if let Some(bytes) = buffer::copy_of(item.as_borrowed())? {
         return Ok(Value::Bytes(bytes));
     }
-    Err(refused(
+    let made = array::structured(item, position, dialect, tally)?;
+    made.ok_or_else(|| refused(
         item,
         position,
         "take one of None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID",
@@ -302,11 +303,12 @@ fn type_name(item: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |n| n.to_string())
 }
 
-/// The digits without an exponent: `format(d, "f")` is exact.
+/// Returns a `Decimal` without an exponent, formatted by `format(d, "f")`, which is exact.
 fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
     let py = item.py();
     if item.get_type().is(number::decimal_class(py)?) {
-        // Nearly always what `str` gives: it says the same wherever it needs no exponent, in a third of the time.
+        // `str` is called first, which takes a third of the time of `format`. Its result is equal
+        // unless it has an exponent.
         let digits = ascii(&item.str()?)?;
         let is_plain = |b: u8| b.is_ascii_digit() || matches!(b, b'-' | b'.');
         if digits.bytes().all(is_plain) {
@@ -319,7 +321,7 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
             &Error::new(
                 ErrorKind::Data,
                 format!(
-                    "parameter {} is `{}`, which no SQL decimal holds",
+                    "parameter {} is `{}`, which an SQL decimal cannot represent",
                     position + 1,
                     item.str()?
                 ),
@@ -330,7 +332,7 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
     Ok(Value::Decimal(ascii(digits.cast()?)?))
 }
 
-/// A `str` of digits that CPython itself has just made.
+/// Returns the text of a `str` that CPython has created for a number. The text is ASCII.
 fn ascii(string: &Bound<'_, PyString>) -> PyResult<String> {
     utf8(string.py(), string, "a number", &mut Tally::default())
 }
@@ -352,7 +354,7 @@ fn time(v: &impl PyTimeAccess) -> Time {
     }
 }
 
-/// `-26:00:00.000001`: an `interval` of PostgreSQL, a `time` of MariaDB.
+/// Formats a duration as `-26:00:00.000001`, for PostgreSQL's `interval` or MariaDB's `time`.
 fn span(v: &Bound<'_, PyDelta>) -> String {
     let seconds = i64::from(v.get_days()) * 86_400 + i64::from(v.get_seconds());
     let micros = i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds());
@@ -398,17 +400,19 @@ fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
     })
 }
 
-/// Rows of parameters read from Python this many at a time: the detached driver call attaches once for each such batch.
+/// The number of rows of parameters that are read from Python at once. A driver call, which has
+/// released the GIL, acquires it once per batch.
 const ROWS_AHEAD: usize = 1024;
-/// And so many that their text and binary values take about this much.
+/// The approximate size in bytes of the text and binary values of one batch of rows.
 const BYTES_AHEAD: usize = 1 << 20;
 
-/// The rows of parameters of `executemany`, as an iterator for a detached caller: it attaches to read ahead.
-pub(crate) struct Rows {
-    /// The first row, which told whether parameters come by name.
+/// The rows of parameters of `executemany`. The database iterates over them without the GIL; the
+/// iterator acquires the GIL for each batch.
+pub(crate) struct ParameterRows {
+    /// The first row, which determines whether parameters are passed by name.
     first: Option<Py<PyAny>>,
     iterator: Py<PyIterator>,
-    statement: Statement,
+    statement: BoundSql,
     adapters: Option<Py<PyDict>>,
     ledger: Ledger,
     ahead: std::vec::IntoIter<Vec<Value>>,
@@ -416,7 +420,7 @@ pub(crate) struct Rows {
     failure: Option<PyErr>,
 }
 
-impl Rows {
+impl ParameterRows {
     pub(crate) fn new(
         sql: &Bound<'_, PyString>,
         rows: &Bound<'_, PyAny>,
@@ -424,11 +428,11 @@ impl Rows {
         names_in: impl FnOnce(&str) -> PyResult<Option<Vec<String>>>,
         adapters: Option<&Bound<'_, PyDict>>,
         ledger: &Ledger,
-    ) -> PyResult<Rows> {
+    ) -> PyResult<ParameterRows> {
         let mut iterator = rows.try_iter()?;
         let first = iterator.next().transpose()?;
-        Ok(Rows {
-            statement: Statement::new(sql, first.as_ref(), dialect, names_in)?,
+        Ok(ParameterRows {
+            statement: BoundSql::new(sql, first.as_ref(), dialect, names_in)?,
             first: first.map(Bound::unbind),
             iterator: iterator.unbind(),
             adapters: adapters.map(|a| a.clone().unbind()),
@@ -439,23 +443,24 @@ impl Rows {
         })
     }
 
-    /// What `setinputsizes` said of each column.
+    /// Sets the types that `setinputsizes` has declared, one for each parameter.
     pub(crate) fn declare(&mut self, declared: Vec<Option<Declared>>) {
         self.statement.declared = declared;
     }
 
-    /// The statement's text.
+    /// Returns the SQL text that the driver executes for each row.
     pub(crate) fn sql(&self) -> String {
         self.statement.sql.clone()
     }
 
-    /// What the iterable raised, if it did.
+    /// Returns the exception that ended the iteration over the rows early; `None` if the last row
+    /// was reached.
     pub(crate) fn failure(self) -> Option<PyErr> {
         self.failure
     }
 
     fn read_ahead(&mut self) {
-        ending::attach(|py| {
+        gil::attach(|py| {
             let mut batch = Vec::new();
             let mut n_bytes = 0;
             let mut iterator = self.iterator.bind(py).clone();
@@ -483,7 +488,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for ParameterRows {
     type Item = Vec<Value>;
 
     fn next(&mut self) -> Option<Vec<Value>> {

@@ -1,30 +1,33 @@
-//! How long results were of late.
+//! `RecentLength`: estimates the length of the next result from the lengths of recent results.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// How long results were of late: the next is likely no longer. A place of the right size is not moved, and what is left over of it
-/// was never touched; one that is too small is left for a mapping of its own, which costs 17 us.
+/// The length of recent results, which the next result probably does not exceed. Memory of this
+/// size is not moved while a result is written, and its unused part is never written to. If the
+/// memory were too small, it would be replaced with a new mapping, which takes 17 us.
 ///
-/// What is left over is so little that a `bytes` keeps it. One that was cut is a smaller mapping when it is freed than the next one
-/// that is asked for, and then glibc, which keeps for later what was freed up to the largest mapping so far, maps each anew: 850
-/// faults of 1 to 3 us for 3.5 MB.
-pub(crate) struct Recent(AtomicUsize);
+/// The unused part is so small that it is not freed before the `bytes` is. glibc maps new memory
+/// for a request that is larger than every mapping freed so far. If the unused part were freed, the
+/// mapping of a freed `bytes` would be smaller than the next request, so each result would get a
+/// new mapping. For 3.5 MB, that causes 850 page faults of 1 to 3 us each.
+pub(crate) struct RecentLength(AtomicUsize);
 
-/// Shorter ones are copied into a `bytes` of their size.
+/// Results below this size, in bytes, are copied into a `bytes` of their size.
 const SHORT_BYTES: usize = 2048;
 
-/// Results are not expected to be shorter.
+/// The smallest estimate of a result's length, in bytes.
 pub(crate) const LEAST_BYTES: usize = 1024;
 
-/// Nor are they expected to be longer, without a look at them.
+/// The largest estimate that is made without examining the object to encode, in bytes.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
 
-impl Recent {
-    pub(crate) const fn new() -> Recent {
-        Recent(AtomicUsize::new(0))
+impl RecentLength {
+    pub(crate) const fn new() -> RecentLength {
+        RecentLength(AtomicUsize::new(0))
     }
 
-    /// Notes the length of a result: a longer one counts at once, a shorter one by and by.
+    /// Records the length of a result. A longer length replaces the estimate immediately, a shorter
+    /// one gradually.
     #[inline]
     pub(crate) fn remember(&self, len: usize) {
         let recent = self.0.load(Relaxed);
@@ -32,13 +35,13 @@ impl Recent {
         self.0.store(len.max(shorter), Relaxed);
     }
 
-    /// Whether the next result is likely short.
+    /// Returns `true` if the next result is probably shorter than [`SHORT_BYTES`].
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
         self.0.load(Relaxed) < SHORT_BYTES
     }
 
-    /// How long the next result is likely, with some to spare.
+    /// Returns the estimated length of the next result, plus a small reserve.
     #[inline]
     pub(crate) fn likely(&self) -> usize {
         let recent = self.0.load(Relaxed);

@@ -1,18 +1,24 @@
-//! The Python rows sink: each cell becomes an object once, straight in its row's tuple.
+//! `PyRows`: the row sink that creates Python objects. Each cell is converted once, and the object
+//! is an item of its row's tuple.
 
-use onecopy_rows::{Cell, Error, ErrorKind, LongKind, RowSink, Schema};
+use onecopy_rows::{
+    ArrayError, ArrayText, ArrayVisitor, Cell, Date, Error, ErrorKind, LongKind, RangeText,
+    RowSink, Schema,
+};
 use onecopy_text::{Malformed, Policy, Tally, Units};
 use onecopy_wire::WriteError;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyType, PyTzInfo};
+use pyo3::types::{PyBool, PyList, PyTuple, PyType, PyTzInfo};
 
 use crate::errors;
+use crate::range::Range;
 use crate::raw::collector::HeldOff;
-use crate::raw::row::Rows;
-use crate::raw::seen::Seen;
+use crate::raw::text_cache::TextCache;
+use crate::raw::tuple_builder::TupleBuilder;
 use crate::raw::{binary, number, temporal, text, uuid};
 
-/// Why a cell could not become an object.
+/// The reason for which a cell could not be converted to an object.
 #[derive(Debug)]
 pub(crate) struct CellError {
     column: usize,
@@ -21,37 +27,40 @@ pub(crate) struct CellError {
 
 #[derive(Debug)]
 enum Why {
-    /// Malformed text under the strict policy; `Units` tell what the position counts.
+    /// The text is malformed, and the policy is strict. The second field is the name of the units
+    /// in which the error's position is counted.
     Malformed(Malformed, &'static str),
-    /// The driver gives it for a value of the column's type, and it is none.
+    /// The driver returned a value that is not valid for the column's type.
     Invalid(WriteError),
-    /// Python refused the value: `ValueError` for a date it does not have, `MemoryError`.
+    /// Python raised an exception: `ValueError` for a date that Python cannot represent,
+    /// `MemoryError`.
     Python(PyErr),
-    /// A long value in parts was sent to a sink that asked for whole ones.
+    /// The database passed a long value to the sink in parts, but the sink requires whole values.
     Parts,
 }
 
 impl CellError {
-    /// A long value of `column` came in parts.
+    /// Creates the error that a long value of `column` was passed to the sink in parts.
     pub(crate) fn in_parts(column: usize) -> CellError {
         let why = Why::Parts;
         CellError { column, why }
     }
 
-    /// The exception: `DataError` with column and row (from 0), or Python's own where memory ran out.
+    /// Converts the error to an exception: a `DataError` with column and row (from 0), or Python's
+    /// own exception after a failed allocation.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (kind, message) = match self.why {
             Why::Malformed(e, units) => (
                 ErrorKind::Malformed,
                 format!(
-                    "malformed text: {} at {units} {}\nmend it in the database",
+                    "malformed text: {} at {units} {}\nfix it in the database",
                     e.kind, e.at_units
                 ),
             ),
             Why::Invalid(e) => {
                 return errors::to_py(py, &schema.invalid_value(&e.to_string(), self.column, row));
             }
-            Why::Python(e) if e.is_instance_of::<pyo3::exceptions::PyValueError>(py) => {
+            Why::Python(e) if e.is_instance_of::<PyValueError>(py) => {
                 let message = format!(
                     "Python has no such value: {}\nselect it as text, with a cast in the query",
                     e.value(py)
@@ -63,7 +72,7 @@ impl CellError {
             Why::Python(e) => return e,
             Why::Parts => (
                 ErrorKind::Internal,
-                "a long value came in parts where it was asked for whole".to_owned(),
+                "a long value arrived in parts, but this fetch requires the whole value".to_owned(),
             ),
         };
         let name = schema
@@ -77,34 +86,37 @@ impl CellError {
     }
 }
 
-/// The sink. Row order for SQLite, column order for blocks.
+/// A row sink that creates a tuple for each row. SQLite passes rows to it; databases that fetch
+/// blocks pass whole columns.
 pub(crate) struct PyRows<'py> {
     py: Python<'py>,
     policy: Policy,
     decimal: Bound<'py, PyType>,
-    /// Offsets of one result are few: the last one is kept.
+    /// The most recent time zone, with its offset in minutes: a result rarely contains many
+    /// offsets.
     zone: Option<(i16, Bound<'py, PyTzInfo>)>,
-    rows: Rows<'py>,
-    /// Texts that stood in each column before; none where they are not to be shared.
-    seen: Vec<Seen>,
-    /// Row order: stop at this many rows.
+    rows: TupleBuilder<'py>,
+    /// The caches of recent texts, one for each column; empty if equal texts do not share a `str`.
+    seen: Vec<TextCache>,
+    /// The number of rows after which the sink is full, if it receives rows and not columns.
     limit: usize,
-    /// Text handled, to be entered into a ledger by the caller.
+    /// The counts of the text that was converted. The caller adds them to a ledger.
     pub(crate) tally: Tally,
-    /// Text that fetching has moved, likewise.
+    /// The counts of the text that was moved in memory when blocks were fetched. The caller adds
+    /// them to a ledger.
     pub(crate) fetched: Tally,
     held_off: Option<HeldOff<'py>>,
 }
 
 impl<'py> PyRows<'py> {
-    /// A sink for rows of `n_columns` columns.
+    /// Creates a sink for rows of `n_columns` columns.
     pub(crate) fn new(py: Python<'py>, n_columns: usize, policy: Policy) -> PyResult<PyRows<'py>> {
         Ok(PyRows {
             py,
             policy,
             decimal: number::decimal_class(py)?.clone(),
             zone: None,
-            rows: Rows::new(py, n_columns),
+            rows: TupleBuilder::new(py, n_columns),
             seen: Vec::new(),
             limit: usize::MAX,
             tally: Tally::default(),
@@ -113,32 +125,34 @@ impl<'py> PyRows<'py> {
         })
     }
 
-    /// Lets equal short texts of a column be one `str`, with what was seen of these `n_columns` columns before, where it was.
+    /// Makes equal short texts of a column share one `str`. Removes the caches of recent texts from
+    /// `seen` and uses them; if `seen` is empty, creates new caches.
     #[inline]
-    pub(crate) fn remember(&mut self, n_columns: usize, seen: &mut Vec<Seen>) {
+    pub(crate) fn remember(&mut self, n_columns: usize, seen: &mut Vec<TextCache>) {
         self.seen = std::mem::take(seen);
         if self.seen.is_empty() {
-            self.seen.resize_with(n_columns, Seen::new);
+            self.seen.resize_with(n_columns, TextCache::new);
         }
     }
 
-    /// Gives what was seen back.
+    /// Returns the caches of recent texts, so that the next sink can use them.
     #[inline]
-    pub(crate) fn seen(&mut self) -> Vec<Seen> {
+    pub(crate) fn seen(&mut self) -> Vec<TextCache> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Row order: takes no more rows when this many stand here.
+    /// Sets the number of rows after which the sink is full, if it receives rows and not columns.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// The rows made so far, complete ones first; those that failed are dropped by taking.
-    pub(crate) fn rows(&mut self) -> &mut Rows<'py> {
+    /// Returns the rows received so far, the complete ones first. [`TupleBuilder::take`] returns
+    /// only the complete rows and drops the others.
+    pub(crate) fn rows(&mut self) -> &mut TupleBuilder<'py> {
         &mut self.rows
     }
 
-    /// Puts `...` into these columns of the complete rows.
+    /// Sets the items of `columns` in all complete rows to `...`.
     pub(crate) fn leave_out(&mut self, columns: &[usize]) {
         for &column in columns {
             for row in 0..self.rows.n_complete() {
@@ -148,14 +162,14 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Forgets all rows, complete or not: for a second try in row order.
+    /// Drops all rows, also incomplete ones, so that the block can be processed again in row order.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.held_off = None;
         self.tally = Tally::default();
     }
 
-    /// The object of a cell, for who puts it elsewhere.
+    /// Creates the object of a cell for another row sink, which does not build tuples.
     #[inline]
     pub(crate) fn object_of(
         &mut self,
@@ -187,18 +201,21 @@ impl<'py> PyRows<'py> {
                 let digits = digits.map_err(|e| self.why(e, "byte"))?;
                 number::decimal(&self.decimal, digits).map_err(Why::Python)
             }
-            Cell::Timestamp(t, _) => match t.offset_minutes {
-                None => temporal::datetime(py, &t, None).map_err(Why::Python),
-                Some(offset) => {
-                    let zone = self.zone(offset).map_err(Why::Python)?;
-                    temporal::datetime(py, &t, Some(zone)).map_err(Why::Python)
-                }
-            },
+            Cell::Timestamp(t, _) => {
+                let made = match t.offset_minutes {
+                    None => temporal::datetime(py, &t, None),
+                    Some(offset) => {
+                        let zone = self.zone(offset).map_err(Why::Python)?;
+                        temporal::datetime(py, &t, Some(zone))
+                    }
+                };
+                made.map_err(|e| far(t.date, e))
+            }
             other => self.rare(other),
         }
     }
 
-    /// The kinds that are not worth a place in the hot path.
+    /// Converts cells of rare kinds, which are not handled by the function for frequent kinds.
     #[cold]
     #[inline(never)]
     fn rare(&mut self, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {
@@ -206,16 +223,73 @@ impl<'py> PyRows<'py> {
         match cell {
             Cell::Bool(v) => Ok(PyBool::new(py, v).to_owned().into_any()),
             Cell::U64(v) => Ok(v.into_pyobject(py).map_err(|e| match e {})?.into_any()),
-            // The value of a 32-bit float, widened: what every driver of Python gives.
+            // A 32-bit float is converted to the shortest decimal that identifies it, as other
+            // drivers do.
             Cell::F32(v) => number::float(py, onecopy_wire::number::widen(v)).map_err(Why::Python),
             Cell::Bytes(v) => binary::make(py, v).map_err(Why::Python),
-            Cell::Date(v) => temporal::date(py, v).map_err(Why::Python),
-            Cell::Time(v, _) => temporal::time(py, v).map_err(Why::Python),
+            Cell::Date(v) => temporal::date(py, v).map_err(|e| far(v, e)),
+            Cell::Time(v, _) => temporal::time(py, v, None).map_err(Why::Python),
+            Cell::TimeTz {
+                time,
+                offset_seconds,
+                ..
+            } => {
+                let made = temporal::zone_of_seconds(py, offset_seconds)
+                    .and_then(|zone| temporal::time(py, time, Some(&zone)));
+                made.map_err(Why::Python)
+            }
             Cell::Interval { microseconds, .. } => {
                 temporal::delta(py, microseconds).map_err(Why::Python)
             }
             Cell::Uuid(v) => uuid::make(py, v).map_err(Why::Python),
+            Cell::Json(units) => {
+                let made = text::make_of_cell(py, units, self.policy, &mut self.tally);
+                made.map_err(|e| self.why(e, "byte"))
+            }
+            Cell::Array(array) => self.list(array),
+            Cell::Range(range) => self.range(range),
             _ => Err(Why::Parts),
+        }
+    }
+
+    /// Returns the elements of an array as a (nested) list.
+    fn list(&mut self, array: ArrayText<'_>) -> Result<Bound<'py, PyAny>, Why> {
+        self.rows.track();
+        let mut lists = Lists {
+            sink: self,
+            open: Vec::new(),
+            done: None,
+        };
+        array.visit(&mut lists).map_err(|error| match error {
+            ArrayError::Malformed => Why::Invalid(WriteError::NotAnArray),
+            ArrayError::Visitor(why) => why,
+        })?;
+        lists.done.ok_or(Why::Invalid(WriteError::NotAnArray))
+    }
+
+    /// Returns a range as a `Range`, and a multirange as a tuple of ranges.
+    fn range(&mut self, range: RangeText<'_>) -> Result<Bound<'py, PyAny>, Why> {
+        let py = self.py;
+        let Some(parsed) = range.parse() else {
+            // The bounds have a type that is not built-in, so the range is returned as text.
+            return self.object(usize::MAX, Cell::Range(range).or_text());
+        };
+        let mut made = Vec::with_capacity(parsed.len());
+        for range in parsed {
+            let lower = self.object(usize::MAX, range.lower)?;
+            let upper = self.object(usize::MAX, range.upper)?;
+            let includes = (range.includes_lower, range.includes_upper);
+            let range = Range::of(lower, upper, includes, range.is_empty);
+            made.push(Bound::new(py, range).map_err(Why::Python)?.into_any());
+        }
+        match (made.pop(), range.is_multi) {
+            (Some(range), false) => Ok(range),
+            (last, _) => {
+                made.extend(last);
+                let ranges = PyTuple::new(py, made).map_err(Why::Python)?;
+                self.rows.track();
+                Ok(ranges.into_any())
+            }
         }
     }
 
@@ -260,6 +334,57 @@ impl<'py> PyRows<'py> {
             Err(why) => Err(CellError { column, why }),
         }
     }
+}
+
+/// A visitor that creates the nested lists of an array's elements.
+struct Lists<'a, 'py> {
+    sink: &'a mut PyRows<'py>,
+    open: Vec<Bound<'py, PyList>>,
+    done: Option<Bound<'py, PyAny>>,
+}
+
+impl Lists<'_, '_> {
+    fn append(&mut self, object: Bound<'_, PyAny>) -> Result<(), Why> {
+        match self.open.last() {
+            Some(list) => list.append(object).map_err(Why::Python),
+            None => Err(Why::Invalid(WriteError::NotAnArray)),
+        }
+    }
+}
+
+impl ArrayVisitor for Lists<'_, '_> {
+    type Error = Why;
+
+    fn begin(&mut self) -> Result<(), Why> {
+        self.open.push(PyList::empty(self.sink.py));
+        Ok(())
+    }
+
+    fn element(&mut self, cell: Cell<'_>) -> Result<(), Why> {
+        // This index belongs to no column, so texts of elements are not looked up in a cache.
+        let object = self.sink.object(usize::MAX, cell)?;
+        self.append(object)
+    }
+
+    fn end(&mut self) -> Result<(), Why> {
+        let list = self.open.pop().map(Bound::into_any);
+        match (list, self.open.is_empty()) {
+            (Some(list), false) => self.append(list),
+            (list, _) => {
+                self.done = list;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns the error of a date that Python cannot represent. An infinity is reported by its name.
+#[cold]
+fn far(date: Date, error: PyErr) -> Why {
+    Why::Python(match date.infinity() {
+        Some(name) => PyValueError::new_err(format!("`{name}`")),
+        None => error,
+    })
 }
 
 impl RowSink for PyRows<'_> {

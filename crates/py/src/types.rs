@@ -1,11 +1,11 @@
-//! Column types to PEP 249's `description`.
+//! Maps column types to type codes, and to the items of PEP 249's `description`.
 
 use onecopy_rows::{Column, ColumnType, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// The type code of a column: a `str` that compares equal to one of the type objects of `onecopy.dbapi`, or `any` for
-/// SQLite, where each value has its own type.
+/// Returns the type code of a column: a `str` that compares equal to one of the type objects of
+/// `onecopy.dbapi`. For SQLite, where each value has its own type, the code is `any`.
 pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::Any => "any",
@@ -18,6 +18,7 @@ pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
         ColumnType::Binary => "binary",
         ColumnType::Date => "date",
         ColumnType::Time { .. } => "time",
+        ColumnType::TimeTz { .. } => "timetz",
         ColumnType::Timestamp {
             with_offset: false, ..
         } => "timestamp",
@@ -26,12 +27,14 @@ pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
         } => "timestamptz",
         ColumnType::Interval => "interval",
         ColumnType::Uuid => "uuid",
+        ColumnType::Range => "range",
+        ColumnType::Array(_) => "array",
         _ => "other",
     }
 }
 
-/// The type code of the type that a column of SQLite was declared with, by its affinity; `any` for
-/// the affinity NUMERIC, and without a type.
+/// Returns the type code for the affinity of a SQLite column's declared type. It is `any` for the
+/// affinity NUMERIC, and for a column without a declared type.
 ///
 /// Source: <https://sqlite.org/datatype3.html#determination_of_column_affinity>
 fn affinity(declared: &str) -> &'static str {
@@ -50,7 +53,7 @@ fn affinity(declared: &str) -> &'static str {
     }
 }
 
-/// Seven items for each column, or `None` for a statement without rows.
+/// Returns a tuple of seven items for each column; `None` for a statement without rows.
 pub(crate) fn description<'py>(
     py: Python<'py>,
     schema: &Schema,
@@ -71,9 +74,9 @@ fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>
         ColumnType::Decimal { precision, scale } if precision > 0 => {
             (Some(i64::from(precision)), Some(i64::from(scale)))
         }
-        ColumnType::Time { digits } | ColumnType::Timestamp { digits, .. } => {
-            (Some(i64::from(digits)), None)
-        }
+        ColumnType::Time { digits }
+        | ColumnType::TimeTz { digits }
+        | ColumnType::Timestamp { digits, .. } => (Some(i64::from(digits)), None),
         _ => (None, None),
     };
     let size = (column.size > 0).then_some(column.size);
@@ -83,7 +86,7 @@ fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>
             ColumnType::Any => affinity(&column.type_name),
             column_type => type_code(column_type),
         },
-        None::<usize>, // display size: no database needs to be asked for it
+        None::<usize>, // the display size, which would require a query
         size,
         precision,
         scale,

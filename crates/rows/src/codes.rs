@@ -1,9 +1,10 @@
-//! The meaning of SQLSTATEs and of databases' own codes: kind, and whether a retry can succeed.
+//! Tables of SQLSTATEs and of databases' own error codes. A table gives for each code the kind of
+//! the error, and whether a retry can succeed.
 //!
-//! A code is transient where the same statement can succeed later with nothing changed: connection
-//! exceptions, locks, deadlocks and serialization failures, exhausted resources, a server that
-//! starts or shuts down. A code in no table has no meaning here: its error is of kind `Operational`
-//! and permanent, except while connecting.
+//! A code is transient if the same statement can succeed later without any change. Such codes
+//! report connection exceptions, locks, deadlocks, serialization failures, exhausted resources, or
+//! a server that starts or shuts down. An error whose code is in no table has the kind
+//! `Operational` and is permanent, except while connecting.
 
 use crate::error::{ErrorKind, Meaning};
 use crate::sql::dialect::Dialect;
@@ -22,19 +23,21 @@ const fn transient(kind: ErrorKind) -> Meaning {
     Meaning::transient(kind)
 }
 
-/// Returns the meaning of an error by the database's own code, or else by its SQLSTATE; `None` if
-/// neither is known.
+/// Returns the meaning of an error. The table of the database's own codes has precedence over the
+/// tables of SQLSTATEs. Returns `None` if no table contains the error.
 pub(crate) fn meaning(dialect: Dialect, sqlstate: &str, native: i32) -> Option<Meaning> {
     of_native(dialect, native).or_else(|| of_sqlstate(sqlstate))
 }
 
-/// Returns the meaning of a SQLSTATE: of the state where the table has it, or else of its class.
+/// Returns the meaning of an SQLSTATE from [`STATES`], otherwise of its class from [`CLASSES`];
+/// `None` if neither table contains it.
 fn of_sqlstate(sqlstate: &str) -> Option<Meaning> {
     let class = sqlstate.get(..2)?;
     row(STATES, sqlstate).or_else(|| row(CLASSES, class))
 }
 
-/// Returns the meaning of a native code that says more than the SQLSTATE given with it.
+/// Returns the meaning of a database's own error code; `None` if the table of the database does not
+/// contain the code. These tables contain only codes that are more specific than the SQLSTATE.
 fn of_native(dialect: Dialect, native: i32) -> Option<Meaning> {
     match dialect {
         Dialect::Sqlite if native > 0 => Some(sqlite::meaning_of_code(native)),
@@ -53,12 +56,12 @@ fn row(table: &[(&str, Meaning)], key: &str) -> Option<Meaning> {
     table.iter().find(|r| r.0 == key).map(|r| r.1)
 }
 
-/// Classes of SQLSTATE, the first two characters.
+/// The classes of SQLSTATE (its first two characters), each with its meaning.
 ///
 /// Source: ISO/IEC 9075-2, table "SQLSTATE class and subclass values"; the ODBC reference, appendix
-/// A (HY, IM, and of ODBC 2 S0, S1, 37 and 70); PostgreSQL's appendix A (03, 53 to 58, 72, F0, HV,
-/// P0, XX); MariaDB (70, XA). Class HY has no meaning as a whole: drivers report what they have no
-/// state for as HY000.
+/// A (HY, IM, and S0, S1, 37 and 70 of ODBC 2); PostgreSQL's appendix A (03, 53 to 58, 72, F0, HV,
+/// P0, XX); MariaDB (70, XA). Class HY is missing, because a driver reports every error without an
+/// SQLSTATE of its own as HY000.
 const CLASSES: &[(&str, Meaning)] = &[
     ("00", permanent(Operational)),
     ("01", permanent(Operational)),
@@ -94,7 +97,7 @@ const CLASSES: &[(&str, Meaning)] = &[
     ("25", permanent(Internal)),
     ("26", permanent(Programming)),
     ("27", permanent(Operational)),
-    // A wrong password stays wrong.
+    // Class 28 is an invalid login: a wrong password is refused again.
     ("28", permanent(Operational)),
     ("2B", permanent(Internal)),
     ("2C", permanent(Operational)),
@@ -120,7 +123,7 @@ const CLASSES: &[(&str, Meaning)] = &[
     ("45", permanent(Operational)),
     ("46", permanent(Operational)),
     ("53", transient(Operational)),
-    // A statement that is too complex, or has too many columns, stays so.
+    // SQLSTATE class 54: a statement that is too complex, or has too many columns, fails again.
     ("54", permanent(Operational)),
     ("55", permanent(Operational)),
     ("57", transient(Operational)),
@@ -138,10 +141,10 @@ const CLASSES: &[(&str, Meaning)] = &[
     ("XX", permanent(Internal)),
 ];
 
-/// States that mean something else than their class.
+/// SQLSTATEs whose meaning differs from the meaning of their class in [`CLASSES`].
 const STATES: &[(&str, Meaning)] = &[
     ("08001", transient(Connect)),
-    // "Connection name in use": a call of ours at the wrong time.
+    // 08002, "connection name in use", means that onecopy made a call at the wrong time.
     ("08002", permanent(Connect)),
     ("08004", transient(Connect)),
     ("25006", permanent(ReadOnly)),
@@ -149,9 +152,9 @@ const STATES: &[(&str, Meaning)] = &[
     ("25P04", permanent(Timeout)),
     ("25S02", transient(Operational)),
     ("25S03", transient(Operational)),
-    // The constraints that a deferred check broke.
+    // A check of deferred constraints at the commit found a violation.
     ("40002", permanent(Integrity)),
-    // PostgreSQL's `temp_file_limit`: the statement needs more each time.
+    // The statement exceeds PostgreSQL's `temp_file_limit` each time.
     ("53400", permanent(Operational)),
     ("55006", transient(Operational)),
     ("55P03", transient(Operational)),
@@ -160,7 +163,7 @@ const STATES: &[(&str, Meaning)] = &[
     ("58P01", permanent(Operational)),
     ("58P02", permanent(Operational)),
     ("58P03", permanent(Operational)),
-    // MariaDB and MySQL: KILL QUERY.
+    // SQLSTATE 70100 is the error of MariaDB and MySQL for a statement that `KILL QUERY` ended.
     ("70100", permanent(Cancelled)),
     ("HY001", transient(Operational)),
     ("HY008", permanent(Cancelled)),
@@ -191,45 +194,50 @@ const STATES: &[(&str, Meaning)] = &[
     ("S1T00", permanent(Timeout)),
 ];
 
-/// Codes of MariaDB and MySQL whose SQLSTATE says less: HY000, or 42000 for a limit.
+/// Error codes of MariaDB and MySQL that are more specific than the SQLSTATE of the error. For these
+/// codes the SQLSTATE is only HY000, or 42000 if a limit of the server was reached.
 ///
-/// Source: MariaDB's error code reference; MySQL's for 3024, 3118 and 4031, and for the client's
-/// from 2000 on.
+/// Source: the error code references of MariaDB, and of MySQL for 3024, 3118, 4031 and the client
+/// errors from 2000 on.
 const MARIADB: &[(&[i32], Meaning)] = &[
-    // Disk full; out of resources; a full table, a temporary one too; no thread; the user's
-    // connections and hourly limits; prepared statements; transactions.
+    // Disk full; out of resources; table full (also a temporary table); thread cannot be created;
+    // limits of the user's connections and of resources per hour; limit of prepared statements;
+    // limit of transactions.
     (
         &[1021, 1041, 1114, 1135, 1203, 1226, 1461, 1637],
         transient(Operational),
     ),
-    // A row or a table's definition changed meanwhile; lock wait timeout; lock table full;
-    // conflicting read lock; needs preparing again; a lock that was aborted.
+    // Row changed since it was read, or table definition changed; lock wait timeout; lock table
+    // full; conflicting read lock; statement needs to be prepared again; lock aborted.
     (
         &[1020, 1205, 1206, 1223, 1412, 1615, 1689],
         transient(Operational),
     ),
-    // KILL (70100, as KILL QUERY); silent for too long; and from the client: no connection by
-    // socket or by TCP, unknown host, server gone, lost in the handshake, lost.
+    // Connection killed (70100 is also the state of KILL QUERY); client idle for too long. Errors
+    // of the client library: no connection by socket or by TCP, unknown host, server gone,
+    // connection lost in the handshake, connection lost, failed read or write of the socket.
     (
-        &[1927, 4031, 2002, 2003, 2005, 2006, 2012, 2013, 2055],
+        &[
+            1927, 4031, 2002, 2003, 2005, 2006, 2012, 2013, 2055, 5013, 5014,
+        ],
         transient(Operational),
     ),
-    // Out of sort memory: the statement needs more than `sort_buffer_size` each time. HY001 is
-    // transient elsewhere.
+    // Out of sort memory is permanent: the statement needs more than `sort_buffer_size` each time.
+    // The error's SQLSTATE, HY001, is transient for other errors.
     (&[1038], permanent(Operational)),
     // The host is blocked or may not connect; the password must be changed first; the account is
     // locked.
     (&[1129, 1130, 1820, 1862, 3118, 4151], permanent(Connect)),
     (&[1836], permanent(ReadOnly)),
-    // `max_statement_time`, and MySQL's `max_execution_time`.
+    // The statement exceeded its time limit: `max_statement_time`, or MySQL's `max_execution_time`.
     (&[1969, 3024], permanent(Timeout)),
 ];
 
-/// Codes of SQL Server whose SQLSTATE says less: truncation (2628) is 42000 to Microsoft's drivers,
-/// an overflow HY019 to FreeTDS.
+/// Error codes of SQL Server that are more specific than the SQLSTATE of the error: Microsoft's
+/// drivers report truncation (2628) as 42000, FreeTDS reports an overflow as HY019.
 ///
 /// Source: "Database Engine events and errors" of Microsoft's documentation; its list of transient
-/// errors of Azure SQL; the errors that Microsoft.Data.SqlClient repeats by default.
+/// errors of Azure SQL; the errors that Microsoft.Data.SqlClient retries by default.
 const SQL_SERVER: &[(&[i32], Meaning)] = &[
     // Overflow, conversion, truncation, division by zero.
     (
@@ -238,14 +246,14 @@ const SQL_SERVER: &[(&[i32], Meaning)] = &[
     ),
     (&[515, 547, 2601, 2627], permanent(Integrity)),
     (&[3906], permanent(ReadOnly)),
-    // Transport: network name gone, semaphore timeout, overlapped I/O, no process at the other end,
-    // reset, unreachable.
+    // Transport errors: network name no longer available, semaphore timeout, overlapped I/O, no
+    // process at the other end, connection reset, host unreachable.
     (
         &[64, 121, 233, 997, 10053, 10054, 10060, 10061, 11001],
         transient(Operational),
     ),
     // Locks, deadlocks, latches, conflicts of snapshots and of memory-optimized tables, rows that
-    // moved meanwhile.
+    // moved during a scan.
     (
         &[
             601, 845, 1203, 1204, 1205, 1221, 1222, 3935, 3960, 3966, 41301, 41302, 41305, 41325,
@@ -253,15 +261,15 @@ const SQL_SERVER: &[(&[i32], Meaning)] = &[
         ],
         transient(Operational),
     ),
-    // Memory, memory grants, workers, connections, space of files and of the log.
+    // No memory, memory grant, worker or connection is available; files or the log are full.
     (
         &[
             701, 802, 1101, 1105, 8628, 8645, 8651, 9002, 10922, 10928, 10929, 10930, 10936, 17809,
         ],
         transient(Operational),
     ),
-    // The database is recovered, restored, offline, in transition or of another replica; the server
-    // starts, is paused or shuts down; the session was killed.
+    // The database is in recovery, being restored, offline, in transition or belongs to another
+    // replica; the server starts, is paused or shuts down; the session was killed.
     (
         &[
             596, 615, 617, 669, 921, 922, 924, 927, 942, 952, 976, 978, 979, 981, 982, 983, 988,
@@ -269,7 +277,7 @@ const SQL_SERVER: &[(&[i32], Meaning)] = &[
         ],
         transient(Operational),
     ),
-    // Azure: the service is busy, or moves the database.
+    // Azure SQL: the service is busy, or the database is being moved.
     (
         &[
             40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109, 49918, 49919, 49920,
@@ -282,8 +290,8 @@ const SQL_SERVER: &[(&[i32], Meaning)] = &[
 mod tests {
     use super::*;
 
-    /// Every class of ISO/IEC 9075, ODBC 2 and 3, PostgreSQL and MariaDB, except HY, S1 and class 9
-    /// and above for users.
+    /// Every class of ISO/IEC 9075, ODBC 2 and 3, PostgreSQL and MariaDB, except HY, S1, and the
+    /// classes that begin with 9.
     const ALL_CLASSES: &str = "00 01 02 03 07 08 09 0A 0B 0D 0E 0F 0K 0L 0M 0N 0P 0S 0T 0U 0V 0W \
         0X 0Y 0Z 10 20 21 22 23 24 25 26 27 28 2B 2C 2D 2E 2F 2H 30 33 34 35 36 37 38 39 3B 3C 3D \
         3F 40 42 44 45 46 53 54 55 57 58 70 72 F0 HV HW HZ IM P0 S0 XA XX";
@@ -325,7 +333,7 @@ mod tests {
             HY014 HY117 S1001";
         let expected: Vec<&str> = expected.split_whitespace().collect();
         assert_eq!(transient, expected);
-        // The statement's faults and refusals are of kinds that are never transient.
+        // Errors of a wrong or refused statement have kinds that are never transient.
         for (_, meaning) in CLASSES.iter().chain(STATES) {
             let may_pass = matches!(meaning.kind, Operational | Connect);
             assert!(may_pass || !meaning.is_transient, "{meaning:?}");

@@ -1,7 +1,9 @@
-//! The databases: one line each, and the only code that matches on which one a connection or statement is of.
+//! `Connection` and `Statement`: enums with one variant per database, with static dispatch. The
+//! list of databases is the call of `databases!` below, with one line per database.
 //!
-//! A target is a `sqlite:` URL, an ODBC connection string, `DSN=name`, or a `postgresql://`, `mysql://` or `mssql://` URL,
-//! for which a driver is looked for on this machine.
+//! A target is a `sqlite:` or `postgresql://` URL, an ODBC connection string, `DSN=name`, or an
+//! `odbc+postgresql://`, `mysql://` or `mssql://` URL. For the last three, an installed ODBC driver
+//! is searched for.
 
 use onecopy_text::{Ledger, Policy};
 use onecopy_wire::{CancelHandle, ChunkSource};
@@ -16,29 +18,33 @@ use crate::source::{
     BlockPosition, Budget, LongPart, LongValues, PumpError, Pumped, RowSink, Source,
 };
 use crate::sql::dialect::Dialect;
-use crate::stored;
+use crate::sql::insert::TableInsert;
+use crate::stored_results;
 use crate::value::Value;
 
-/// Declares the enums of all databases and `each!`, the static dispatch over them. The first that accepts a target opens it.
+/// Declares the enums [`Connection`] and [`Statement`], and the macro `each!`, which dispatches a
+/// call to the variant. A target is opened by the first database in the list that accepts it.
 macro_rules! databases {
     ($dollar:tt $($(#[doc = $doc:literal])* $(#[cfg($cfg:meta)])? $variant:ident => $module:ident,)*) => {
-        /// A connection to a database: see [`DatabaseConnection`] for what each method does.
+        /// A connection to a database. [`DatabaseConnection`] documents its methods.
         #[derive(Debug)]
         #[non_exhaustive]
         pub enum Connection {
             $($(#[doc = $doc])* $(#[cfg($cfg)])? $variant(crate::$module::Connection),)*
         }
 
-        /// A statement that was executed: see [`DatabaseStatement`] and [`Source`] for what each method does.
+        /// A statement that was executed. [`DatabaseStatement`] and [`Source`] document its
+        /// methods.
         #[derive(Debug)]
         #[non_exhaustive]
         pub enum Statement {
             $($(#[doc = $doc])* $(#[cfg($cfg)])? $variant(crate::$module::Statement),)*
-            /// Results of any database, kept in memory.
-            Stored(stored::Statement),
+            /// The results of one statement for many rows of parameters, which were read into
+            /// memory.
+            Stored(stored_results::StoredResults),
         }
 
-        /// Calls `$body` for the connection or statement of whichever database.
+        /// Evaluates `$body` with the connection or statement that the variant contains.
         macro_rules! each {
             (Connection, $dollar self:expr, $dollar x:ident => $dollar body:expr) => {
                 match $dollar self {
@@ -53,7 +59,8 @@ macro_rules! databases {
             };
         }
 
-        /// Calls `$body` with `$type` the connection's type of the database that accepts `$target`.
+        /// Evaluates `$body` with `$type` as the connection type of the first database in the list
+        /// that accepts `$target`.
         macro_rules! accepting {
             ($dollar target:expr, $dollar type:ident => $dollar body:expr) => {{
                 $($(#[cfg($cfg)])? {
@@ -66,18 +73,19 @@ macro_rules! databases {
         }
 
         impl Connection {
-            /// Opens `target`.
+            /// Opens a connection to `target`.
             ///
             /// # Errors
-            /// [`ErrorKind::Connect`] with what was tried and what to install; never with a password.
+            /// [`ErrorKind::Connect`]; its message names the attempts and the software to install,
+            /// and contains no password.
             pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
                 Connection::open_with(target, options, &ConnectCancel::default())
             }
 
-            /// As [`Connection::open`], until `cancel` is used.
+            /// Opens a connection as [`Connection::open`] does; `cancel` can end the attempt early.
             ///
             /// # Errors
-            /// As there; [`ErrorKind::Cancelled`] after a cancel.
+            /// The errors of [`Connection::open`]; [`ErrorKind::Cancelled`] after a cancel.
             pub fn open_with(
                 target: &str,
                 options: &ConnectOptions,
@@ -92,10 +100,10 @@ macro_rules! databases {
                 Err(Error::new(ErrorKind::Connect, "no database has targets of this form"))
             }
 
-            /// See [`DatabaseConnection::execute`].
+            /// Executes a statement; see [`DatabaseConnection::execute`].
             ///
             /// # Errors
-            /// As there.
+            /// The errors of [`DatabaseConnection::execute`].
             pub fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
                 Ok(match self {
                     $($(#[cfg($cfg)])? Connection::$variant(c) => {
@@ -104,10 +112,11 @@ macro_rules! databases {
                 })
             }
 
-            /// See [`DatabaseConnection::execute_row_by_row`].
+            /// Executes a statement whose rows are large; see
+            /// [`DatabaseConnection::execute_row_by_row`].
             ///
             /// # Errors
-            /// As there.
+            /// The errors of [`DatabaseConnection::execute_row_by_row`].
             pub fn execute_row_by_row(
                 &self,
                 sql: &str,
@@ -124,34 +133,44 @@ macro_rules! databases {
 }
 
 databases! {$
-    /// The embedded database.
+    /// SQLite, whose C library is linked into this library.
     Sqlite => sqlite,
-    /// PostgreSQL by its own protocol.
+    /// PostgreSQL by its own protocol, without a driver.
     Postgres => postgres,
-    /// The database of the tests.
+    /// A database in memory, which is compiled only for tests.
     #[cfg(feature = "memory-database")] Memory => memory,
-    /// Any ODBC driver; it accepts every target that is left.
+    /// Any ODBC driver. It accepts every target that no database above accepts.
     Odbc => odbc,
 }
 
 #[allow(missing_docs)] // Documented in the trait.
 #[allow(clippy::missing_errors_doc)]
 impl Connection {
-    /// The dialect of a target, as far as its text shows it.
+    /// Returns the SQL dialect of the database of a target, as far as the target's text shows it.
     #[must_use]
     pub fn dialect_of(target: &str) -> Dialect {
         accepting!(target, C => C::dialect_of(target));
         Dialect::Generic
     }
 
-    /// The foreign driver that `target` loads into this process, which can crash it; `None` for code of ours.
+    /// Returns `true` if calls of the database of a target can be suspended: see
+    /// [`Connection::suspends`].
+    #[must_use]
+    pub fn suspends_at(target: &str) -> bool {
+        accepting!(target, C => C::SUSPENDS);
+        false
+    }
+
+    /// Returns the name of the third-party driver that `target` loads into this process; `None` if
+    /// no driver is loaded. Such a driver can crash the process.
     #[must_use]
     pub fn foreign_driver(target: &str) -> Option<String> {
         accepting!(target, C => C::foreign_driver(target));
         None
     }
 
-    /// Whether `sql` would create the database of `target`, if that does not exist (a SQLite file).
+    /// Returns `true` if `sql` may create the database of `target` if the database does not exist
+    /// (a SQLite file).
     #[must_use]
     pub fn creates_database(target: &str, sql: &str) -> bool {
         accepting!(target, C => C::creates_database(target, sql));
@@ -166,12 +185,25 @@ impl Connection {
         each!(Connection, self, c => c.execute_many(sql, rows))
     }
 
-    /// Runs a statement that returns rows for each row of parameters. Each has a result of its own, in their order, which
-    /// [`Statement::next_set`] goes through; all of them are kept in memory. With autocommit on, all of it is one transaction:
-    /// nothing of it stays where a row fails.
+    /// Inserts rows of values into a table; see [`DatabaseConnection::insert_rows`].
     ///
     /// # Errors
-    /// As [`Connection::execute_many`].
+    /// The errors of [`DatabaseConnection::execute_many`].
+    pub fn insert_rows(
+        &self,
+        insert: &TableInsert,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<u64>, Error> {
+        each!(Connection, self, c => c.insert_rows(insert, rows))
+    }
+
+    /// Executes a statement, which returns rows, once for each row of parameters. The results are
+    /// stored in memory, in order; [`Statement::next_set`] moves from one result to the next. With
+    /// autocommit on, all executions are one transaction, which is rolled back if a row of
+    /// parameters fails.
+    ///
+    /// # Errors
+    /// The errors of [`DatabaseConnection::execute_many`].
     pub fn execute_many_returning(
         &self,
         sql: &str,
@@ -181,15 +213,16 @@ impl Connection {
         if is_one_transaction {
             self.set_autocommit(false)?;
         }
-        let stored = each!(Connection, self, c => stored::Statement::execute(c, sql, rows))
-            .map(Statement::Stored);
+        let stored =
+            each!(Connection, self, c => stored_results::StoredResults::execute(c, sql, rows))
+                .map(Statement::Stored);
         if is_one_transaction {
             let ended = match &stored {
                 Ok(_) => self.commit(),
                 Err(_) => self.rollback(),
             };
             self.set_autocommit(true)?;
-            // The error of the statement goes before that of the rollback.
+            // If a statement and the rollback have failed, the error of the statement is returned.
             return stored.and_then(|stored| ended.map(|()| stored));
         }
         stored
@@ -207,11 +240,33 @@ impl Connection {
         each!(Connection, self, c => of(c))
     }
 
+    #[must_use]
+    pub fn suspends(&self) -> bool {
+        fn of<C: DatabaseConnection>(_: &C) -> bool {
+            C::SUSPENDS
+        }
+        each!(Connection, self, c => of(c))
+    }
+
     pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>, Error> {
         each!(Connection, self, c => c.parameter_names(sql))
     }
 
-    /// The connection as one to the embedded database, for its own functions.
+    /// Returns the PostgreSQL connection in this enum, for functions that only PostgreSQL has.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotSupported`] for another database or driver.
+    pub fn postgres(&self) -> Result<&crate::postgres::Connection, Error> {
+        match self {
+            Connection::Postgres(c) => Ok(c),
+            _ => Err(Error::new(
+                ErrorKind::NotSupported,
+                "only a connection to `postgresql://` has this",
+            )),
+        }
+    }
+
+    /// Returns the SQLite connection in this enum, for functions that only SQLite has.
     ///
     /// # Errors
     /// [`ErrorKind::NotSupported`] for another database.
@@ -282,19 +337,19 @@ impl Connection {
     }
 }
 
-/// Code that is compiled once for each kind of statement ([`Statement::visit`]).
+/// A generic function over the statement types of all databases, passed to [`Statement::visit`].
 pub trait StatementVisitor {
-    /// What it returns.
+    /// The type of the value that [`Statement::visit`] returns.
     type Output;
 
-    /// Is called with the statement of the database.
+    /// Called once, with the executed statement as the type that its database defines.
     fn visit<S: DatabaseStatement>(self, statement: &mut S) -> Self::Output;
 }
 
 #[allow(missing_docs)] // Documented in the traits.
 #[allow(clippy::missing_errors_doc)]
 impl Statement {
-    /// Calls `visitor` with the statement itself.
+    /// Calls `visitor` with the statement that the variant contains.
     pub fn visit<V: StatementVisitor>(&mut self, visitor: V) -> V::Output {
         each!(Statement, self, s => visitor.visit(s))
     }
@@ -316,6 +371,15 @@ impl Statement {
 
     pub fn next_set(&mut self) -> Result<bool, Error> {
         each!(Statement, self, s => s.next_set())
+    }
+
+    #[must_use]
+    pub fn is_ready(&mut self) -> bool {
+        each!(Statement, self, s => s.is_ready())
+    }
+
+    pub fn receive(&mut self) -> Result<(), Error> {
+        each!(Statement, self, s => s.receive())
     }
 
     #[must_use]
@@ -382,10 +446,12 @@ impl Statement {
         each!(Statement, self, s => s.cancel_handle())
     }
 
-    /// The rows as a stream of bytes: converted once, into the outgoing chunk. Long values are written in parts.
+    /// Converts the rows to a stream of bytes; each cell is converted once, directly into the chunk
+    /// to send. Long values are written in parts.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] where the format needs distinct column names and these are not.
+    /// [`ErrorKind::Programming`] if the format requires distinct column names and two columns have
+    /// the same name.
     pub fn into_chunks(
         mut self,
         format: Format,
@@ -409,6 +475,7 @@ mod tests {
         for (target, dialect) in [
             ("sqlite:a.db", Dialect::Sqlite),
             ("postgresql://u:p@h/d", Dialect::Postgres),
+            ("odbc+postgresql://u@h/d", Dialect::Postgres),
             ("mysql://u@h/d", Dialect::MySql),
             ("mssql://u@h/d", Dialect::SqlServer),
             ("Driver=psqlodbcw.so;Server=h", Dialect::Postgres),

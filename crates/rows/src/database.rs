@@ -1,11 +1,13 @@
-//! What a database is: a [`DatabaseConnection`] and a [`DatabaseStatement`] of one directory, registered by one line in
-//! [`crate::connect`].
+//! The interface of a database: the traits [`DatabaseConnection`] and [`DatabaseStatement`]. Each
+//! database implements them in a directory of its own, and has one line in [`crate::connect`].
 //!
-//! Both are called by static dispatch: [`crate::connect::Connection`] and [`crate::connect::Statement`] are enums of all
-//! databases, and the only code that matches on them.
+//! Calls are dispatched statically by the enums [`crate::connect::Connection`] and
+//! [`crate::connect::Statement`]. Only the module `connect` matches on their variants.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use onecopy_wire::lock::lock;
 
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
@@ -14,43 +16,72 @@ use crate::error::{Error, ErrorKind, Message};
 use crate::schema::Schema;
 use crate::source::{LongPart, LongValues, Source};
 use crate::sql::dialect::Dialect;
+use crate::sql::insert::TableInsert;
 use crate::value::Value;
 
-/// What a date of zeros is, in MariaDB and MySQL.
+/// How zero dates (`0000-00-00`) of MariaDB and MySQL are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZeroDates {
-    /// `0000-00-00` is NULL, as for its native clients; a date with a zero month or day is refused.
+    /// `0000-00-00` is NULL, as in MariaDB's own clients; a date with only a zero month or day is
+    /// an error.
     #[default]
     Null,
-    /// Both are refused.
+    /// `0000-00-00`, and a date with a zero month or day, are errors.
     Error,
-    /// Both are text.
+    /// `0000-00-00`, and a date with a zero month or day, are returned as text.
     Text,
 }
 
-/// How to open a connection.
+/// When a statement is prepared on the server under a name, which makes its next executions
+/// cheaper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrepareMode {
+    /// From the second execution of a statement on, if the server session belongs to only this
+    /// connection. Through a pooler that gives one session to several clients, statements are not
+    /// prepared under a name.
+    #[default]
+    Auto,
+    /// From the first execution of a statement on, without a check for a pooler.
+    Always,
+    /// A statement is never prepared under a name.
+    Never,
+}
+
+/// The options of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// Open the database only for reading: SQLite `mode=ro`; ODBC `SQL_ATTR_ACCESS_MODE` and a transaction that is always
-    /// rolled back.
+    /// `true` to open the database only for reading: SQLite `mode=ro`; ODBC `SQL_ATTR_ACCESS_MODE`
+    /// and a transaction that is always rolled back.
     pub read_only: bool,
-    /// SQLite: create a file that is missing. `mode=` in the target overrides it.
+    /// `true` to create a missing database file, for SQLite only. `mode=` in the target overrides
+    /// it.
     pub create: bool,
-    /// Each statement is its own transaction. Off by default (PEP 249).
+    /// `true` if each statement is its own transaction. `false` by default, as PEP 249 requires.
     pub autocommit: bool,
-    /// How long to try to connect, in seconds.
+    /// The time limit of a connect, in seconds.
     pub login_timeout_s: u32,
-    /// What to do with malformed text from the database.
+    /// How malformed text from the database is treated: as an error, or with U+FFFD as a
+    /// replacement.
     pub text_policy: Policy,
-    /// What MariaDB's and MySQL's dates of zeros are.
+    /// How zero dates (`0000-00-00`) of MariaDB and MySQL are returned.
     pub zero_dates: ZeroDates,
-    /// Whether a driver returns rows as they are read (`true`), or all of a result before its first row (`false`), where
-    /// that can be chosen; `None`: as they are read, where the driver can. A keyword of the connection string overrides it.
+    /// For PostgreSQL's own protocol: `true` to return infinite dates and dates outside the years 1
+    /// to 9999 as text; `false` to pass them as dates to the sink, which refuses a date that it
+    /// cannot write.
+    pub far_dates_as_text: bool,
+    /// For PostgreSQL's own protocol: when statements are prepared under a name.
+    pub prepare: PrepareMode,
+    /// For ODBC drivers that can both stream a result and read it as a whole: `true` to return rows
+    /// as they are read, `false` to read the whole result before its first row. `None` streams rows
+    /// if the driver can. A keyword of the connection string overrides this option.
     pub stream: Option<bool>,
-    /// Where `stream` is `None`: whether a text with parameters whose last results were all short may be executed so that
-    /// its next result arrives whole, however long that is (psqlodbc; a third of the time for one row).
+    /// For psqlodbc if `stream` is `None`: `true` to predict the length of a result from earlier
+    /// results of the same SQL text. If the last results of a text with parameters were all short,
+    /// the next result is read as a whole, whatever its length. A statement that returns one row
+    /// then takes a third of the time that it takes with a server-side cursor.
     pub guesses_short: bool,
-    /// MariaDB, MySQL: whether `LOAD DATA LOCAL` may send files of this machine to the server.
+    /// For MariaDB and MySQL: `true` if `LOAD DATA LOCAL` may send files of this machine to the
+    /// server.
     pub local_infile: bool,
 }
 
@@ -63,6 +94,8 @@ impl Default for ConnectOptions {
             login_timeout_s: 15,
             text_policy: Policy::Strict,
             zero_dates: ZeroDates::Null,
+            far_dates_as_text: false,
+            prepare: PrepareMode::Auto,
             stream: None,
             guesses_short: true,
             local_infile: false,
@@ -70,7 +103,8 @@ impl Default for ConnectOptions {
     }
 }
 
-/// Cancels a connect from another thread: the connect registers how it is done.
+/// A handle that cancels a connect from another thread. The connect registers a function with the
+/// handle, which the cancel calls.
 #[derive(Clone, Default)]
 pub struct ConnectCancel(Arc<Mutex<CancelState>>);
 
@@ -83,7 +117,8 @@ enum CancelState {
 }
 
 impl ConnectCancel {
-    /// Cancels the connect that uses this, if it has begun, or as soon as it begins.
+    /// Returns a cancel handle. It cancels the connect that uses this object: at once if the
+    /// connect has begun, otherwise as soon as it begins.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
         let state = Arc::clone(&self.0);
@@ -95,7 +130,7 @@ impl ConnectCancel {
         })
     }
 
-    /// Registers how the connect that begins now is cancelled.
+    /// Registers `handle`, which cancels the connect that begins now.
     pub fn begin(&self, handle: CancelHandle) {
         let mut state = lock(&self.0);
         match *state {
@@ -105,91 +140,101 @@ impl ConnectCancel {
     }
 }
 
-fn lock(state: &Mutex<CancelState>) -> MutexGuard<'_, CancelState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Debug for ConnectCancel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConnectCancel").finish_non_exhaustive()
     }
 }
 
-/// Names and versions; empty where a driver reports none.
+/// Names and versions of a database and its driver; empty if the driver does not report them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// `PostgreSQL`, `MariaDB`, `Microsoft SQL Server`, `SQLite`.
+    /// The name of the database: `PostgreSQL`, `MariaDB`, `Microsoft SQL Server`, `SQLite`.
     pub dbms: String,
-    /// As the database has it.
+    /// The version of the database, as the database reports it.
     pub dbms_version: String,
-    /// The driver's file; `onecopy` for SQLite, which is built in.
+    /// The file name of the driver; `onecopy` for SQLite, which is part of this library.
     pub driver: String,
-    /// As the driver has it.
+    /// The version of the driver, as the driver reports it.
     pub driver_version: String,
 }
 
-/// The parameters and the result of a statement, found without running it.
+/// The parameters and the result of a statement that was prepared but not executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// Columns of the result, empty for a statement without a result; `None` if the driver cannot describe them before
-    /// the statement runs.
+    /// The columns of the result, without any column for a statement that returns no rows; `None`
+    /// if the driver cannot describe the result before execution.
     pub schema: Option<Schema>,
-    /// How many parameters are to be bound, if the database reports it.
+    /// The number of parameters; `None` if the database does not report it.
     pub n_parameters: Option<usize>,
-    /// Whether the statement only reads, if the database reports it (SQLite does).
+    /// `true` if the statement only reads; `None` if the database does not report it (only SQLite
+    /// does).
     pub read_only: Option<bool>,
 }
 
 /// A connection to one kind of database.
 ///
-/// It is `Send`; statements keep it alive; calls on one connection exclude each other by a lock inside, which a caller that
-/// holds the GIL never waits for (the binding detaches first).
+/// It is `Send`, and its statements keep it open. A lock inside it excludes concurrent calls. A
+/// caller that holds the GIL must release the GIL before a call, so that no thread waits for this
+/// lock while it holds the GIL.
 pub trait DatabaseConnection: Debug + Send + Sync + Sized {
-    /// A statement that it executed.
+    /// The type of the statements that the connection executes.
     type Statement: DatabaseStatement;
 
-    /// Whether the database reads named parameters itself. If not, [`crate::named`] replaces them by `?`.
+    /// `true` if the database itself supports named parameters; otherwise [`crate::named`] replaces
+    /// them by `?`.
     const READS_PARAMETER_NAMES: bool = false;
 
-    /// Whether `target` (a URL or a connection string) is for this kind of database.
+    /// `true` if the calls of the connection and of its statements suspend instead of blocking when
+    /// they run in a [`crate::task::Task`].
+    const SUSPENDS: bool = false;
+
+    /// Returns `true` if `target` (a URL or a connection string) is for this kind of database.
     fn accepts(target: &str) -> bool;
 
-    /// The dialect of a target that it accepts, as far as the text shows it. Nothing is opened.
+    /// Returns the SQL dialect of an accepted target, as far as the target's text shows the
+    /// dialect. Does not connect.
     fn dialect_of(target: &str) -> Dialect {
         let _ = target;
         Dialect::Generic
     }
 
-    /// The foreign driver that `target` loads into this process, for people; `None` if all code is ours.
+    /// Returns the name of the third-party driver that a connect to `target` loads into this
+    /// process; `None` if it loads no driver.
     fn foreign_driver(target: &str) -> Option<String> {
         let _ = target;
         None
     }
 
-    /// Whether `sql` would create the database of `target`, if that does not exist.
+    /// Returns `true` if the execution of `sql` may create the database of `target`, if that
+    /// database does not exist.
     fn creates_database(target: &str, sql: &str) -> bool {
         let _ = (target, sql);
         false
     }
 
-    /// Opens `target` within its time limit, or until `cancel` is used.
+    /// Opens a connection to `target`. The time limit of `options`, or `cancel`, ends the attempt
+    /// early.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Connect`] with what was tried and what to install, never with a password;
-    /// [`crate::ErrorKind::Timeout`] after the limit, [`crate::ErrorKind::Cancelled`] after a cancel.
+    /// [`crate::ErrorKind::Connect`]; its message names the attempts and the software to install,
+    /// and contains no password. [`crate::ErrorKind::Timeout`] after the time limit,
+    /// [`crate::ErrorKind::Cancelled`] after a cancel.
     fn open(target: &str, options: &ConnectOptions, cancel: &ConnectCancel) -> Result<Self, Error>;
 
-    /// Runs one statement with its parameters bound; its rows (if any) are then fetched from the result.
+    /// Executes one statement with bound parameters. Its rows, if any, are fetched from the
+    /// returned statement.
     ///
     /// # Errors
-    /// As the database reports; [`crate::ErrorKind::Programming`] for more than one statement or a wrong number of
-    /// parameters.
+    /// The error of the database; [`crate::ErrorKind::Programming`] for more than one statement or
+    /// a wrong number of parameters.
     fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Self::Statement, Error>;
 
-    /// As `execute`, for rows so large that the driver should request one at a time.
+    /// Executes a statement as [`DatabaseConnection::execute`] does, for rows so large that the
+    /// driver should fetch one row at a time.
     ///
     /// # Errors
-    /// As `execute`.
+    /// The errors of [`DatabaseConnection::execute`].
     fn execute_row_by_row(
         &self,
         sql: &str,
@@ -198,10 +243,12 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
         self.execute(sql, parameters)
     }
 
-    /// Runs one statement for each row of parameters; returns the sum of the rows changed, if the database reports it.
+    /// Executes one statement for each row of parameters; returns the total number of changed rows,
+    /// if the database reports it.
     ///
     /// # Errors
-    /// As `execute`; the error has the row of parameters (from 0).
+    /// The errors of [`DatabaseConnection::execute`]; the error contains the index (from 0) of the
+    /// row of parameters that failed.
     fn execute_many(
         &self,
         sql: &str,
@@ -215,131 +262,168 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
         Ok(changed)
     }
 
-    /// Prepares one statement and runs nothing.
+    /// Inserts rows of values into a table by the fastest method of the database; returns the
+    /// number of inserted rows, if the database reports it.
     ///
     /// # Errors
-    /// As `execute`, as far as the database checks a statement that it only prepares.
+    /// The errors of [`DatabaseConnection::execute_many`].
+    fn insert_rows(
+        &self,
+        insert: &TableInsert,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<u64>, Error> {
+        self.execute_many(&insert.sql(), rows)
+    }
+
+    /// Prepares one statement without executing it.
+    ///
+    /// # Errors
+    /// The errors of [`DatabaseConnection::execute`] that a database finds while it prepares.
     fn prepare_check(&self, sql: &str) -> Result<Prepared, Error>;
 
-    /// The names of a statement's parameters, in the order of their values; only of a database that
-    /// [reads them](DatabaseConnection::READS_PARAMETER_NAMES).
+    /// Returns the parameter names of a statement, in the order in which their values must be
+    /// passed. Only for a database with
+    /// [`READS_PARAMETER_NAMES`](DatabaseConnection::READS_PARAMETER_NAMES).
     ///
     /// # Errors
-    /// As `prepare_check`; [`crate::ErrorKind::Programming`] if only some have names.
+    /// The errors of [`DatabaseConnection::prepare_check`]; [`crate::ErrorKind::Programming`] if
+    /// only some of the parameters have names.
     fn parameter_names(&self, sql: &str) -> Result<Vec<String>, Error> {
         let _ = sql;
         Ok(Vec::new())
     }
 
-    /// A handle that stops, from any thread, whatever runs on this connection at that moment; it stops nothing that starts
-    /// later, and may outlive the connection.
+    /// Returns a handle that cancels, from any thread, the statement that this connection executes
+    /// when the handle is used. Statements that start later are not affected. The handle may
+    /// outlive the connection.
     fn cancel_handle(&self) -> CancelHandle;
 
     /// Commits the transaction.
     ///
     /// # Errors
-    /// As the database reports.
+    /// The error of the database.
     fn commit(&self) -> Result<(), Error>;
 
     /// Rolls the transaction back.
     ///
     /// # Errors
-    /// As the database reports.
+    /// The error of the database.
     fn rollback(&self) -> Result<(), Error>;
 
     /// Turns autocommit on or off.
     ///
     /// # Errors
-    /// As the database reports.
+    /// The error of the database.
     fn set_autocommit(&self, on: bool) -> Result<(), Error>;
 
-    /// Whether each statement is its own transaction.
+    /// Returns `true` if each statement is its own transaction.
     fn autocommit(&self) -> bool;
 
-    /// Closes it: an open transaction is rolled back, statements under way fail with [`crate::ErrorKind::Interface`].
-    /// Closing twice is not an error.
+    /// Closes the connection: an open transaction is rolled back, and later calls of active
+    /// statements fail with [`crate::ErrorKind::Interface`]. A second close is not an error.
     ///
     /// # Errors
-    /// As the database reports.
+    /// The error of the database.
     fn close(&self) -> Result<(), Error>;
 
-    /// Whether it was closed.
+    /// Returns `true` after `close` was called.
     fn is_closed(&self) -> bool;
 
-    /// Whether it can be used: it was not closed, and no call has found it lost. Nothing is sent.
+    /// Returns `false` if the connection was closed, or if an earlier call found that it was lost;
+    /// otherwise `true`. Sends nothing to the server.
     fn is_usable(&self) -> bool {
         !self.is_closed()
     }
 
-    /// The dialect of its SQL.
+    /// Returns the SQL dialect of the connected database.
     fn dialect(&self) -> Dialect {
         Dialect::Generic
     }
 
-    /// What a user should know about this database and its driver: one sentence each, for a warning at connect.
+    /// Returns warnings about this database and its driver, one sentence each, to show after
+    /// connecting.
     fn notices(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Names and versions of the database and of the driver, as the driver reports them.
+    /// Returns the names and versions of the database and of the driver, as the driver reports
+    /// them.
     fn names(&self) -> Names {
         Names::default()
     }
 
-    /// Name and version of the database and of the driver, for `doctor` and logs.
+    /// Returns the names and versions of the database and the driver as one text, for the command
+    /// `doctor` and for logs.
     fn describe(&self) -> String {
         let names = self.names();
         format!("{} {}", names.dbms, names.dbms_version)
     }
 }
 
-/// A statement that was executed; its rows are read through [`Source`].
+/// A statement that was executed. Its rows are read through [`Source`].
 pub trait DatabaseStatement: Source + Debug + 'static {
-    /// Rows inserted, changed or deleted, if the database reports it.
+    /// Returns the number of rows inserted, changed or deleted; `None` if the database does not
+    /// report it.
     fn row_count(&self) -> Option<u64> {
         None
     }
 
-    /// The row id of the last row inserted by this statement, if the database reports it (SQLite).
+    /// Returns the row id of the last row that this statement inserted; `None` if the database does
+    /// not report it (only SQLite does).
     fn last_row_id(&self) -> Option<i64> {
         None
     }
 
-    /// Goes to the next result with rows; `false` if there is none.
+    /// Moves to the next result that has rows; returns `false` if no result is left.
     ///
     /// # Errors
-    /// Of the statements in between, which may run only now.
+    /// The error of a statement between the two results; the database may execute that statement
+    /// only during this call.
     fn next_set(&mut self) -> Result<bool, Error> {
         Ok(false)
     }
 
-    /// Whether the fetch that found the end of this result has found a further one.
+    /// Waits until the next fetch can return rows without blocking ([`Source::is_ready`]). Only
+    /// connections whose calls suspend ([`DatabaseConnection::SUSPENDS`]) implement it.
+    ///
+    /// # Errors
+    /// The error that the next fetch would return.
+    fn receive(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Returns `true` if a result may follow the current result, so that
+    /// [`DatabaseStatement::next_set`] may find it. The answer is reliable only after a fetch has
+    /// reached the end of the current result.
     fn has_further(&self) -> bool {
         false
     }
 
-    /// Sets whether [`DatabaseStatement::next_set`] will be called: if not, a further result with rows is an error of the
-    /// fetch that finds the end of the first.
+    /// Sets whether the caller will call [`DatabaseStatement::next_set`]. With `false`, a statement
+    /// that returns a second result with rows is an error: the fetch that reaches the end of the
+    /// first result fails.
     fn set_takes_more(&mut self, takes_more: bool) {
         let _ = takes_more;
     }
 
-    /// What the database reported beside the result (warnings, notices) since the last call.
+    /// Returns the warnings and notices that the database has reported since the last call.
     fn take_messages(&mut self) -> Vec<Message> {
         Vec::new()
     }
 
-    /// How values too long for a block are returned; to be set before the first fetch. Without effect in a database whose
-    /// blocks hold every value whole.
+    /// Sets how values that are too long for a block are returned. The caller must call this
+    /// function before the first fetch. The setting has no effect for a database whose blocks
+    /// contain every value whole.
     fn set_long_values(&mut self, long_values: LongValues) {
         let _ = long_values;
     }
 
-    /// Leaves the values of `columns` (from 0) out of rows, which then have NULL there: `read_part` returns them.
-    /// To be called before the first fetch; none undoes it.
+    /// Defers the values of `columns` (from 0): rows contain NULL instead, and `read_part` returns
+    /// the values. The caller must call this function before the first fetch. An empty list defers
+    /// no column.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Programming`] for a column that holds neither text nor bytes.
+    /// [`crate::ErrorKind::Programming`] for a column of a type other than text or bytes.
     fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
         match columns.is_empty() {
             true => Ok(()),
@@ -347,12 +431,14 @@ pub trait DatabaseStatement: Source + Debug + 'static {
         }
     }
 
-    /// Writes the next part of the deferred value in `column` (from 0) of the row emitted last into `buffer` (of some bytes
-    /// at least, a terminator's included); `None` for NULL. `offset` is how many bytes of it were read before: 0 begins.
-    /// May block.
+    /// Writes the next part of the deferred value in `column` (from 0) of the last emitted row into
+    /// `buffer`; returns `None` if the value is NULL. `offset` is the number of bytes of the value
+    /// that earlier calls returned, 0 at its beginning. `buffer` must have space for some bytes and
+    /// a terminator. May block.
     ///
     /// # Errors
-    /// Of the source; [`crate::ErrorKind::NotSupported`] for an order of columns that the driver does not allow.
+    /// The error of the source; [`crate::ErrorKind::NotSupported`] for an order of columns that the
+    /// driver does not allow.
     fn read_part(
         &mut self,
         column: usize,

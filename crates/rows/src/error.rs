@@ -1,45 +1,51 @@
-//! The one error type of this room. It crosses language borders as a kind, never as text to parse.
+//! `Error` and `ErrorKind`: the error type of this crate. The language bindings map the kind to
+//! exception classes, HTTP statuses and exit codes; they never parse the message.
 
 use std::fmt;
 use std::sync::Arc;
 
 use onecopy_wire::{ChunkError, ChunkErrorKind};
 
-/// What kind of error: decides the PEP 249 class, the HTTP status and the exit code.
+/// The kind of an error. It decides the exception class of PEP 249, the HTTP status and the exit
+/// code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No connection could be made: wrong string, unknown driver, server away, login refused. PEP 249
-    /// `OperationalError`; exit code 3.
+    /// No connection was made: wrong connection string, unknown driver, unreachable server, refused
+    /// login. PEP 249 `OperationalError`; exit code 3.
     Connect,
-    /// The database stopped working for us: connection lost, shut down, out of resources. PEP 249 `OperationalError`.
+    /// The database cannot serve this connection: the connection was lost, the server shut down, or
+    /// resources are exhausted. PEP 249 `OperationalError`.
     Operational,
-    /// The statement is wrong: syntax, unknown table, wrong number of parameters. PEP 249 `ProgrammingError`.
+    /// The statement is wrong: syntax, unknown table, wrong number of parameters. PEP 249
+    /// `ProgrammingError`.
     Programming,
-    /// A value does not fit: overflow, division by zero, invalid date. PEP 249 `DataError`.
+    /// A value is invalid or out of range: overflow, division by zero, invalid date. PEP 249
+    /// `DataError`.
     Data,
     /// A constraint was broken. PEP 249 `IntegrityError`.
     Integrity,
-    /// The driver's state broke, or that of this library. PEP 249 `InternalError`.
+    /// The state of the driver, or of this library, is inconsistent. PEP 249 `InternalError`.
     Internal,
-    /// The driver or the database cannot do this. PEP 249 `NotSupportedError`.
+    /// The driver or the database does not support the call. PEP 249 `NotSupportedError`.
     NotSupported,
-    /// The library was used wrongly: closed cursor, other process, other thread. PEP 249 `InterfaceError`
-    /// (`ProgrammingError` where PEP 249 says so).
+    /// The library was used wrongly: closed cursor, other process, other thread. PEP 249
+    /// `InterfaceError` (`ProgrammingError` where PEP 249 says so).
     Interface,
     /// Text in a cell or parameter is malformed. PEP 249 `DataError`.
     Malformed,
-    /// It was cancelled. PEP 249 `OperationalError`.
+    /// The call was cancelled. PEP 249 `OperationalError`.
     Cancelled,
-    /// A time limit ran out. PEP 249 `OperationalError`.
+    /// A time limit expired. PEP 249 `OperationalError`.
     Timeout,
-    /// A write was refused, since the connection, its transaction or the database is for reading alone (SQLSTATE 25006,
-    /// `SQLITE_READONLY`). The database itself works. PEP 249 `OperationalError`.
+    /// A write was refused because the connection, its transaction or the database is read-only
+    /// (SQLSTATE 25006, `SQLITE_READONLY`). PEP 249 `OperationalError`.
     ReadOnly,
 }
 
 impl ErrorKind {
-    /// Every kind: for tables that must know them all, and the tests that they do.
+    /// All variants. They serve to build tables with one row per kind, and to test that such a
+    /// table is complete.
     pub const ALL: [ErrorKind; 12] = [
         ErrorKind::Connect,
         ErrorKind::Operational,
@@ -56,17 +62,18 @@ impl ErrorKind {
     ];
 }
 
-/// The meaning of a code of a database or of ODBC.
+/// The kind of an error that a database reports by a code (an SQLSTATE or a database's own code),
+/// and whether a retry may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meaning {
-    /// The kind of error.
+    /// The kind of an error that has this code.
     pub(crate) kind: ErrorKind,
-    /// As [`Error::is_transient`].
+    /// `true` if a retry may succeed, as in [`Error::is_transient`].
     pub(crate) is_transient: bool,
 }
 
 impl Meaning {
-    /// A code of this kind that a retry cannot clear.
+    /// Returns the meaning of a code whose error is permanent: a retry would fail in the same way.
     pub(crate) const fn permanent(kind: ErrorKind) -> Meaning {
         Meaning {
             kind,
@@ -74,7 +81,7 @@ impl Meaning {
         }
     }
 
-    /// A code of this kind that a retry can clear.
+    /// Returns the meaning of a code whose error is transient: a retry may succeed.
     pub(crate) const fn transient(kind: ErrorKind) -> Meaning {
         Meaning {
             kind,
@@ -83,33 +90,41 @@ impl Meaning {
     }
 }
 
-/// An error of a database, its driver, or of the use made of them.
+/// An error of a database, of its driver, or of a wrong use of this library.
 ///
-/// Passwords never stand in it: whoever adds a connection string adds its redacted form.
+/// It never contains a password: code that adds a connection string must redact it.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// What kind.
+    /// The kind of the error.
     pub kind: ErrorKind,
-    /// The same call can succeed later, with neither statement nor configuration changed: the
-    /// server is away or starts, a lock is held, a resource is used up, a transaction was chosen to
-    /// end a deadlock. False where that is not known. Over HTTP a transient error is 503.
+    /// `true` if the same call can succeed later without a change of the statement or the
+    /// configuration. Examples are a server that is down or starts, a lock that is held, an
+    /// exhausted resource, and a transaction that was aborted to resolve a deadlock. `false` if
+    /// this is not known. The HTTP server responds to a transient error with status 503.
     pub is_transient: bool,
-    /// The whole message: the driver's own words where it spoke, a remedy on a line of its own where we know one.
+    /// The whole message: the driver's text, if the driver reported the error, otherwise a text of
+    /// this library. If a remedy is known, it follows on a separate line.
     pub message: String,
-    /// SQLSTATE (five characters) where the driver gave one or it is ours; else empty, as mostly for SQLite.
+    /// The SQLSTATE (five characters), if the driver or this library set one; otherwise empty.
+    /// SQLite sets none.
     pub sqlstate: String,
-    /// The database's own code: native error of ODBC, extended result code of SQLite. 0 where there is none.
+    /// The error code of the database: the native error of ODBC, the extended result code of
+    /// SQLite; 0 if the database has none.
     pub native: i32,
-    /// Column index (from 0) and name, where a value is at fault.
-    pub column: Option<(usize, String)>,
-    /// Row of the result (from 0), where a value is at fault and it is known.
+    /// The index (from 0) and the name of the column, if the error is about a value.
+    pub column: Option<Box<(usize, String)>>,
+    /// The row of the result (from 0), if the error is about a value and its row is known.
     pub row: Option<u64>,
-    /// Name and version of the ODBC driver, where its answer is at fault.
+    /// The name and the version of the ODBC driver, if the driver returned invalid data.
     pub driver: Option<Arc<str>>,
+    /// The fields of the database's error report, by name: `detail`, `hint`, `position`,
+    /// `constraint`, …; empty if there are none.
+    pub details: Vec<(&'static str, String)>,
 }
 
 impl Error {
-    /// A statement was given fewer or more values than it has parameters.
+    /// Creates the error for a statement with `n_wanted` parameters that was executed with
+    /// `n_given` values.
     pub(crate) fn wrong_count(n_wanted: usize, n_given: usize) -> Error {
         let message = format!("the statement has {n_wanted} parameters, {n_given} were given");
         Error {
@@ -118,7 +133,7 @@ impl Error {
         }
     }
 
-    /// A permanent error with neither SQLSTATE nor native code.
+    /// Creates a permanent error without an SQLSTATE and without a native code.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error {
             kind,
@@ -129,24 +144,25 @@ impl Error {
             column: None,
             row: None,
             driver: None,
+            details: Vec::new(),
         }
     }
 
-    /// The error as one that a retry can clear.
+    /// Marks the error as transient: a retry of the same call may succeed.
     #[must_use]
     pub fn transient(mut self) -> Error {
         self.is_transient = true;
         self
     }
 
-    /// Takes kind and transience from the meaning of the error's code.
+    /// Sets the kind and `is_transient` from the meaning of the error's code.
     pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
         self.kind = meaning.kind;
         self.is_transient = meaning.is_transient;
     }
 
-    /// The system has no memory for so many bytes, whose number came from a driver, a file or
-    /// another library.
+    /// Creates the error for a failed allocation whose size came from a driver, a file or another
+    /// library.
     pub(crate) fn no_memory(n_bytes: usize) -> Error {
         Error::new(
             ErrorKind::Operational,
@@ -154,21 +170,23 @@ impl Error {
         )
     }
 
-    /// Adds the column at fault.
+    /// Adds the column of the value that the error is about, unless the error already has a column.
     #[must_use]
     pub fn at_column(mut self, index: usize, name: &str) -> Error {
-        self.column.get_or_insert_with(|| (index, name.to_owned()));
+        self.column
+            .get_or_insert_with(|| Box::new((index, name.to_owned())));
         self
     }
 
-    /// Adds the driver whose answer is at fault.
+    /// Adds the name of the driver that returned invalid data, unless the error already has a
+    /// driver.
     #[must_use]
     pub(crate) fn of_driver(mut self, driver: Option<&Arc<str>>) -> Error {
         self.driver = self.driver.or_else(|| driver.cloned());
         self
     }
 
-    /// Adds the row at fault.
+    /// Adds the row of the value that the error is about, unless the error already has a row.
     #[must_use]
     pub fn at_row(mut self, row: u64) -> Error {
         self.row.get_or_insert(row);
@@ -176,20 +194,22 @@ impl Error {
     }
 }
 
-/// What a database said beside the result: a warning, a notice, what a procedure printed.
+/// A message from the database that is not an error: a warning, a notice, or text that a procedure
+/// printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The words.
+    /// The text of the message.
     pub text: String,
-    /// SQLSTATE (five characters), mostly of class 01.
+    /// The SQLSTATE (five characters), usually of class 01 (warning).
     pub sqlstate: String,
-    /// The database's own code; 0 where there is none.
+    /// The database's own code of the message; 0 if it has none.
     pub native: i32,
 }
 
 impl Error {
-    /// The error with another way out of malformed text, in the words of the front that shows it: each names the policy
-    /// `replace` in its own way. Errors of other kinds, and of text that came from no database, stay as they are.
+    /// Appends "or `way`" to the remedy of an error about malformed text from a database. `way`
+    /// describes how the user of one interface (Python, the command or the gateway) sets the policy
+    /// `replace`. An error of any other kind is returned unchanged.
     #[must_use]
     pub fn or_else_replace(mut self, way: &str) -> Error {
         if self.kind == ErrorKind::Malformed && self.column.is_some() {
@@ -202,14 +222,15 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Column, row and driver end the first line: those below it say what to do.
+        // Column, row and driver are appended to the first line; the following lines contain the
+        // remedy.
         let (what, remedy) = match self.message.split_once('\n') {
             Some((what, remedy)) => (what, Some(remedy)),
             None => (self.message.as_str(), None),
         };
         f.write_str(what)?;
         let mut separator = " (";
-        if let Some((i, name)) = &self.column {
+        if let Some((i, name)) = self.column.as_deref() {
             write!(f, "{separator}column {i} `{name}`")?;
             separator = ", ";
         }
@@ -230,9 +251,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The kind of stream error that a server or a command chooses its status by: the one mapping for
-/// every row stream. An error of the data that names its column came from a value of the result;
-/// one without came from the statement, as an overflow in its arithmetic does, and is the source's.
+/// Converts an error to a [`ChunkError`], whose kind decides the HTTP status of the server and the
+/// exit code of the command. A data error with a column was caused by a value of the result
+/// (`ChunkErrorKind::Value`). A data error without a column was caused by the statement, for
+/// example by an overflow in its arithmetic (`ChunkErrorKind::Source`).
 impl From<Error> for ChunkError {
     fn from(error: Error) -> ChunkError {
         let kind = match error.kind {
@@ -256,7 +278,8 @@ mod tests {
     #[test]
     fn every_kind_stands_in_all() {
         for (i, kind) in ErrorKind::ALL.into_iter().enumerate() {
-            // A new kind goes behind the last one here, and the compiler asks for it in this match first.
+            // If a kind is added to the enum, this match does not compile until the kind is added
+            // here.
             let last = match kind {
                 ErrorKind::Connect
                 | ErrorKind::Operational

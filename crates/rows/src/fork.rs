@@ -1,33 +1,38 @@
-//! Whether this process is still the one that opened the connection.
+//! Detects that the process was forked after a connection was opened.
 //!
-//! SQLite forbids carrying a connection over a fork (<https://sqlite.org/howtocorrupt.html>, section 2.6), and two processes on
-//! one socket of a server are lost: the child must neither use nor free the handles.
+//! SQLite forbids the use of a connection after a fork (<https://sqlite.org/howtocorrupt.html>,
+//! section 2.6), and a server's socket cannot serve two processes. The child process must therefore
+//! neither use nor free the handles of connections.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How many forks lie between this process and the first one that looked.
+/// The number of forks that led from the process that first called `watch_forks` to this process; 0
+/// in the former process.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static REGISTERED: Once = Once::new();
 
-/// Runs in the child, before `fork` returns there; `pthread_atfork` wants an unsafe function pointer.
+/// Counts a fork. The system calls it in the child before `fork` returns; `pthread_atfork` requires
+/// an unsafe function pointer.
 ///
 /// # Safety
-/// None: it touches one atomic.
+/// No requirement: it only increments an atomic.
 unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
-/// The fork generation of this process: a load, where `getpid` would be a system call for every driver call.
-///
-/// A child made by a bare `clone` system call, past the C library, is not noticed.
+/// Returns the number of forks that led to this process, counted from the first call of
+/// `watch_forks`. The call loads one atomic, whereas `getpid` would be a system call at every
+/// driver call. A child that was created by the system call `clone`, without the C library, is not
+/// detected.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Relaxed)
 }
 
-/// Sees to it that forks are counted from here on.
+/// Registers the fork handler, so that forks are counted from now on.
 pub(crate) fn watch_forks() {
-    // SAFETY: the handler touches one atomic, which is safe between fork and exec (POSIX pthread_atfork).
+    // SAFETY: the handler touches one atomic, which is safe between fork and exec (POSIX
+    // pthread_atfork).
     REGISTERED.call_once(|| unsafe {
         libc::pthread_atfork(None, None, Some(in_child));
     });

@@ -1,4 +1,5 @@
-//! Whether a connection to a server still works, by the errors of its calls. No statement is sent to find out.
+//! `ConnectionHealth`: derives from the errors of calls that a connection to a server was lost. It
+//! sends no statement to check the connection.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -9,17 +10,18 @@ const OPEN: u8 = 0;
 const LOST: u8 = 1;
 const CLOSED: u8 = 2;
 
-/// What is known of a connection.
+/// The state of a connection to a server: open, closed or lost.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionHealth(AtomicU8);
 
 impl ConnectionHealth {
-    /// Whether it was closed by `close`.
+    /// Returns `true` if the connection was closed by `close`.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.load(Ordering::SeqCst) == CLOSED
     }
 
-    /// Whether it was neither closed nor found lost.
+    /// Returns `false` if the connection was closed, or if an earlier call found that it was lost;
+    /// otherwise `true`.
     pub(crate) fn is_usable(&self) -> bool {
         self.0.load(Ordering::SeqCst) == OPEN
     }
@@ -34,7 +36,7 @@ impl ConnectionHealth {
             .compare_exchange(OPEN, LOST, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Refuses a connection that was found lost.
+    /// Returns an error if an earlier call found that the connection was lost.
     ///
     /// # Errors
     /// [`ErrorKind::Operational`], SQLSTATE 08003 ("connection not open").
@@ -46,7 +48,7 @@ impl ConnectionHealth {
     }
 }
 
-/// The error of each call on a connection that was lost.
+/// Creates the error of a call on a lost connection.
 pub(crate) fn lost() -> Error {
     let mut error = Error::new(
         ErrorKind::Operational,
@@ -57,15 +59,19 @@ pub(crate) fn lost() -> Error {
     error
 }
 
-/// Whether an error says that the connection is gone.
+/// Returns `true` if an error means that the connection is lost.
 ///
 /// Source: ISO/IEC 9075-2 and the ODBC reference (class 08), PostgreSQL's appendix A (class 57,
 /// 25P03), MariaDB's list of error codes.
 pub(crate) fn says_lost(error: &Error, dialect: Dialect) -> bool {
     let by_code = dialect == Dialect::MySql
-        // ER_SERVER_SHUTDOWN, ER_CONNECTION_KILLED, CR_SERVER_GONE_ERROR, CR_SERVER_LOST, CR_SERVER_LOST_EXTENDED, the
-        // server's time limit for a client that is silent.
-        && matches!(error.native, 1053 | 1927 | 2006 | 2013 | 2055 | 4031);
+        // ER_SERVER_SHUTDOWN, ER_CONNECTION_KILLED, CR_SERVER_GONE_ERROR, CR_SERVER_LOST,
+        // CR_SERVER_LOST_EXTENDED, ER_CLIENT_INTERACTION_TIMEOUT; "Read error" and "Write
+        // error" of the socket in MariaDB Connector/C.
+        && matches!(
+            error.native,
+            1053 | 1927 | 2006 | 2013 | 2055 | 4031 | 5013 | 5014
+        );
     by_code
         || matches!(
             error.sqlstate.as_str(),
@@ -92,7 +98,9 @@ mod tests {
         for state in ["", "HY000", "40001", "57014", "08001", "42000"] {
             assert!(!says_lost(&error(state, 0), Dialect::Postgres), "{state}");
         }
-        assert!(says_lost(&error("HY000", 2013), Dialect::MySql));
+        for code in [2013, 5014] {
+            assert!(says_lost(&error("HY000", code), Dialect::MySql), "{code}");
+        }
         assert!(
             !says_lost(&error("HY000", 2013), Dialect::SqlServer),
             "another database's codes mean other things"

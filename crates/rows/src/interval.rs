@@ -1,11 +1,12 @@
-//! Spans of time as PostgreSQL and MariaDB write them.
+//! Parses durations (SQL intervals) in the text forms of PostgreSQL and MariaDB.
 
 use onecopy_text::Units;
 
 use crate::cell::Cell;
 
-/// A span of days and time is exact; one with months or years, in another `IntervalStyle`, or
-/// beyond 64 bits of microseconds is given as its text.
+/// Converts the text of a duration to a cell. The cell is an exact interval if the duration has
+/// only days and a time. Otherwise the cell is the text: if the duration has months or years, if it
+/// exceeds 64 bits in microseconds, or if its `IntervalStyle` is not `postgres`.
 pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
     match parse(text) {
         Some(microseconds) => Cell::Interval { microseconds, text },
@@ -15,12 +16,13 @@ pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
 
 const SECOND: i64 = 1_000_000;
 
-/// Bytes of the longest text of a span, and some more.
+/// The largest length in bytes of a text that is parsed as an exact duration (days and a time).
 const MOST_BYTES: usize = 64;
 
-/// `[n day[s]] [[+-]h:mm:ss[.ffffff]]`, in microseconds.
+/// Parses a duration in the form `[n day[s]] [[+-]h:mm:ss[.ffffff]]`; returns its microseconds, or
+/// `None` for text in another form.
 fn parse(text: &[u8]) -> Option<i64> {
-    // A copy: a driver may write to the text. A longer text is no exact span.
+    // The text is copied, because a driver may write to it. A longer text is not an exact interval.
     let mut copy = [0; MOST_BYTES];
     let copy = copy.get_mut(..text.len())?;
     copy.copy_from_slice(text);
@@ -36,7 +38,8 @@ fn parse(text: &[u8]) -> Option<i64> {
     days.checked_mul(86_400 * SECOND)?.checked_add(time)
 }
 
-/// `[+-]h…:mm:ss[.f…]` in microseconds.
+/// Parses a time in the form `[+-]h…:mm:ss[.f…]`; returns its microseconds, or `None` for text in
+/// another form.
 fn time_of_day(text: &str) -> Option<i64> {
     let (sign, text) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),

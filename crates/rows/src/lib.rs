@@ -1,35 +1,42 @@
-//! Rows of any ODBC database and of SQLite: source, cell, row sink.
+//! Rows of databases: a source (SQLite, PostgreSQL, any ODBC driver) emits cells to a row sink,
+//! which writes JSON, CSV, BSON, Arrow columns or Python objects.
 //!
 //! ```text
 //!  Source ── fetch(budget) ──► Block ── emit(rows, sink) ──► RowSink
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`cell`] | [`Cell`]: a borrowed view of one value in the driver's own buffer and encoding |
+//! | [`mod@array`] | arrays in PostgreSQL's text form |
 //! | [`schema`] | names and types of a result's columns |
 //! | [`source`] | the traits [`Source`], [`Block`] and [`RowSink`], and the fetch [`Budget`] |
-//! | [`value`] | parameter values, bound and never pasted |
-//! | [`error`] | the one error type of this room |
+//! | [`value`] | parameter values, which are always bound, never inserted into SQL text |
+//! | [`error`] | the one error type of this crate |
 //! | [`database`] | the traits [`DatabaseConnection`] and [`DatabaseStatement`] that each database implements |
-//! | [`connect`] | the list of databases: targets to a [`connect::Connection`] |
-//! | [`sql`] | the text of statements: one lexer; named parameters; what kind of statement it is |
+//! | [`connect`] | the list of databases; opens a [`connect::Connection`] to a target |
+//! | [`sql`] | SQL text: its lexer, named parameters, the kinds of statements |
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
-//! | [`stored`] | results kept in memory: of one statement for many rows of parameters |
+//! | [`stored_results`] | the results of one statement for many rows of parameters, stored in memory |
 //! | [`sqlite`] | the embedded database |
 //! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
 //! | [`arrow`] | rows as Arrow's columns, and Arrow's columns as parameters |
 //! | [`arrow_c`] | Arrow's C data interface |
+//! | [`task`] | calls that suspend instead of blocking, for event loops |
+//! | [`deadlock`] | detection of deadlocks between threads |
 //! | [`row_stream`] | a source and a sink as a [`onecopy_wire::ChunkSource`] |
 #![deny(unsafe_code)]
 
+pub mod array;
 pub mod arrow;
-#[allow(unsafe_code)] // Fence: structs of C that go to other libraries and come from them.
+#[allow(unsafe_code)] // Boundary: C structs shared with other libraries.
 pub mod arrow_c;
 pub mod cell;
 mod codes;
 pub mod connect;
 pub mod database;
+#[allow(unsafe_code)] // Boundary: pointers to locks for which threads wait.
+pub mod deadlock;
 pub mod error;
 #[allow(unsafe_code)]
 mod fork;
@@ -37,27 +44,35 @@ mod health;
 mod interval;
 #[cfg(feature = "memory-database")]
 pub mod memory;
-#[allow(unsafe_code)] // Fence: the driver manager's C functions and bound buffers.
+#[allow(unsafe_code)] // Boundary: the driver manager's C functions and bound buffers.
 pub mod odbc;
-#[allow(unsafe_code)] // Fence: memory that grows in place.
+#[allow(unsafe_code)] // Boundary: memory mappings that grow.
 mod pages;
 pub mod postgres;
+mod range;
 pub mod row_stream;
 pub mod schema;
 pub mod sink;
 pub mod source;
 pub mod sql;
-#[allow(unsafe_code)] // Fence: SQLite's C functions.
+#[allow(unsafe_code)] // Boundary: SQLite's C functions.
 pub mod sqlite;
-pub mod stored;
+pub mod stored_results;
+#[allow(unsafe_code)] // Boundary: the pointer to a thread's current task.
+pub mod task;
 pub mod value;
 
-pub use cell::{Cell, Date, LongKind, Time, Timestamp};
+pub use array::{ArrayError, ArrayVisitor};
+pub use cell::{
+    ArrayText, BoundType, Cell, Date, ElementType, LongKind, RangeText, Time, Timestamp,
+};
 pub use database::{
-    ConnectCancel, ConnectOptions, DatabaseConnection, DatabaseStatement, Names, Prepared,
-    ZeroDates,
+    ConnectCancel, ConnectOptions, DatabaseConnection, DatabaseStatement, Names, PrepareMode,
+    Prepared, ZeroDates,
 };
 pub use error::{Error, ErrorKind, Message};
+pub use postgres::{CopyOut, Notification, text_of_value};
+pub use range::RangeCells;
 pub use row_stream::Format;
 pub use schema::{Column, ColumnType, Schema};
 pub use source::{
@@ -65,5 +80,6 @@ pub use source::{
     PumpError, Pumped, RowSink, Source,
 };
 pub use sql::dialect::Dialect;
+pub use sql::insert::TableInsert;
 pub use sql::named;
 pub use value::{Declared, DeclaredKind, Value};

@@ -1,23 +1,26 @@
-//! Memory straight from the system: it grows by moving its pages, never its bytes, and comes as zeros that nobody wrote.
+//! `Pages`: memory from `mmap`, initially zero. It grows by remapping its pages, without copying
+//! bytes.
 
 use std::ptr::NonNull;
 
-/// A mapping of our own.
+/// A private anonymous mapping of memory.
 #[derive(Debug)]
 pub(crate) struct Pages {
     at: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, and is plain memory.
+// SAFETY: the mapping belongs only to this value, and is plain memory.
 unsafe impl Send for Pages {}
 // SAFETY: shared access only reads.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// `len` bytes (above 0) of zeros; `None` without memory. Copies: none.
+    /// Maps `len` zeroed bytes (`len` above 0); returns `None` if the system has no memory. Copies
+    /// no bytes.
     pub(crate) fn new(len: usize) -> Option<Pages> {
-        // SAFETY: a new private mapping at a place of the system's choice touches no other memory.
+        // SAFETY: a new private mapping at an address that the system chooses touches no other
+        // memory.
         let at = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -34,13 +37,13 @@ impl Pages {
         })
     }
 
-    /// Makes it `len` bytes (above 0): what it held stays, what is new is zeros. Without memory
-    /// nothing changes, and it returns `false`. Copies: none.
+    /// Resizes the mapping to `len` bytes (above 0); existing bytes stay, new bytes are zero. If
+    /// the system has no memory, nothing changes and the result is `false`. Copies no bytes.
     #[must_use]
     pub(crate) fn resize(&mut self, len: usize) -> bool {
         let (before, may_move) = (self.at.as_ptr().cast(), libc::MREMAP_MAYMOVE);
-        // SAFETY: at and len are those of a mapping of ours, to which nobody has a reference (`&mut self`); it may be
-        // moved, and is known by its new place from here on.
+        // SAFETY: at and len are those of a mapping of this value without other references (`&mut
+        // self`); the mapping may be moved, and only its new address is used from here on.
         let at = unsafe { libc::mremap(before, self.len, len, may_move) };
         let Some(at) = mapped(at) else {
             return false;
@@ -50,25 +53,26 @@ impl Pages {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: a mapping of len readable bytes, all initialised (zeros of the system or written since), ours while
-        // `self` is borrowed.
+        // SAFETY: a mapping of len readable bytes, all initialised (zeros of the system, or written
+        // since the mapping was made), owned by `self`, which is borrowed for as long as the slice.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as `bytes`, and writable; borrowed by nobody else.
+        // SAFETY: as in `bytes`, and the memory is writable; `&mut self` excludes any other borrow.
         unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: a mapping of ours, to which no reference is left.
+        // SAFETY: `self` owns the mapping, and no reference to it is left.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
     }
 }
 
-/// The address that a call returned; `None` if it failed.
+/// Returns the address `at`, which `mmap` or `mremap` returned, as a pointer; `None` if the call
+/// failed.
 fn mapped(at: *mut libc::c_void) -> Option<NonNull<u8>> {
     NonNull::new(at.cast::<u8>()).filter(|at| at.as_ptr().cast() != libc::MAP_FAILED)
 }
@@ -82,10 +86,10 @@ mod tests {
         let mut pages = Pages::new(5000).unwrap();
         assert_eq!(pages.at.as_ptr() as usize % 4096, 0);
         pages.bytes_mut().fill(7);
-        // More than is likely to be free after it.
+        // The mapping grows so much that the addresses after it are probably not free.
         assert!(pages.resize(100_000_000));
         assert!(pages.bytes()[..5000].iter().all(|b| *b == 7));
-        // The rest of the first pages was there before; past them all is new.
+        // The rest of the first mapping was zero before; all bytes after it are new.
         assert!(pages.bytes()[8192..1 << 20].iter().all(|b| *b == 0));
         assert!(pages.resize(4096));
         assert_eq!(pages.bytes(), [7; 4096]);

@@ -1,4 +1,5 @@
-//! A source and a format as a chunk source: what `cursor.json()` is and what the server pumps.
+//! `RowStream`: the rows of a source in an output format, as a `ChunkSource`. `cursor.json()`
+//! returns a row stream, and the HTTP server sends its chunks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,42 +10,44 @@ use onecopy_wire::csv::Dialect;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled, NonFinite, WriteError};
 
 use crate::error::{Error, ErrorKind};
-use crate::sink::byte_rows::Progress;
+use crate::sink::byte_rows::SinkProgress;
 use crate::sink::format::ValueOptions;
 use crate::sink::{
     BsonOptions, BsonRows, ByteRows, CsvRows, JsonRows, NdjsonRows, RowFormat, SinkError, Turn,
 };
 use crate::source::{BlockPosition, Budget, PumpError, Pumped, Source};
 
-/// Largest part of a long value that a row stream asks its source for, in bytes: half of a usual chunk of 64 KiB, so
-/// that a part converted from UTF-16 (three bytes for two at most, but for escapes) still fits one.
+/// The largest part of a long value that a row stream requests from its source, in bytes: half of a
+/// chunk of [`CHUNK_BYTES`]. Two bytes of UTF-16 become at most three bytes of UTF-8 (except for
+/// escapes), so a converted part fits in one chunk.
 pub const PART_BYTES: usize = 32 << 10;
 
-/// Size that a chunk of no capacity is filled to, in bytes.
+/// The number of bytes to which a row stream fills a chunk that was passed to it without capacity.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
-/// A chunk is handed on when so much time has passed since its fill began, however little it holds.
+/// The longest time for which a row stream fills a chunk. After this time, the stream passes the
+/// chunk on before its next fetch that may block, even if the chunk contains few bytes.
 pub const CHUNK_DELAY: Duration = Duration::from_millis(20);
 
-/// Room left in a chunk for the framing that a server puts behind the data, in bytes.
+/// The capacity in bytes that is left free in a chunk for the framing that a server appends.
 const FRAME_BYTES: usize = 16;
 
-/// A format that rows can be streamed in.
+/// An output format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// One array of objects.
+    /// JSON: one array of objects.
     Json,
-    /// One object a line.
+    /// NDJSON: one object per line.
     Ndjson,
-    /// RFC 4180 with a header line.
+    /// CSV by RFC 4180, with a header line.
     Csv,
-    /// One document a row.
+    /// BSON: one document per row.
     Bson(BsonOptions),
 }
 
 impl Format {
-    /// Its name, as users write it.
+    /// Returns the name of the format in options and file names.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,21 +59,22 @@ impl Format {
     }
 }
 
-/// How rows are written.
+/// The options of a row stream: its format, and how values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// The format.
+    /// The output format.
     pub format: Format,
-    /// What to do with malformed text.
+    /// The treatment of malformed text in the rows.
     pub policy: Policy,
-    /// What to write for NaN and the infinities.
+    /// The treatment of NaN and infinities.
     pub non_finite: NonFinite,
-    /// Delimiter and line end of CSV.
+    /// The delimiter and the line end of CSV; other formats ignore it.
     pub dialect: Dialect,
 }
 
 impl StreamOptions {
-    /// This format, strict, with no form for NaN, and the usual CSV.
+    /// Creates options for `format`: malformed text and NaN are errors, and CSV has its default
+    /// delimiter and line end.
     #[must_use]
     pub fn new(format: Format) -> StreamOptions {
         StreamOptions {
@@ -82,10 +86,10 @@ impl StreamOptions {
     }
 }
 
-/// The rows of `source` as a stream of bytes in `format`, with the text policy of the source's connection.
+/// Streams the rows of `source` in `format`, with the text policy of the source's connection.
 ///
 /// # Errors
-/// As [`chunks_with`].
+/// The errors of [`chunks_with`].
 pub fn chunks<S: Source + 'static>(
     source: S,
     format: Format,
@@ -98,11 +102,11 @@ pub fn chunks<S: Source + 'static>(
     chunks_with(source, &options, ledger)
 }
 
-/// The rows of `source` as a stream of bytes.
+/// Streams the rows of `source` as bytes, in the format and with the policies of `options`.
 ///
 /// # Errors
-/// [`ErrorKind::Programming`] where the statement gives no rows, or where the format needs distinct column names and
-/// these are not.
+/// [`ErrorKind::Programming`] if the statement returns no rows, or the format requires distinct
+/// column names and two columns have the same name.
 pub fn chunks_with<S: Source + 'static>(
     source: S,
     options: &StreamOptions,
@@ -112,7 +116,7 @@ pub fn chunks_with<S: Source + 'static>(
     if schema.n_columns() == 0 {
         return Err(Error::new(
             ErrorKind::Programming,
-            "the statement gives no rows\nstream a SELECT, or add RETURNING",
+            "the statement returns no rows\nstream a SELECT, or add RETURNING",
         ));
     }
     let values = ValueOptions {
@@ -143,13 +147,15 @@ pub fn chunks_with<S: Source + 'static>(
     })
 }
 
-/// Rows on their way into chunks. The choice of source and format was made when it was made: nothing is looked up per
-/// cell.
+/// A stream of rows as chunks. The source and the format are type parameters, so no call per cell
+/// is dispatched dynamically.
 ///
-/// A fill ends when another row as long as the longest so far may not fit, between two parts of a long value likewise,
-/// after [`CHUNK_DELAY`] with what is there, or before a fetch that may block where a quarter of a chunk is there. A
-/// small answer so comes whole in one fill. Where rows have to stay whole (BSON) it ends between two of them alone, and a chunk
-/// grows as far as its longest row wants. A fill that fails leaves the complete rows before the failure in the chunk.
+/// The stream passes a chunk on after a complete row or a part of a long value, as soon as the
+/// chunk may lack capacity for another row of the longest length so far. Before a fetch that may
+/// block, it passes the chunk on if a quarter of the chunk is filled or [`CHUNK_DELAY`] has passed.
+/// A small response is therefore one chunk. If rows must be whole (BSON), a chunk is passed on only
+/// between two rows, and grows to the size of its longest row. If a fill fails, the chunk contains
+/// the complete rows before the failure.
 #[derive(Debug)]
 pub struct RowStream<S, F> {
     source: S,
@@ -157,15 +163,16 @@ pub struct RowStream<S, F> {
     ledger: Ledger,
     cancelled: Arc<AtomicBool>,
     position: BlockPosition,
-    progress: Progress,
-    state: State,
-    /// Size that chunks are filled to: what the first one could hold. A chunk that had to grow for a long row may be
-    /// larger when it comes back, and would otherwise be filled further each time.
+    progress: SinkProgress,
+    state: RowStreamState,
+    /// The number of bytes to which chunks are filled: the capacity of the first chunk. The
+    /// capacity of a later chunk may be larger, because the chunk grew for a long row when it was
+    /// used before. `None` before the first fill.
     chunk_bytes: Option<usize>,
 }
 
 #[derive(Debug)]
-enum State {
+enum RowStreamState {
     Fresh,
     Running,
     Done,
@@ -173,7 +180,7 @@ enum State {
 }
 
 impl<S: Source, F: RowFormat> RowStream<S, F> {
-    /// A stream from the source's first row on.
+    /// Creates a stream that begins with the first row of the source.
     pub fn new(source: S, format: F, ledger: &Ledger) -> RowStream<S, F> {
         RowStream {
             source,
@@ -181,8 +188,8 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
             ledger: ledger.clone(),
             cancelled: Arc::new(AtomicBool::new(false)),
             position: BlockPosition::default(),
-            progress: Progress::default(),
-            state: State::Fresh,
+            progress: SinkProgress::default(),
+            state: RowStreamState::Fresh,
             chunk_bytes: None,
         }
     }
@@ -193,7 +200,8 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
             0 => CHUNK_BYTES,
             capacity => capacity,
         });
-        // One that comes with a chunk's worth in it is where the whole answer is gathered: its owner made the room.
+        // The owner of a chunk that is already full collects the whole response in it, and has
+        // reserved the capacity.
         let chunk_bytes = match start >= first_bytes {
             true => chunk.capacity(),
             false => first_bytes,
@@ -204,11 +212,11 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
                 .spare(chunk_bytes)
                 .map_err(|e| self.sink_error(between(e.into())))?;
         }
-        if matches!(self.state, State::Fresh) {
+        if matches!(self.state, RowStreamState::Fresh) {
             self.format
                 .begin(chunk)
                 .map_err(|e| self.sink_error(between(e)))?;
-            self.state = State::Running;
+            self.state = RowStreamState::Running;
         }
         let turn = Turn {
             enough_bytes: chunk_bytes.saturating_sub(FRAME_BYTES),
@@ -228,7 +236,7 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
                     self.format
                         .end(chunk)
                         .map_err(|e| self.sink_error(between(e)))?;
-                    self.state = State::Done;
+                    self.state = RowStreamState::Done;
                     return Ok(Filled::Done);
                 }
                 Ok(Pumped::More) => {
@@ -243,11 +251,12 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
                         return Ok(Filled::More);
                     }
                     if late {
-                        // The rest of the block is there: it goes with this chunk as far as it fits.
+                        // The remaining rows of the block are in memory: they are added to this
+                        // chunk while they fit.
                         sink.forget_deadline();
                     }
                 }
-                // The rows before it may go out: nothing of the one that failed stands behind them.
+                // The complete rows may be sent, because the bytes of the failed row were removed.
                 Err(error) => {
                     sink.take_back();
                     return Err(match error {
@@ -278,23 +287,24 @@ fn cancelled() -> Error {
 impl<S: Source, F: RowFormat> ChunkSource for RowStream<S, F> {
     fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError> {
         match &self.state {
-            State::Done => return Ok(Filled::Done),
-            State::Failed(error) => return Err(error.clone().into()),
-            State::Fresh | State::Running => {}
+            RowStreamState::Done => return Ok(Filled::Done),
+            RowStreamState::Failed(error) => return Err(error.clone().into()),
+            RowStreamState::Fresh | RowStreamState::Running => {}
         }
         let filled = self.fill_running(chunk);
         let mut fetched = Tally::default();
         fetched.copied_again(self.source.take_moved_bytes());
         fetched.enter(&self.ledger, Stage::Fetch);
-        // It grew, for a long row or part or by its owner's wish, and what it held then moved.
+        // The chunk grew, for a long row, for a long part or because its owner requested it, and
+        // its contents were moved.
         self.format.tally().copied_again(chunk.take_moved_bytes());
         self.format.tally().enter(&self.ledger, Stage::Encode);
         filled.map_err(|mut error| {
-            // A driver that was told to stop may say so in words of its own.
+            // A driver may report the cancellation as another error.
             if self.cancelled.load(Relaxed) {
                 error.kind = ErrorKind::Cancelled;
             }
-            self.state = State::Failed(error.clone());
+            self.state = RowStreamState::Failed(error.clone());
             error.into()
         })
     }

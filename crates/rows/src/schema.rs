@@ -1,76 +1,118 @@
-//! Names and types of a result's columns.
+//! `Schema` and `Column`: the names and types of a result's columns.
 
 use std::sync::Arc;
 
+use crate::cell::ElementType;
 use crate::error::{Error, ErrorKind};
 
-/// What a column holds, by DESIGN's value table: it decides the buffer and the Python type.
+/// The type of a column's values, from which the driver's buffer and the Python type follow
+/// (`docs/reference/values.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// SQLite: each value has its own storage class.
+    /// No declared type, as in SQLite: each value has its own storage class.
     Any,
-    /// Boolean or bit.
+    /// A boolean or a single bit.
     Bool,
-    /// Integer to 64 bit; `bits` of 8, 16, 32 or 64.
+    /// An integer of `bits` 8, 16, 32 or 64.
     Integer {
-        /// Width in bits.
+        /// The width of a value in bits.
         bits: u8,
-        /// Whether values are unsigned.
+        /// `true` if the values are unsigned.
         unsigned: bool,
     },
-    /// 32-bit float.
+    /// A 32-bit float.
     Real,
-    /// 64-bit float.
+    /// A 64-bit float.
     Double,
-    /// Exact decimal or money.
+    /// An exact decimal number, or an amount of money.
     Decimal {
-        /// Total digits, 0 where the database does not say.
+        /// The total number of digits; 0 if the database does not report it.
         precision: u8,
-        /// Digits behind the point.
+        /// The number of digits after the decimal point.
         scale: i8,
     },
-    /// Text.
+    /// Text of any length.
     Text,
-    /// Binary.
+    /// Binary data of any length.
     Binary,
-    /// Date.
+    /// A date without a time of day.
     Date,
-    /// Time of day with `digits` of fraction.
+    /// Time of day with `digits` digits of fraction.
     Time {
-        /// Stored digits of the fraction, 0 to 9.
+        /// The number of digits of the fraction that are stored, 0 to 9.
         digits: u8,
     },
-    /// Timestamp with `digits` of fraction.
-    Timestamp {
-        /// Stored digits of the fraction, 0 to 9.
+    /// Time of day with an offset from UTC and `digits` digits of fraction.
+    TimeTz {
+        /// The number of digits of the fraction that are stored, 0 to 9.
         digits: u8,
-        /// Whether values carry an offset from UTC.
+    },
+    /// Timestamp with `digits` digits of fraction.
+    Timestamp {
+        /// The number of digits of the fraction that are stored, 0 to 9.
+        digits: u8,
+        /// `true` if the values have an offset from UTC.
         with_offset: bool,
     },
-    /// Span of time: those with months or years come as text, as the database writes them.
+    /// Duration. A duration with months or years is emitted as text, as the database sent it.
     Interval,
-    /// UUID.
+    /// A UUID.
     Uuid,
+    /// A range or multirange of PostgreSQL.
+    Range,
+    /// An array of any number of dimensions, whose elements have one type.
+    Array(ElementType),
+}
+
+impl ElementType {
+    /// Returns the column type whose values have the type of these array elements.
+    #[must_use]
+    pub fn column_type(self) -> ColumnType {
+        let timestamp = |digits, with_offset| ColumnType::Timestamp {
+            digits,
+            with_offset,
+        };
+        match self {
+            ElementType::Bool => ColumnType::Bool,
+            ElementType::Integer { bits, unsigned } => ColumnType::Integer { bits, unsigned },
+            ElementType::Real => ColumnType::Real,
+            ElementType::Double => ColumnType::Double,
+            ElementType::Decimal { precision, scale } => ColumnType::Decimal { precision, scale },
+            ElementType::Bytes => ColumnType::Binary,
+            ElementType::Date => ColumnType::Date,
+            ElementType::Time(digits) => ColumnType::Time { digits },
+            ElementType::Timestamp(digits) => timestamp(digits, false),
+            ElementType::TimestampTz(digits) => timestamp(digits, true),
+            ElementType::TimeTz(digits) => ColumnType::TimeTz { digits },
+            ElementType::Interval => ColumnType::Interval,
+            ElementType::Uuid => ColumnType::Uuid,
+            ElementType::Range(_) | ElementType::Multirange(_) => ColumnType::Range,
+            ElementType::Json | ElementType::Text => ColumnType::Text,
+        }
+    }
 }
 
 /// One column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Name as the database gives it; may be empty or occur twice.
+    /// The name of the column, as the database reports it. It may be empty, and two columns may
+    /// have the same name.
     pub name: String,
-    /// What it holds.
+    /// The type of the column's values.
     pub column_type: ColumnType,
-    /// Declared size in characters, bytes or digits; 0 where unknown or unbounded. PEP 249 `internal_size`.
+    /// The declared size in characters, bytes or digits; 0 if it is unknown or unlimited. PEP 249
+    /// calls it `internal_size`.
     pub size: usize,
-    /// Whether NULL may occur; `None` where unknown.
+    /// `true` if the column may contain NULL; `None` if unknown.
     pub nullable: Option<bool>,
-    /// The type's name as the database or driver gives it (`varchar`, `timestamptz`), empty where unknown.
+    /// The name of the type, as the database or driver reports it (`varchar`, `timestamptz`); empty
+    /// if unknown.
     pub type_name: String,
 }
 
 impl Column {
-    /// A column of which nothing else is known.
+    /// Creates a column with a name and a type.
     #[must_use]
     pub fn new(name: String, column_type: ColumnType) -> Column {
         Column {
@@ -86,14 +128,15 @@ impl Column {
 /// The columns of a result, shared by its source, its blocks and its sinks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
-    /// The columns, in order.
+    /// The columns, in the order of the result.
     pub columns: Arc<[Column]>,
-    /// Name and version of the ODBC driver that describes them; `None` of SQLite.
+    /// The name and version of the ODBC driver that describes the columns; `None` for other
+    /// databases.
     driver: Option<Arc<str>>,
 }
 
 impl Schema {
-    /// A schema of these columns.
+    /// Creates the schema of a result with these columns.
     #[must_use]
     pub fn new(columns: Vec<Column>) -> Schema {
         Schema {
@@ -102,7 +145,7 @@ impl Schema {
         }
     }
 
-    /// The schema of a result of an ODBC driver.
+    /// Creates the schema of a result of an ODBC driver.
     pub(crate) fn of_driver(columns: Vec<Column>, driver: &Arc<str>) -> Schema {
         Schema {
             driver: Some(Arc::clone(driver)),
@@ -110,13 +153,14 @@ impl Schema {
         }
     }
 
-    /// Name and version of the ODBC driver that describes the columns.
+    /// Returns name and version of the ODBC driver that describes the columns; `None` for other
+    /// databases.
     pub(crate) fn driver(&self) -> Option<&Arc<str>> {
         self.driver.as_ref()
     }
 
-    /// The error of a value that no column of its type can hold, with its column and row (from 0),
-    /// and the driver that made it.
+    /// Creates the error for a value that is invalid for its column's type. The error contains the
+    /// column, the row (from 0) and the driver.
     #[must_use]
     pub fn invalid_value(&self, message: &str, column: usize, row: u64) -> Error {
         let name = self.columns.get(column).map_or("", |c| c.name.as_str());
@@ -126,13 +170,14 @@ impl Schema {
             .of_driver(self.driver.as_ref())
     }
 
-    /// Number of columns; 0 for a statement that gives no rows.
+    /// Returns the number of columns; 0 for a statement without rows.
     #[must_use]
     pub fn n_columns(&self) -> usize {
         self.columns.len()
     }
 
-    /// The first name that is empty or stands twice (object formats refuse it), with its index from 0.
+    /// Returns the first column name that is empty or occurs twice, with the column's index (from
+    /// 0). Formats that write a row as an object refuse such names.
     #[must_use]
     pub fn unfit_name(&self) -> Option<(usize, &str)> {
         let mut seen = std::collections::HashSet::new();

@@ -1,8 +1,10 @@
-//! The one idea: source → cell → row sink.
+//! The central traits: a `Source` fetches a `Block` of rows, and the block emits each `Cell` to a
+//! `RowSink`.
 //!
-//! **fetch** may block, sees no sink, needs no GIL and can be cancelled from another thread. **emit** never blocks
-//! and can stop after any row. What crosses a thread is `Send`. Everything here is dispatched statically: the choice
-//! of format is made once per stream.
+//! **Fetching** a block may block the thread, uses no sink, does not need the GIL, and can be
+//! cancelled from another thread. **Emitting** a block's cells never blocks and can stop after any
+//! row. Every value that moves to another thread is `Send`. All calls are dispatched statically:
+//! the output format is chosen once per stream.
 
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
@@ -11,17 +13,17 @@ use crate::cell::{Cell, LongKind};
 use crate::error::Error;
 use crate::schema::Schema;
 
-/// How much a fetch may bring at once.
+/// The limits of one fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Buffers of a block stay about below this many bytes.
+    /// The approximate limit for the memory of a block's buffers, in bytes.
     pub block_bytes: usize,
-    /// Never more rows than this in a block.
+    /// The largest number of rows that a block may contain.
     pub block_rows: usize,
 }
 
 impl Default for Budget {
-    /// 512 KiB and 4,096 rows: a block stays in L2 while its cells are converted (anchors: rows, section 10).
+    /// 512 KiB and 4,096 rows: a block stays in the L2 cache while its cells are converted.
     fn default() -> Self {
         Budget {
             block_bytes: 512 << 10,
@@ -30,76 +32,85 @@ impl Default for Budget {
     }
 }
 
-/// How a value too long for a block is to come.
+/// The way in which a value that is too long for a block is passed to the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongValues {
-    /// Whole, as one cell: for sinks that need it whole (a Python `str`).
+    /// The value arrives whole, as one cell: for sinks that need the whole value (a Python `str`).
     Whole,
-    /// As `begin / part / end`, each part at most this many bytes: for sinks that stream.
+    /// The value arrives in parts, by `long_begin`, `long_part` and `long_end`: for sinks that
+    /// write a value before its end is known.
     Parts {
-        /// Largest part, in bytes.
+        /// The largest size of one part, in bytes.
         part_bytes: usize,
     },
 }
 
-/// What the bytes of a deferred value are.
+/// The encoding of the bytes of a deferred value, which the caller reads by
+/// `DatabaseStatement::read_part`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongForm {
-    /// Text in UTF-8.
+    /// The bytes are text in UTF-8.
     Utf8,
-    /// Text in UTF-16, in the machine's byte order.
+    /// The bytes are text in UTF-16, in native byte order.
     Utf16,
-    /// Bytes.
+    /// A binary value: the bytes are not text, and are not converted.
     Bytes,
 }
 
-/// A part of a deferred value.
+/// A part of a deferred value, as `DatabaseStatement::read_part` wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongPart {
-    /// What its bytes are.
+    /// The encoding of the bytes of this part.
     pub form: LongForm,
-    /// Bytes written; a part of text may end inside a character.
+    /// The number of bytes that were written to the buffer. A part of text may end inside a
+    /// character.
     pub n_bytes: usize,
-    /// Nothing comes after it.
+    /// `true` if this is the last part of the value.
     pub is_last: bool,
-    /// Whether the database held the whole value, so that this part is a copy of it; `false` where the driver wrote
-    /// it straight into the caller's buffer.
+    /// `true` if the database had the whole value in memory and this part is a copy; `false` if the
+    /// driver wrote it directly into the caller's buffer.
     pub is_copied: bool,
 }
 
-/// A caller that holds an interpreter lock while rows are read ([`Source::pump_attached`]).
+/// A caller of [`Source::pump_attached`]: it holds an interpreter lock (the GIL) while rows are
+/// read.
 pub trait AttachedHost {
-    /// The host's turn, every few milliseconds: lets its other threads run and handles signals. It may use other
-    /// connections, not this one. Returns whether to go on; `false` (or a panic, caught) ends the statement with
-    /// [`crate::ErrorKind::Cancelled`], and the host knows why.
+    /// Called every few milliseconds, so that the host can let its other threads run and handle
+    /// signals. During this call the host must not use the connection whose rows are read; it may
+    /// use other connections. Returns `true` to continue. If it returns `false` or panics, the
+    /// statement ends with [`crate::ErrorKind::Cancelled`]; the host stores the reason.
     fn turn(&self) -> bool;
 
-    /// Runs `wait`, which blocks, on this thread, with the interpreter lock released.
+    /// Releases the interpreter lock, calls `wait` on this thread (the call blocks), and acquires
+    /// the interpreter lock again.
     fn released(&self, wait: &mut (dyn FnMut() + Send));
 }
 
-/// What a fetch brought into the current block.
+/// The result of a fetch into the current block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// The block holds this many rows (a row of which only a part is there, because a long value is under way, counts
-    /// as one): at least 1. A block ends after each part of a long value that is not its last, so that a sink of bytes
-    /// can hand a chunk on between two parts: what one emit writes stays bounded however long the value is.
+    /// The block contains this number of rows, at least 1. A row whose long value was read only in
+    /// part counts as one row. A block ends after each part of a long value except the last part,
+    /// so that a sink can pass a chunk on between two parts. The output of one emit is therefore
+    /// bounded, however long the value is.
     Rows(usize),
-    /// No rows are left; the block is empty.
+    /// The result has no further rows, and the block is empty.
     End,
 }
 
-/// Where a pump stands within the current block; starts as the default. SQLite does not need it.
+/// The position of [`Source::pump`] within the current block; the caller initialises it with the
+/// default. SQLite, which has no blocks, does not use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockPosition {
-    /// First row of the block not yet emitted, from 0.
+    /// The index (from 0) of the first row of the block that was not emitted.
     pub next_row: usize,
-    /// Rows in the block; 0 before the first fetch.
+    /// The number of rows in the block; 0 before the first fetch.
     pub n_rows: usize,
 }
 
 impl BlockPosition {
-    /// Fetches the next block where nothing is left of this one; whether there are rows.
+    /// Fetches the next block if all rows of the current block were emitted; returns `true` if
+    /// there are rows to emit.
     fn refill<S: Source + ?Sized>(
         &mut self,
         source: &mut S,
@@ -121,66 +132,72 @@ impl BlockPosition {
     }
 }
 
-/// What a pump has left to come.
+/// The result of [`Source::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pumped {
-    /// The sink has had enough, the budget is used up, or a part of a long value was emitted: pump again when there is
-    /// room. At least one cell or part was emitted.
+    /// At least one cell or part was emitted, and more may follow: the sink is full, the budget is
+    /// used up, or a part of a long value was emitted. The caller should pump again when the sink
+    /// has capacity.
     More,
-    /// No rows are left.
+    /// The result has no further rows.
     End,
 }
 
-/// Why a pump failed: the two sides keep their own errors.
+/// The error of [`Source::pump`], with the side that failed.
 #[derive(Debug)]
 pub enum PumpError<E> {
-    /// The database or its driver.
+    /// The database or its driver failed.
     Source(Error),
-    /// The sink.
+    /// The sink failed.
     Sink(E),
 }
 
-/// A statement under execution whose rows are fetched block by block.
+/// A statement whose rows are fetched block by block.
 pub trait Source: Send {
-    /// The rows of one fetch.
+    /// The type that holds the rows of one fetch.
     type Block: Block;
 
-    /// Whether a fetch reads a block of rows that can be emitted again, by row or by column. If not (SQLite), rows are
-    /// stepped one by one, always in row order, and a host reads them by `pump_attached`.
+    /// `true` if a fetch reads a block of rows that can be emitted repeatedly, by row or by column.
+    /// If `false` (SQLite), rows are stepped one by one in row order, and a caller with an
+    /// interpreter lock reads them by `pump_attached`.
     const HAS_BLOCKS: bool = true;
 
-    /// Columns of the current result.
+    /// Returns the columns of the current result.
     fn schema(&self) -> &Schema;
 
-    /// Fetches the next rows into the current block, replacing those it held. May block; holds no lock of Python's.
+    /// Fetches the next rows into the current block, and replaces its contents. May block; the
+    /// caller must not hold an interpreter lock.
     ///
     /// # Errors
-    /// [`Error`] of the source; the rows of earlier fetches were right, no more will come.
+    /// The error of the database or its driver. The rows of earlier fetches are valid; there are no
+    /// further rows.
     fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error>;
 
-    /// Whether the next fetch has its rows already: it neither blocks nor waits for a lock.
+    /// Returns `true` if the next fetch neither blocks nor waits for a lock.
     fn is_ready(&mut self) -> bool {
         false
     }
 
-    /// Whether the next fetch only reads what the driver holds, and that is little: it does not block, and there is nothing to be
-    /// cancelled. (Another thread's call on the same connection may still be waited for.)
+    /// Returns `true` if the next fetch only reads a small number of bytes that the driver has in
+    /// memory. Such a fetch does not block, and need not be cancellable. (It may still wait until
+    /// another thread's call on the connection ends.)
     fn is_at_hand(&self) -> bool {
         false
     }
 
-    /// The current block: its cells are valid until the next call of `fetch`.
+    /// Returns the current block. Its cells are valid until the next call of `fetch`.
     fn block(&self) -> &Self::Block;
 
-    /// Fetches and emits in one go, row by row: what a caller wants that has a place for rows now. A source whose text
-    /// dies at the next row (SQLite) steps and emits in one tight loop under one lock; the others emit what is left of
-    /// the block, fetching one first where nothing is left. May block, as `fetch` does.
+    /// Fetches and emits rows in one call, row by row. A source whose text is valid only until the
+    /// next row (SQLite) steps and emits in one loop under one lock. Other sources emit the
+    /// remaining rows of the current block; if none remain, they fetch a block first. May block, as
+    /// `fetch` does.
     ///
-    /// A statement is read either by `fetch` and `emit` or by `pump`, not by both in turn; `position` is the same
-    /// variable in every call.
+    /// The caller must read a statement either by `fetch` and `emit` or only by `pump`, and must
+    /// pass the same `position` to every call.
     ///
     /// # Errors
-    /// [`PumpError`] with the side that failed; nothing can be pumped after it.
+    /// [`PumpError`] with the side that failed. The caller must not pump after an error.
     fn pump<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -198,11 +215,11 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
-    /// As [`Source::pump`], column by column where the source has blocks: what is left of the block is emitted whole,
-    /// whatever the sink has had.
+    /// Pumps as [`Source::pump`] does, except for a source with blocks. All remaining rows of its
+    /// current block are emitted column by column, even if the sink is full.
     ///
     /// # Errors
-    /// As [`Source::pump`]; `position` is then the first row of what was not emitted.
+    /// The errors of [`Source::pump`]; `position` is then the first row that was not emitted.
     fn pump_columns<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -219,11 +236,13 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
-    /// As [`Source::pump`], for a caller that holds an interpreter lock. A source without blocks holds it while it steps;
-    /// `host` has its turn every few milliseconds and waits for locks with the interpreter's released.
+    /// Pumps as [`Source::pump`] does, for a caller that holds an interpreter lock. A source
+    /// without blocks keeps the interpreter lock while it steps, and calls [`AttachedHost::turn`]
+    /// every few milliseconds. If it has to wait, it releases the lock by
+    /// [`AttachedHost::released`].
     ///
     /// # Errors
-    /// As [`Source::pump`].
+    /// The errors of [`Source::pump`].
     fn pump_attached<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -235,49 +254,53 @@ pub trait Source: Send {
         self.pump(position, budget, sink)
     }
 
-    /// Stops a fetch under way, from any thread.
+    /// Returns a handle that cancels a fetch from any thread.
     fn cancel_handle(&self) -> CancelHandle;
 
-    /// Bytes of text that fetching has moved since this was last asked: long values are gathered in one place, which may
-    /// have to grow. Whoever keeps the ledger enters them under [`onecopy_text::Stage::Fetch`].
+    /// Returns the number of bytes of text that fetches have moved in memory since the last call: a
+    /// long value is collected in one buffer, which may have to grow. The caller adds the number to
+    /// its `Ledger`, at [`onecopy_text::Stage::Fetch`].
     fn take_moved_bytes(&mut self) -> usize {
         0
     }
 
-    /// What its connection wants done with malformed text ([`crate::database::ConnectOptions::text_policy`]): a row
-    /// stream asks once, before it writes.
+    /// Returns the policy of the connection for malformed text
+    /// ([`crate::database::ConnectOptions::text_policy`]). A row stream reads the policy once,
+    /// before its first byte.
     fn text_policy(&self) -> Policy {
         Policy::Strict
     }
 }
 
-/// Why an emit returned.
+/// The result of [`Block::emit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emitted {
     /// All rows of the block were emitted.
     All,
-    /// The sink has had enough for now; go on with the row of this index (from 0, within the block).
+    /// The sink is full; the caller should continue with row `next_row` of the block.
     Paused {
-        /// First row not yet emitted.
+        /// The index (from 0) of the first row of the block that was not completely emitted.
         next_row: usize,
     },
 }
 
 /// The rows of one fetch, in the driver's own buffers.
 pub trait Block {
-    /// Rows held, a partial one included.
+    /// Returns the number of rows of the block, including a row that is incomplete.
     fn n_rows(&self) -> usize;
 
-    /// Emits the rows from `first_row` (from 0) on, row by row, until the sink has enough. Never blocks.
+    /// Emits the rows from `first_row` (from 0) on, row by row, until the sink is full. Never
+    /// blocks.
     ///
     /// # Errors
-    /// The sink's error, with nothing emitted after the cell that failed.
+    /// The sink's error; nothing is emitted after the failed cell.
     fn emit<S: RowSink>(&self, first_row: usize, sink: &mut S) -> Result<Emitted, S::Error>;
 
-    /// Emits column by column, for sinks with [`RowSink::COLUMNS`]. `n_rows` rows from `first_row`, all complete.
+    /// Emits `n_rows` rows from `first_row` on, column by column, for sinks with
+    /// [`RowSink::COLUMNS`]. None of these rows may be incomplete.
     ///
     /// # Errors
-    /// As [`Block::emit`].
+    /// The errors of [`Block::emit`].
     fn emit_columns<S: RowSink>(
         &self,
         first_row: usize,
@@ -286,69 +309,70 @@ pub trait Block {
     ) -> Result<(), S::Error>;
 }
 
-/// Takes cells and puts each straight into its final place.
+/// Receives cells and writes each cell directly to its destination.
 ///
-/// Row order: `begin_row`, then for each column `cell` or (`long_begin`, `long_part`…, `long_end`), then `end_row`.
-/// Between any two calls the stream may pause and go on with another block: a long value passes through many fetches.
+/// In row order the calls are `begin_row`, then for each column `cell` or (`long_begin`,
+/// `long_part`…, `long_end`), then `end_row`. Between any two calls the stream may pause and
+/// continue with another block: a long value is spread over many fetches.
 ///
-/// Column order (for a sink with `COLUMNS`): `begin_columns`, then `column_cell` for every row of column 0, then of
-/// column 1, …, then `end_columns`.
+/// In column order (a sink with `COLUMNS`) the calls are `begin_columns`, then `column_cell` for
+/// every row of column 0, then of column 1, …, then `end_columns`.
 pub trait RowSink {
-    /// Why a value cannot be written.
+    /// The reason for which the sink cannot write a value.
     type Error;
 
-    /// Whether this sink would rather be given a column of the block at a time.
+    /// `true` if the sink prefers column order.
     const COLUMNS: bool = false;
 
-    /// A row begins.
+    /// Begins a row.
     ///
     /// # Errors
-    /// The sink's own.
+    /// The error of the sink.
     fn begin_row(&mut self) -> Result<(), Self::Error>;
 
-    /// The value of `column` (from 0).
+    /// Writes the value of `column` (from 0).
     ///
     /// # Errors
-    /// The sink's own: the value has no form in this format, or there is no room.
+    /// The error of the sink: it cannot represent the value, or has no capacity left.
     fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), Self::Error>;
 
-    /// A value of `column` begins that comes in parts.
+    /// Begins a long value of `column`, which arrives in parts.
     ///
     /// # Errors
-    /// As `cell`.
+    /// The errors of [`RowSink::cell`].
     fn long_begin(&mut self, column: usize, kind: LongKind) -> Result<(), Self::Error>;
 
-    /// The next part of it: `Cell::Text` or `Cell::Bytes`.
+    /// Writes the next part of a long value: `Cell::Text` or `Cell::Bytes`.
     ///
     /// # Errors
-    /// As `cell`.
+    /// The errors of [`RowSink::cell`].
     fn long_part(&mut self, column: usize, part: Cell<'_>) -> Result<(), Self::Error>;
 
-    /// It is complete.
+    /// Ends the long value that `long_begin` began.
     ///
     /// # Errors
-    /// As `cell`.
+    /// The errors of [`RowSink::cell`].
     fn long_end(&mut self, column: usize) -> Result<(), Self::Error>;
 
-    /// The row is complete. Returns whether the sink takes another one now.
+    /// Ends the row. Returns `true` if the sink accepts another row now.
     ///
     /// # Errors
-    /// The sink's own.
+    /// The error of the sink.
     fn end_row(&mut self) -> Result<bool, Self::Error>;
 
-    /// `n_rows` rows are coming, column by column.
+    /// Begins a batch of `n_rows` rows that are emitted column by column.
     ///
     /// # Errors
-    /// The sink's own.
+    /// The error of the sink.
     fn begin_columns(&mut self, n_rows: usize) -> Result<(), Self::Error> {
         let _ = n_rows;
         Ok(())
     }
 
-    /// The value of `row` (from 0, within this batch) and `column`.
+    /// Writes the value of `row` (from 0, within the batch) and `column` (from 0).
     ///
     /// # Errors
-    /// As `cell`.
+    /// The errors of [`RowSink::cell`].
     fn column_cell(
         &mut self,
         row: usize,
@@ -359,10 +383,10 @@ pub trait RowSink {
         self.cell(column, cell)
     }
 
-    /// All columns of the batch were given.
+    /// Ends the rows of the batch.
     ///
     /// # Errors
-    /// The sink's own.
+    /// The error of the sink.
     fn end_columns(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }

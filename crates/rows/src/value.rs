@@ -1,89 +1,94 @@
-//! Parameter values: bound, never pasted into SQL.
+//! `Value`: the value of a parameter. It is always bound, never inserted into SQL text.
 
 use crate::cell::{Date, Time, Timestamp};
 use crate::error::{Error, ErrorKind};
 
-/// One parameter of a statement, owned: it outlives the call that bound it.
+/// A parameter value. It owns its data, so that it outlives the call that binds it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// SQL NULL.
+    /// The SQL value NULL.
     Null,
-    /// Boolean.
+    /// A boolean.
     Bool(bool),
-    /// Integer.
+    /// Integer of 64 bits.
     I64(i64),
-    /// 64-bit float.
+    /// A 64-bit float.
     F64(f64),
-    /// Exact decimal as ASCII digits (sign, digits, point; no exponent).
+    /// An exact decimal: ASCII digits with sign and point, without an exponent.
     Decimal(String),
-    /// Text.
+    /// A text in Unicode.
     Text(String),
-    /// Binary.
+    /// Binary data.
     Bytes(Vec<u8>),
-    /// Date.
+    /// A date without a time of day.
     Date(Date),
-    /// Time of day.
+    /// A time of day, without an offset.
     Time(Time),
-    /// Timestamp with or without offset.
+    /// A date and time of day, with or without an offset from UTC.
     Timestamp(Timestamp),
-    /// UUID in RFC 9562 byte order.
+    /// A UUID, in the byte order of RFC 9562.
     Uuid([u8; 16]),
-    /// Text, and the SQL type that the statement casts it to where the database would infer another.
+    /// A text, and the SQL type to which the statement casts it. Without the cast the database
+    /// would infer another type.
     Cast(String, &'static str),
-    /// A value that is told as another type than its own, where the database has types of parameters.
+    /// A value with a declared type other than the value's own type, for databases whose parameters
+    /// have types.
     Declared(Box<Value>, Declared),
 }
 
-/// The type that a parameter is told as.
+/// The type that the caller declared for a parameter, with a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// Its kind.
+    /// The declared kind of type.
     pub kind: DeclaredKind,
-    /// Characters, bytes or digits at least; 0 leaves it to the value.
+    /// The smallest size of the parameter in characters, bytes or digits. If the value is longer,
+    /// its own size is used.
     pub size: usize,
-    /// Digits behind the point, or of a fraction of a second, at least.
+    /// The smallest number of digits after the decimal point, or in the fraction of a second. If
+    /// the value has more digits, their number is used.
     pub digits: i16,
 }
 
-/// Kinds of types that a parameter can be told as.
+/// The kinds of types that a caller can declare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeclaredKind {
-    /// Whatever the value is; only its size is told.
+    /// The value's own type: only a size is declared.
     Sized,
-    /// A number of the value's own type, NULL as a 64-bit integer.
+    /// The numeric type of the value itself; 64-bit integer for a NULL.
     Number,
-    /// A date or time of the value's own type, NULL as a timestamp.
+    /// The date or time type of the value itself; timestamp for a NULL.
     Moment,
-    /// Boolean.
+    /// A boolean.
     Bool,
-    /// 64-bit integer.
+    /// A 64-bit integer.
     Integer,
-    /// 64-bit float.
+    /// A 64-bit float.
     Double,
-    /// Exact decimal.
+    /// An exact decimal number.
     Decimal,
-    /// Text.
+    /// Text of any length.
     Text,
-    /// Binary.
+    /// Binary data of any length.
     Binary,
-    /// Date.
+    /// A date without a time of day.
     Date,
-    /// Time of day.
+    /// A time of day, without an offset.
     Time,
-    /// Timestamp.
+    /// A date and time of day, without an offset.
     Timestamp,
-    /// UUID.
+    /// A UUID.
     Uuid,
 }
 
-/// Rows of parameters that are made ahead of their execution, at most.
+/// The largest number of rows of parameters that are read from the caller before they are executed.
 const BATCH_ROWS: usize = 1024;
-/// And so many that their text and binary values take about this much.
+/// The number of bytes of text and binary values after which a batch of rows of parameters ends.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The next rows: as many as are worth a call, and no more than a bounded amount of memory; none at the end.
+/// Returns the next batch of rows of parameters, limited by `BATCH_ROWS` and `BATCH_BYTES`; an
+/// empty vector after the last row.
 pub(crate) fn batch(rows: &mut dyn Iterator<Item = Vec<Value>>) -> Vec<Vec<Value>> {
     let mut batch = Vec::new();
     let mut n_bytes = 0;
@@ -96,7 +101,7 @@ pub(crate) fn batch(rows: &mut dyn Iterator<Item = Vec<Value>>) -> Vec<Vec<Value
 }
 
 impl Value {
-    /// Bytes of its text or binary value; 0 for what has a fixed size.
+    /// Returns the size of a text or binary value in bytes; 0 for a value of fixed size.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         match self {
@@ -108,8 +113,8 @@ impl Value {
 }
 
 impl Value {
-    /// Replaces a decimal by the number that SQLite reads its digits as in a statement: an integer
-    /// of 64 bits, or the nearest double.
+    /// Replaces a decimal by the number that SQLite would parse from its digits: a 64-bit integer,
+    /// or the nearest double.
     pub fn round_for_sqlite(&mut self) {
         if let Value::Decimal(digits) = self
             && let Some(number) =
@@ -120,7 +125,8 @@ impl Value {
     }
 }
 
-/// The number of SQLite that is exactly this decimal: an integer of 64 bits, or a double.
+/// Returns the SQLite number that equals this decimal exactly: a 64-bit integer, or a double;
+/// `None` if no such number exists.
 pub(crate) fn exact_number(digits: &str) -> Option<Value> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -129,7 +135,7 @@ pub(crate) fn exact_number(digits: &str) -> Option<Value> {
     }
     let double: f64 = digits.parse().ok()?;
     let n_digits = fraction.len();
-    // A double with as many bits after the point has no more decimal digits after it.
+    // A double has at most as many decimal places as binary places.
     let scaled = double * 2f64.powi(i32::try_from(n_digits).ok()?);
     let is_exact = scaled.is_finite()
         && scaled.fract() == 0.0
@@ -137,10 +143,11 @@ pub(crate) fn exact_number(digits: &str) -> Option<Value> {
     is_exact.then_some(Value::F64(double))
 }
 
-/// As [`exact_number`], for the parameter of `index` (from 0).
+/// Returns the number that [`exact_number`] returns; if there is none, an error that names the
+/// parameter `index` (from 0).
 ///
 /// # Errors
-/// [`ErrorKind::Data`] where SQLite has no such number.
+/// [`ErrorKind::Data`] if no SQLite number equals the decimal.
 pub(crate) fn sqlite_number(digits: &str, index: usize) -> Result<Value, Error> {
     exact_number(digits).ok_or_else(|| {
         Error::new(

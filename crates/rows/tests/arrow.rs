@@ -1,12 +1,15 @@
-//! Rows as Arrow's batches through the C interface and back, with no interpreter: what one end gives the other takes.
+//! Rows as Arrow's batches through the C interface and back, with no interpreter: what one end
+//! gives the other takes.
 
 #![allow(clippy::unwrap_used)]
 
 use onecopy_rows::ConnectOptions;
-use onecopy_rows::arrow::{ArrowOptions, ArrowStream, BatchRows, DataType, insert_statement};
+use onecopy_rows::arrow::{ArrowOptions, ArrowStream, BatchRows, DataType};
 use onecopy_rows::arrow_c::{Batches, ForeignStream, stream_of};
 use onecopy_rows::connect::Connection;
-use onecopy_rows::{BlockPosition, Budget, Cell, ErrorKind, LongKind, Pumped, RowSink, Value};
+use onecopy_rows::{
+    BlockPosition, Budget, Cell, ErrorKind, LongKind, Pumped, RowSink, TableInsert, Value,
+};
 use onecopy_text::{Ledger, Stage};
 use proptest::prelude::*;
 
@@ -21,7 +24,7 @@ fn stream(con: &Connection, sql: &str, options: &ArrowOptions) -> ArrowStream {
 
 fn foreign(stream: ArrowStream) -> ForeignStream {
     let mut given = stream_of(Box::new(stream));
-    // SAFETY: a stream of our own, which is live and used by nobody else.
+    // SAFETY: a stream of our own, which is live and has no other user.
     unsafe { ForeignStream::take(&raw mut given) }.unwrap()
 }
 
@@ -97,9 +100,9 @@ proptest! {
         let mut taken = foreign(stream(&con, "select * from a", &options));
         let names: Vec<String> = taken.fields().iter().map(|f| f.name.clone()).collect();
         let columns: Vec<&str> = names.iter().map(String::as_str).collect();
-        let sql = insert_statement("b", &columns, con.dialect());
+        let insert = TableInsert::new("b", &columns, con.dialect());
         let mut rows = BatchRows::new(names.clone(), || taken.next_batch());
-        con.execute_many(&sql, &mut rows).unwrap();
+        con.insert_rows(&insert, &mut rows).unwrap();
         prop_assert!(rows.failure().is_none());
         prop_assert_eq!(texts(&con, "select * from a"), texts(&con, "select * from b"));
     }
@@ -113,7 +116,7 @@ fn a_stream_that_was_taken_is_marked_as_released() {
         "select 1 as x",
         &ArrowOptions::default(),
     )));
-    // SAFETY: a stream of our own, which is live and used by nobody else.
+    // SAFETY: a stream of our own, which is live and has no other user.
     let mut taken = unsafe { ForeignStream::take(&raw mut given) }.unwrap();
     // SAFETY: the same, released by now: it says so.
     let again = unsafe { ForeignStream::take(&raw mut given) };
@@ -134,7 +137,7 @@ fn an_error_passes_with_its_words_and_no_end_behind_it() {
         let mut made = stream(&con, sql, &ArrowOptions::default());
         let error = made.fields().unwrap_err();
         assert_eq!((error.kind, error.row), (ErrorKind::Data, Some(1)));
-        assert_eq!(error.column, Some((0, "x".to_owned())));
+        assert_eq!(error.column.as_deref(), Some(&(0, "x".to_owned())));
         made
     };
     assert!(taken_fails.next_batch().is_err());

@@ -1,5 +1,6 @@
-//! What every database promises, whatever it is: values, streams, cancelling and errors through the one
-//! [`Connection`] and [`Statement`]. The ODBC databases are those whose connection strings are in the environment.
+//! The contract of every database: values, streams, cancelling and errors through the one
+//! [`Connection`] and [`Statement`]. The ODBC databases are those whose connection strings are in
+//! the environment.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The promise of the ledger on SQLite's paths: each text is converted at most once and copied at most once, into the
-//! outgoing chunk, and the output is right.
+//! The promise of the ledger on SQLite's paths: each text is converted at most once and copied at
+//! most once, into the outgoing chunk, and the output is right.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod support;
@@ -190,5 +190,5 @@ fn malformed_text_ends_a_strict_stream_and_is_replaced_where_asked() {
     assert_eq!(error.kind, ChunkErrorKind::Value);
     let error = error.source.downcast::<onecopy_rows::Error>().unwrap();
     assert_eq!((error.kind, error.row), (ErrorKind::Malformed, Some(1)));
-    assert_eq!(error.column, Some((1, "a".to_owned())));
+    assert_eq!(error.column.as_deref(), Some(&(1, "a".to_owned())));
 }

@@ -241,7 +241,8 @@ fn a_cancel_from_another_thread_stops_a_running_statement() {
         let started = std::time::Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // The statement is under way at some time: cancelling nothing has no effect, so it is tried again.
+                // The statement is under way at some time: cancelling nothing has no effect, so it
+                // is tried again.
                 while !done.load(std::sync::atomic::Ordering::SeqCst) {
                     cancel.cancel();
                     std::thread::park_timeout(std::time::Duration::from_millis(50));
@@ -385,7 +386,7 @@ fn a_driver_that_is_not_there_is_answered_with_those_found() {
 #[test]
 fn urls_reach_the_driver_found() {
     for (profile, scheme) in [
-        (Profile::Postgres, "postgresql"),
+        (Profile::Postgres, "odbc+postgresql"),
         (Profile::MariaDb, "mysql"),
         (Profile::MariaDb, "mariadb"),
     ] {

@@ -1,4 +1,5 @@
-//! A connection must not be used past a fork: the child is told so, leaves the handles alone, and can open its own.
+//! A connection must not be used past a fork: the child gets an error, does not touch the handles,
+//! and can open its own.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -20,7 +21,7 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
         let Statement::Odbc(mut statement) = c.execute("select * from t1000", &[]).unwrap() else {
             unreachable!()
         };
-        // So far that a thread reads ahead, where there are two processors.
+        // Far enough that a thread prefetches, if there are two processors.
         let budget = Budget {
             block_rows: 50,
             ..Budget::default()
@@ -28,7 +29,8 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
         for _ in 0..4 {
             statement.fetch(budget).unwrap();
         }
-        // SAFETY: the child takes no lock that the thread which reads ahead could hold, and leaves by _exit.
+        // SAFETY: the child takes no lock that the thread which reads ahead could hold, and leaves
+        // by _exit.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {

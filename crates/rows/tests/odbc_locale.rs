@@ -1,6 +1,7 @@
-//! Text is right in every locale with nothing configured: psqlodbc takes its narrow encoding from the environment.
-//!
-//! The locale is a property of the process, so each case is a child: this test binary, asked for one test.
+//! Text is right in every locale with nothing configured: psqlodbc takes its narrow encoding from
+//! the environment.
+//! The locale is a property of the process, so each case is a child: this test binary, running one
+//! test.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -103,7 +104,7 @@ fn child_of_a_locale() {
         if tds {
             continue;
         }
-        // What is stored is the text, not bytes that look like it to us alone.
+        // The stored value is the text, not bytes that only look like it to this client.
         let table = format!("odbc_locale_{}", std::process::id());
         run(&c, &format!("create table {table} (t varchar(100))"));
         c.execute(

@@ -1,5 +1,5 @@
-//! Without a driver manager: SQLite works, and the error says what to install. The manager is loaded once a process, so
-//! each case is a child: this test binary, asked for one test.
+//! Without a driver manager: SQLite works, and the error names the package to install. The manager
+//! is loaded once a process, so each case is a child: this test binary, running one test.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -33,7 +33,7 @@ fn child_without_a_manager() {
     for target in [
         "Driver=psqlodbcw.so;Server=h;Pwd=hunter22",
         "DSN=x;Pwd=hunter22",
-        "postgresql://u:hunter22@h/d",
+        "odbc+postgresql://u:hunter22@h/d",
     ] {
         let error = Connection::open(target, &ConnectOptions::default()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Connect);

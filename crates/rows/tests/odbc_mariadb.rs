@@ -19,15 +19,20 @@ fn every_type_arrives_exact() {
     assert!(c.notices().iter().any(|n| n.contains("memory")));
     run(
         &c,
-        "create or replace table odbc_types (a tinyint, b tinyint unsigned, c bigint, d bigint unsigned, e float, f double, \
-             g decimal(65,30), h bit(1), i bit(12), j date, k time(6), l datetime(6), m timestamp(3) null, n year, o char(10), \
-             p varchar(40), q text, r blob, s binary(4), t enum('a','b'), u json, v uuid, w time, x date) character set utf8mb4",
+        "create or replace table odbc_types (a tinyint, b tinyint unsigned, c bigint, d bigint unsigned, \
+             e float, f double, \
+             g decimal(65,30), h bit(1), i bit(12), j date, k time(6), l datetime(6), \
+             m timestamp(3) null, n year, o char(10), \
+             p varchar(40), q text, r blob, s binary(4), t enum('a','b'), u json, v uuid, w time, x date) \
+             character set utf8mb4",
     );
     run(
         &c,
-        "insert into odbc_types values (-128, 255, -9223372036854775808, 18446744073709551615, 1.5, -1829.3043138126723, \
+        "insert into odbc_types values (-128, 255, -9223372036854775808, 18446744073709551615, \
+             1.5, -1829.3043138126723, \
              12345678901234567890123456789012345.123456789012345678901234567890, 1, b'100000000001', '9999-12-31', \
-             '23:59:59.999999', '1000-01-01 00:00:00.000001', '2020-01-02 03:04:05.5', 2155, 'x', 'é日😀', '', x'00ff', x'01020304', \
+             '23:59:59.999999', '1000-01-01 00:00:00.000001', '2020-01-02 03:04:05.5', 2155, \
+             'x', 'é日😀', '', x'00ff', x'01020304', \
              'b', '{\"a\": 1}', '7c4a2ee7-af3d-436d-acca-4e05919bdcea', '-12:34:56', '2020-02-29')",
     );
     let got = row(&c, "select * from odbc_types", &[]);
@@ -212,7 +217,7 @@ fn dates_of_zeros_are_null_unless_told_and_partial_ones_keep_their_year() {
     }
 }
 
-/// How many statements this connection has asked the server to prepare.
+/// The number of statements that this connection has prepared on the server.
 fn n_prepared(c: &Connection) -> i64 {
     let sql = "show session status like 'Com_stmt_prepare'";
     match &row(c, sql, &[])[1] {
@@ -228,7 +233,7 @@ fn a_text_that_was_prepared_is_not_prepared_again() {
     };
     let sql = "select id, name from t1000 where id = ?";
     let first = row(&c, sql, &[Value::I64(7)]);
-    // To ask is a statement of its own.
+    // The query for that number is a statement of its own.
     let asking = n_prepared(&c);
     let asking = n_prepared(&c) - asking;
     let before = n_prepared(&c);
@@ -242,7 +247,7 @@ fn a_text_that_was_prepared_is_not_prepared_again() {
     assert_eq!(rows(&c, sql, &[Value::I64(-1)]), Vec::<Vec<Kept>>::new());
     assert_eq!(rows(&c, sql, &[Value::Null]), Vec::<Vec<Kept>>::new());
     assert_eq!(n_prepared(&c), before + asking);
-    // A wrong number of parameters is told as before.
+    // A wrong number of parameters is reported as before.
     let error = c.execute(sql, &[Value::I64(1), Value::I64(2)]).unwrap_err();
     assert_eq!(error.sqlstate, "07002");
     assert_eq!(row(&c, sql, &[Value::I64(7)]), first);

@@ -1,4 +1,4 @@
-//! Blocks that are read ahead: the same rows, the same errors at the same rows, and no thread left behind.
+//! Prefetched blocks: the same rows, the same errors at the same rows, and no thread left over.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
@@ -51,7 +51,8 @@ fn read(
     (keeper.rows, Ok(()))
 }
 
-/// How many threads of this process read ahead. Those of other tests of this file do, too, so they take turns.
+/// How many threads of this process read ahead. Those of other tests of this file do, too, so they
+/// take turns.
 fn n_reading() -> usize {
     std::fs::read_dir("/proc/self/task")
         .unwrap()
@@ -76,7 +77,7 @@ fn processors() -> libc::cpu_set_t {
     }
 }
 
-/// Runs `work` on one processor alone.
+/// Runs `work` on only one processor.
 fn on_one<T>(work: impl FnOnce() -> T) -> T {
     let before = processors();
     let set = |set: &libc::cpu_set_t| {
@@ -111,7 +112,7 @@ fn blocks_read_ahead_hold_the_same_rows() {
             true => "select * from t1000",
             false => sql,
         };
-        let alone = on_one(|| {
+        let one_processor = on_one(|| {
             let mut statement = odbc(&c, sql);
             let read = read(&mut statement, usize::MAX);
             assert_eq!(n_reading(), 0, "{profile:?}");
@@ -119,7 +120,7 @@ fn blocks_read_ahead_hold_the_same_rows() {
         });
         let mut statement = odbc(&c, sql);
         let (mut rows, _) = read(&mut statement, 3);
-        let expected = usize::from(has_two() && rows.len() < alone.0.len());
+        let expected = usize::from(has_two() && rows.len() < one_processor.0.len());
         assert_eq!(n_reading(), expected, "{profile:?}: {} rows", rows.len());
         let (rest, end) = read(&mut statement, usize::MAX);
         rows.extend(rest);
@@ -127,7 +128,7 @@ fn blocks_read_ahead_hold_the_same_rows() {
         drop(statement);
         assert_eq!(n_reading(), 0, "{profile:?}");
         assert_eq!(rows.len(), 1000, "{profile:?}");
-        assert_eq!(rows, alone.0, "{profile:?}");
+        assert_eq!(rows, one_processor.0, "{profile:?}");
     }
 }
 
@@ -142,9 +143,9 @@ fn long_values_in_parts_are_the_same() {
             statement.set_long_values(LongValues::Parts { part_bytes: 4096 });
             read(&mut statement, usize::MAX).0
         };
-        let alone = on_one(|| parts(&c));
-        assert_eq!(alone.len(), 3000, "{profile:?}");
-        assert_eq!(parts(&c), alone, "{profile:?}");
+        let one_processor = on_one(|| parts(&c));
+        assert_eq!(one_processor.len(), 3000, "{profile:?}");
+        assert_eq!(parts(&c), one_processor, "{profile:?}");
     }
 }
 
@@ -222,7 +223,7 @@ fn the_next_result_stands_behind_rows_that_nobody_asked_for() {
             continue;
         };
         let c = open_with(&string, &options);
-        // All but the last block, and all: the thread then stands in the middle, or on the next result.
+        // All but the last block, and all: the thread is then in the middle, or on the next result.
         for n_blocks in [3, 4, 5] {
             let sql = "select 1 as n from repeat(2000); select 2 as n from repeat(3)";
             let mut statement = odbc(&c, sql);

@@ -11,7 +11,7 @@ use onecopy_rows::{Block, Budget, Error, ErrorKind, Fetched, Source, Value};
 
 const SQL_SERVER: [Profile; 3] = [Profile::TdsFreeTds, Profile::TdsMicrosoft, Profile::TdsRust];
 
-/// The rows of a statement and what came behind them.
+/// The rows of a statement and the outcome after them.
 fn read(statement: Statement) -> (Vec<Vec<Kept>>, Result<(), Error>) {
     let Statement::Odbc(mut statement) = statement else {
         panic!("these tests are for ODBC");
@@ -46,7 +46,8 @@ fn fails(c: &Connection, sql: &str) -> (Vec<i64>, Error) {
     }
 }
 
-/// Connections of the servers that run several statements of one text, with an empty table `odbc_results`.
+/// Connections of the servers that run several statements of one text, with an empty table
+/// `odbc_results`.
 fn with_table(test: impl Fn(Profile, &Connection)) {
     for profile in [Profile::Postgres, Profile::PostgresAnsi, Profile::MariaDb] {
         let Some(mut string) = profile.string() else {
@@ -74,8 +75,8 @@ fn every_statement_of_a_text_runs() {
         assert_eq!(statement.row_count(), Some(3), "{profile:?}");
         drop(statement);
         assert_eq!(count(c), Kept::I64(3), "{profile:?}");
-        let behind = "insert into odbc_results values (4); select 7 as n";
-        let (rows, end) = read(c.execute(behind, &[]).unwrap());
+        let following = "insert into odbc_results values (4); select 7 as n";
+        let (rows, end) = read(c.execute(following, &[]).unwrap());
         end.unwrap();
         assert_eq!(numbers(&rows), [7], "{profile:?}");
         let before = "select 8 as n; insert into odbc_results values (5)";
@@ -218,8 +219,9 @@ fn the_rows_before_an_error_of_the_server_come_first() {
                 let n = usize::try_from(n).unwrap();
                 let (rows, error) = fails(&c, &sql);
                 assert_eq!(error.sqlstate, "22012", "{profile:?}: {error}");
-                // The driver throws away what came for the block that failed: of the first one 32 rows, then up to 1,000;
-                // 4,096 where the block has no text. Nothing before it is lost.
+                // The driver throws away what came for the block that failed: of the first one 32
+                // rows, then up to 1,000; 4,096 where the block has no text. Nothing before it is
+                // lost.
                 let lost = if text.is_empty() || n < 32 {
                     n.min(4096)
                 } else {

@@ -1,4 +1,5 @@
-//! SQL Server's three drivers, against the responder of `tests/support/tds`: types, long values, parameters.
+//! SQL Server's three drivers, against the responder of `tests/support/tds`: types, long values,
+//! parameters.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
@@ -95,7 +96,8 @@ fn long_values_arrive_whole_and_in_parts() {
             0usize, 1, 511, 512, 513, 4000, 4001, 8191, 100_000, 1_000_000,
         ] {
             let sql = format!(
-                "select 7 as a, replicate(N'é', {n}) as t, 8 as b, cast(replicate(N'x', {n}) as varchar(max)) as v, N'ende' as s"
+                "select 7 as a, replicate(N'é', {n}) as t, 8 as b, \
+                 cast(replicate(N'x', {n}) as varchar(max)) as v, N'ende' as s"
             );
             let expected = vec![vec![
                 Kept::I64(7),

@@ -1,4 +1,5 @@
-//! Prepared statements kept by their texts on PostgreSQL, which reads through a cursor unless results have been short.
+//! Prepared statements kept by their texts on PostgreSQL, which reads through a cursor unless
+//! results have been short.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
@@ -10,7 +11,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Budget, Date, ErrorKind, Fetched, Source, Value};
 
-/// Short results, behind which the next one is taken for short.
+/// Short results after which the next one is expected to be short.
 const ENOUGH: usize = 3;
 
 /// Runs `test` with each of the two drivers, in transactions and in autocommit mode.
@@ -35,14 +36,14 @@ fn streaming(stream: bool) -> Option<Connection> {
     Some(open_with(&Profile::Postgres.string()?, &options))
 }
 
-/// What the server knows as prepared of this session, and how often each was executed.
+/// The server's prepared statements of this session, and how often each was executed.
 fn prepared(c: &Connection) -> Vec<(String, i64)> {
     let sql = "select statement, generic_plans + custom_plans from pg_prepared_statements order by prepare_time";
-    let told = |row: Vec<Kept>| match (&row[0], &row[1]) {
+    let executed = |row: Vec<Kept>| match (&row[0], &row[1]) {
         (Kept::Text(sql), Kept::I64(n)) => (sql.clone(), *n),
         other => panic!("{other:?}"),
     };
-    rows(c, sql, &[]).into_iter().map(told).collect()
+    rows(c, sql, &[]).into_iter().map(executed).collect()
 }
 
 /// Executes a text so often that its next execution is without a cursor.
@@ -87,7 +88,8 @@ fn a_result_of_which_not_all_was_seen_is_not_short() {
             ));
         }
         assert_eq!(prepared(c), []);
-        // One row of thousands was asked for: the driver gives as many as it has, and there are more.
+        // One row of thousands was requested: the driver returns as many as it has, and there are
+        // more.
         let few = Budget {
             block_rows: 1,
             ..Budget::default()

@@ -1,4 +1,5 @@
-//! How row streams fill the chunks they are given: sizes kept, growth counted, long values in parts.
+//! How row streams fill the chunks they are given: sizes kept, growth counted, long values in
+//! parts.
 
 mod planned;
 

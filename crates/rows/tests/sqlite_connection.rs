@@ -321,7 +321,7 @@ fn parameters_are_counted_and_numbered() {
         ),
         [["b", "a", "c"].map(Got::from)]
     );
-    // The wrong call left nothing behind in the cached statement.
+    // The wrong call left no trace in the cached statement.
     assert_eq!(
         rows(&connection, "select ?, ?", &[Value::I64(1), Value::Null]),
         [[Got::I64(1), Got::Null]]

@@ -1,4 +1,5 @@
-//! A connection must not be used past a fork: the child is told so and leaves the handles alone.
+//! A connection must not be used past a fork: the child gets an error and does not touch the
+//! handles.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 

@@ -63,7 +63,7 @@ fn autocommit_makes_each_statement_its_own_transaction() {
     connection.set_autocommit(true).unwrap(); // Commits what is open.
     assert_eq!(count(&other), Got::I64(5));
     assert!(connection.autocommit());
-    // An explicit transaction is left alone.
+    // An explicit transaction is not changed.
     run(&connection, "begin");
     run(&connection, "delete from t");
     connection.rollback().unwrap();
@@ -84,19 +84,19 @@ fn closing_rolls_back_what_was_not_committed() {
 fn counts_and_row_ids_are_told_where_sqlite_knows_them() {
     let connection = memory();
     run(&connection, "create table t (a integer primary key, b)");
-    let told = |sql: &str| {
+    let counts = |sql: &str| {
         let statement = connection.execute(sql, &[]).unwrap();
         (statement.row_count(), statement.last_row_id())
     };
     assert_eq!(
-        told("insert into t values (7, 1), (9, 2)"),
+        counts("insert into t values (7, 1), (9, 2)"),
         (Some(2), Some(9))
     );
-    assert_eq!(told("replace into t values (7, 3)"), (Some(1), Some(7)));
-    assert_eq!(told("update t set b = 0"), (Some(2), None));
-    assert_eq!(told("delete from t where a = 100"), (Some(0), None));
-    assert_eq!(told("select * from t"), (None, None));
-    assert_eq!(told("create table u (a)"), (None, None));
+    assert_eq!(counts("replace into t values (7, 3)"), (Some(1), Some(7)));
+    assert_eq!(counts("update t set b = 0"), (Some(2), None));
+    assert_eq!(counts("delete from t where a = 100"), (Some(0), None));
+    assert_eq!(counts("select * from t"), (None, None));
+    assert_eq!(counts("create table u (a)"), (None, None));
 
     let mut statement = connection
         .execute("insert into t (b) values (1), (2) returning a", &[])

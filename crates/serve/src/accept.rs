@@ -1,34 +1,37 @@
-//! Accepting connections.
+//! [`accept`] accepts new connections from the listener, within the limits.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use onecopy_wire::lock::lock;
+
 use crate::accept_gate::Pause;
 use crate::connection::Connection;
-use crate::lock;
-use crate::metrics::Refusal;
+use crate::metrics::RefusalReason;
 use crate::poll_tokens::ACCEPT_TIMER;
 use crate::shared::Shared;
 use crate::sys::Listener;
 use crate::timers::millis;
 use crate::transport::Transport;
 
-/// Connections past [`crate::Limits::n_connections`] that are accepted for a 503.
+/// The largest number of connections that are open above the limit
+/// [`crate::Limits::n_connections`]. Each of them only gets a response with 503. Connections above
+/// this number are closed without a response.
 const N_REFUSED_AT_ONCE: usize = 64;
-/// Length of a pause when the process is out of descriptors or memory.
+/// The length of a pause after the process ran out of descriptors or memory.
 const SYSTEM_PAUSE_MS: u64 = 250;
-/// Time between two reports of such a pause.
+/// The shortest time between two calls of [`crate::Config::on_trouble`].
 const TROUBLE_PAUSE_MS: u64 = 60_000;
 
-/// Pauses because of the limit of open files.
+/// Pauses the listener because as many connections are open as the limit of open files permits.
 fn pause_where_full(shared: &Shared, listener: &Listener, now_ms: u64) {
     shared.config.metrics.accept_paused();
     report_trouble(shared, &io::Error::from_raw_os_error(libc::EMFILE), now_ms);
     shared
         .gate
         .pause_listener(listener, Pause::FULL, &shared.epoll);
-    // Those who closed the last connections before the pause was visible did not end it.
+    // A connection that was closed before other threads could see the pause did not end the pause.
     let n = lock(&shared.connections).len();
     if n < shared.gate.n_files_max {
         shared
@@ -48,7 +51,7 @@ fn report_trouble(shared: &Shared, error: &io::Error, now_ms: u64) {
     }
 }
 
-/// Accepts the connections that wait.
+/// Accepts the connections that wait in the kernel's queue of the listener, within the limits.
 pub(crate) fn accept(shared: &Shared, now_ms: u64) {
     let listener = lock(&shared.gate.listener);
     let Some(listener) = listener.as_ref() else {
@@ -63,7 +66,8 @@ pub(crate) fn accept(shared: &Shared, now_ms: u64) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
             Err(e) => match e.raw_os_error() {
                 Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
-                    // The listener stays readable: without a pause this would spin.
+                    // The listener stays readable, so without a pause this loop would run
+                    // continuously.
                     shared.config.metrics.accept_paused();
                     shared
                         .gate
@@ -71,7 +75,8 @@ pub(crate) fn accept(shared: &Shared, now_ms: u64) {
                     shared.push_timer(now_ms + SYSTEM_PAUSE_MS, ACCEPT_TIMER);
                     return report_trouble(shared, &e, now_ms);
                 }
-                // The peer has left, or the network has reported an error of it: the next one.
+                // The client has disconnected, or the network reported an error of this connection
+                // only. The next connection is accepted.
                 _ => continue,
             },
         };
@@ -81,8 +86,8 @@ pub(crate) fn accept(shared: &Shared, now_ms: u64) {
         let n = connections.len();
         let n_max = shared.config.limits.n_connections;
         if n >= n_max.saturating_add(N_REFUSED_AT_ONCE) {
-            metrics.refused(Refusal::Dropped);
-            continue; // Dropped: closed.
+            metrics.refused(RefusalReason::Dropped);
+            continue; // The stream is dropped, which closes the connection.
         }
         let local = match peer {
             Some(_) => stream.local(),
@@ -90,12 +95,12 @@ pub(crate) fn accept(shared: &Shared, now_ms: u64) {
         };
         let transport = Transport::new(stream, shared.config.tls.as_ref());
         let (Ok(local), Ok(transport)) = (local, transport) else {
-            metrics.refused(Refusal::Failed);
+            metrics.refused(RefusalReason::Failed);
             continue;
         };
         let busy = n >= n_max;
         if busy {
-            metrics.refused(Refusal::Busy);
+            metrics.refused(RefusalReason::Busy);
         }
         let connection = connections.insert(|token| {
             Arc::new(Connection::new(
@@ -111,7 +116,7 @@ pub(crate) fn accept(shared: &Shared, now_ms: u64) {
         let deadline_ms = now_ms + millis(shared.config.limits.head);
         let opened = connection.open(transport, &shared.epoll, deadline_ms);
         if opened.is_err() {
-            metrics.refused(Refusal::Failed);
+            metrics.refused(RefusalReason::Failed);
             let mut connections = lock(&shared.connections);
             connections.remove(connection.token);
             metrics.set_connections(connections.len());

@@ -1,32 +1,36 @@
-//! The listener, and the reasons for which no connection is accepted.
+//! [`AcceptGate`]: the listener, and the reasons for which it is paused.
 
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use crate::lock;
+use onecopy_wire::lock::lock;
+
 use crate::poll_tokens::LISTENER;
 use crate::sys::{self, Epoll, Interest, Listener};
 
-/// Why no connection is accepted. Meanwhile new connections wait in the queue of the kernel, from
-/// which another process that shares the listener accepts them.
+/// The reasons for which the server accepts no connections, as bits. During such a pause, new
+/// connections wait in the kernel's queue, from which another process with the same listener may
+/// accept them.
 pub(crate) struct Pause;
 
 impl Pause {
-    /// The process is out of descriptors or memory; for a fraction of a second.
+    /// The process is out of descriptors or memory. This pause ends after a fraction of a second.
     pub(crate) const SYSTEM: u32 = 1;
-    /// As many connections are open as the limit of open files permits; until one is closed.
+    /// As many connections are open as the limit of open files permits. This pause ends when a
+    /// connection is closed.
     pub(crate) const FULL: u32 = 2;
-    /// The handlers make no progress; until they do.
+    /// The handlers make no progress. This pause ends when a handler makes progress.
     pub(crate) const STUCK: u32 = 4;
 }
 
-/// A listener that is watched unless there is a reason to pause.
+/// The listener, and the bits of [`Pause`] that are set. epoll watches the listener as long as no
+/// bit is set.
 pub(crate) struct AcceptGate {
     pub(crate) listener: Mutex<Option<Listener>>,
-    /// Reasons in force, [`Pause`].
+    /// The bits of [`Pause`] that are set.
     pauses: AtomicU32,
-    /// Connections that the limit of open files permits.
+    /// The largest number of connections for which the limit of open files has descriptors.
     pub(crate) n_files_max: usize,
 }
 
@@ -42,10 +46,10 @@ impl AcceptGate {
         })
     }
 
-    /// Closes the listener of this process.
+    /// Closes this process's descriptor of the listener.
     pub(crate) fn close(&self, epoll: &Epoll) {
         if let Some(listener) = lock(&self.listener).take() {
-            // The poll would forget it by itself only once no process has it open.
+            // epoll itself would remove the listener only after all processes have closed it.
             let _ = epoll.remove(&listener);
         }
     }
@@ -60,7 +64,8 @@ impl AcceptGate {
         }
     }
 
-    /// As [`AcceptGate::pause`], by a thread that has locked the listener.
+    /// Sets the bit `why` of [`Pause`]; `listener` is removed from epoll at the first bit. The
+    /// caller has locked the listener.
     pub(crate) fn pause_listener(&self, listener: &Listener, why: u32, epoll: &Epoll) {
         if self.pauses.fetch_or(why, SeqCst) == 0 {
             let _ = epoll.remove(listener);
@@ -76,14 +81,16 @@ impl AcceptGate {
         }
     }
 
-    /// As [`AcceptGate::resume`], by a thread that has locked the listener.
+    /// Clears the bit `why` of [`Pause`]; `listener` is added to epoll again if no other bit is
+    /// set. The caller has locked the listener.
     pub(crate) fn resume_listener(&self, listener: &Listener, why: u32, epoll: &Epoll) {
         if self.pauses.fetch_and(!why, SeqCst) == why {
             let _ = epoll.add(listener, LISTENER, Interest::ReadLevel);
         }
     }
 
-    /// A connection was closed, and `n` are left.
+    /// Ends the pause [`Pause::FULL`] if `n`, the number of open connections, is below the number
+    /// that the limit of open files permits.
     pub(crate) fn resume_where_full(&self, n: usize, epoll: &Epoll) {
         if n < self.n_files_max && self.pauses.load(SeqCst) & Pause::FULL != 0 {
             self.resume(Pause::FULL, epoll);
@@ -91,14 +98,14 @@ impl AcceptGate {
     }
 }
 
-/// Number of connections for which `n_files` descriptors suffice. The others are for databases,
-/// logs and the loop itself.
+/// Returns the number of connections that a process may have if its limit of open files is
+/// `n_files`. The remaining descriptors are for databases, logs and the event loop.
 pub(crate) fn connections_for(n_files: usize) -> usize {
     let n_others = (n_files / 4).min(64) + n_files / 8;
     n_files.saturating_sub(n_others).max(1)
 }
 
-/// Number of descriptors that suffice for `n_connections`.
+/// Returns the limit of open files that a process with `n_connections` connections needs.
 pub(crate) fn files_for(n_connections: usize) -> usize {
     n_connections.saturating_add(65).saturating_mul(8) / 7
 }

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! [`Address`]: the address at which a server listens, parsed from text.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,24 +7,25 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// What a path is marked with.
+/// The prefix before the path of a unix socket.
 const UNIX: &str = "unix:";
 
-/// An address to listen at: `127.0.0.1:8000`, `[::1]:8000`, or `unix:/run/app.sock`.
+/// The address of a listener: `127.0.0.1:8000`, `[::1]:8000` or `unix:/run/app.sock`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// An IP address and a port; port 0 takes a free one.
+    /// An IP address and a port. With port 0 the system chooses a free port.
     Ip(SocketAddr),
-    /// The path of a unix socket. One in Linux's own space of names, which no file stands for, is written with `@` in front;
-    /// such a socket is served on by its descriptor alone.
+    /// The path of a unix socket. A path that starts with `@` is the name of an abstract socket,
+    /// which has no file. The server can use an abstract socket only if it inherited the
+    /// descriptor.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// Reads `unix:PATH` or `HOST:PORT`; a host that is a name is looked up, which may wait for the network.
+    /// Parses `unix:PATH` or `HOST:PORT`. A host name is resolved, which may wait for the network.
     ///
     /// # Errors
-    /// [`Error::Address`]: it is neither, or the name has no address.
+    /// [`Error::Address`] if the text has neither form, or the name has no address.
     pub fn resolve(text: &str) -> Result<Address, Error> {
         text.parse().or_else(|error| {
             let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
@@ -32,7 +33,7 @@ impl Address {
         })
     }
 
-    /// The IP address and port, where it has them.
+    /// Returns the IP address and port; `None` for a unix socket.
     #[must_use]
     pub fn ip(&self) -> Option<SocketAddr> {
         match self {
@@ -45,7 +46,7 @@ impl Address {
 impl FromStr for Address {
     type Err = Error;
 
-    /// Reads `unix:PATH`, or an IP address with its port.
+    /// Parses `unix:PATH`, or an IP address with its port.
     fn from_str(text: &str) -> Result<Address, Error> {
         let path = text.strip_prefix(UNIX).filter(|path| !path.is_empty());
         let address = match path {

@@ -1,30 +1,35 @@
-//! Request bodies: whole, or received when the handler asks for them: `Expect: 100-continue` (RFC 9110, 10.1.1).
+//! [`RequestBody`]: the body of a request. The body is usually received before the handler runs. If
+//! the client sends `Expect: 100-continue` (RFC 9110, section 10.1.1), the body can be received
+//! when the handler requests it.
 
 use std::fmt;
 use std::fs::File;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use onecopy_text::Chunk;
 use onecopy_wire::http::ChunkedError;
 
-use crate::lock;
-
-/// The body of a request: whole, or awaited.
+/// The body of a request: absent, received, or not yet requested from the client.
 #[derive(Debug, Default)]
 pub enum RequestBody {
-    /// There is none.
+    /// The request has no body.
     #[default]
     None,
-    /// In memory of the handler's choice ([`crate::Handler::body_room`]), received straight into it.
+    /// The body is in memory that the handler provided ([`crate::Handler::body_chunk`]), into which
+    /// it was received directly.
     Memory(Chunk),
-    /// In a file that no folder names and that goes with the last who has it open; its position is at the start.
+    /// The body is in an unnamed temporary file, which is deleted when its last descriptor is
+    /// closed. The number is the length of the body in bytes. The position of the file is 0.
     File(File, u64),
-    /// Not received yet: the client waits for `100 Continue`.
+    /// The body was not received yet: the client waits for `100 Continue`.
     Awaited(AwaitedBody),
 }
 
 impl RequestBody {
-    /// Bytes of it; `None` where it is awaited and its length was not announced.
+    /// Returns the length of the body in bytes; `None` if the body was not received yet and its
+    /// length was not announced.
     #[must_use]
     pub fn n_bytes(&self) -> Option<u64> {
         match self {
@@ -36,37 +41,41 @@ impl RequestBody {
     }
 }
 
-/// The body of a request whose client waits to be asked for it. Where nobody asks, the client is not told to go on, gets the answer,
-/// and the connection ends behind it.
+/// The body of a request whose client waits for `100 Continue`. If the handler never receives the
+/// body, the client gets only the response, and the connection is closed after it.
 pub struct AwaitedBody {
     request: Arc<BodyRequest>,
-    /// Notifies the connection that the body is requested. False if its server has ended.
+    /// Wakes the connection, which then requests the body from the client. Returns `false` if the
+    /// server has ended.
     notify: Arc<dyn Fn() -> bool + Send + Sync>,
     announced: Option<u64>,
 }
 
-/// Why a body does not come. Emitted by [`AwaitedBody::receive`].
+/// The reason for which [`AwaitedBody::receive`] cannot receive a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyError {
-    /// The client left before all of it was there, or took nothing of what it was told. Nobody is left to be answered.
+    /// The client closed the connection before the body was complete, or did not read for the time
+    /// [`crate::Limits::write_stall`]. No response can be sent to this client.
     Gone,
-    /// No byte of it came for [`crate::Limits::body_stall`].
+    /// No byte of the body arrived for [`crate::Limits::body_stall`].
     Late,
-    /// Its chunks are malformed, or more than [`crate::Limits::body_bytes`].
+    /// The chunked coding is malformed, or the body is longer than [`crate::Limits::body_bytes`].
     Coding(ChunkedError),
-    /// There is no memory for it, or no room in [`crate::Config::body_folder`].
+    /// Memory for the body is exhausted, or [`crate::Config::body_folder`] has no space.
     Store,
-    /// The server was stopped, and the time for requests under way was over.
+    /// The server was stopped, and the time that a stopped server waits for requests in progress
+    /// has ended.
     Stopped,
-    /// It was asked for after the handler had answered. Ask before that.
+    /// The handler requested the body after it had delivered its response. The body can be
+    /// requested only before the response.
     Answered,
-    /// It was received before: it comes once.
+    /// The body was already received; it can be received only once.
     Taken,
 }
 
 impl BodyError {
-    /// The status to answer with.
+    /// Returns the status of the response that reports this error.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -83,13 +92,13 @@ impl BodyError {
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            BodyError::Gone => "the client left before the request body was there",
-            BodyError::Late => "the request body did not come in time",
+            BodyError::Gone => "the client disconnected before the request body was received",
+            BodyError::Late => "the request body was not received in time",
             BodyError::Coding(error) => return error.fmt(f),
-            BodyError::Store => "there is no room for the request body",
-            BodyError::Stopped => "the server was stopped before the request body was there",
+            BodyError::Store => "no space for the request body",
+            BodyError::Stopped => "the server was stopped before the request body was received",
             BodyError::Answered => {
-                "the request body was never asked for, and the answer has begun\nread it before that"
+                "the request body was not read, and the response has begun\nread it before that"
             }
             BodyError::Taken => "the request body was received before",
         })
@@ -98,13 +107,14 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-/// The request of a handler for a body, which its connection settles.
+/// The state that a connection and its handler share while the handler may request the body. The
+/// connection stores the body, or an error, in this state.
 pub(crate) struct BodyRequest {
-    stage: Mutex<Stage>,
+    stage: Mutex<BodyStage>,
     changed: Condvar,
 }
 
-enum Stage {
+enum BodyStage {
     Unasked,
     Asked,
     Come(RequestBody),
@@ -115,49 +125,50 @@ enum Stage {
 impl BodyRequest {
     fn new() -> BodyRequest {
         BodyRequest {
-            stage: Mutex::new(Stage::Unasked),
+            stage: Mutex::new(BodyStage::Unasked),
             changed: Condvar::new(),
         }
     }
 
-    /// Whether the handler waits for it.
+    /// Returns `true` if the handler waits for the body.
     pub(crate) fn is_asked(&self) -> bool {
-        matches!(*lock(&self.stage), Stage::Asked)
+        matches!(*lock(&self.stage), BodyStage::Asked)
     }
 
-    /// Says what came of it; the first word counts.
+    /// Delivers `come`, the body or an error, to the handler. Only the first call has an effect.
     pub(crate) fn settle(&self, come: Result<RequestBody, BodyError>) {
         let mut stage = lock(&self.stage);
-        if !matches!(*stage, Stage::Unasked | Stage::Asked) {
-            drop(stage); // Before the body: memory of a handler's may run foreign code where it is given back.
+        if !matches!(*stage, BodyStage::Unasked | BodyStage::Asked) {
+            drop(stage); // First: dropping a body may run other code, in memory of a handler.
             return;
         }
         *stage = match come {
-            Ok(body) => Stage::Come(body),
-            Err(error) => Stage::Failed(error),
+            Ok(body) => BodyStage::Come(body),
+            Err(error) => BodyStage::Failed(error),
         };
         self.changed.notify_all();
     }
 
-    /// Whether it is to be asked for now.
+    /// Records that the handler requests the body. Returns `true` at the first call: the body must
+    /// then be requested from the client.
     fn ask(&self) -> bool {
         let mut stage = lock(&self.stage);
-        let is_first = matches!(*stage, Stage::Unasked);
+        let is_first = matches!(*stage, BodyStage::Unasked);
         if is_first {
-            *stage = Stage::Asked;
+            *stage = BodyStage::Asked;
         }
         is_first
     }
 
     fn wait(&self) -> Result<RequestBody, BodyError> {
-        let waits = |stage: &mut Stage| matches!(stage, Stage::Unasked | Stage::Asked);
+        let waits = |stage: &mut BodyStage| matches!(stage, BodyStage::Unasked | BodyStage::Asked);
         let come = self.changed.wait_while(lock(&self.stage), waits);
-        let mut stage = come.unwrap_or_else(PoisonError::into_inner);
-        if let Stage::Failed(error) = *stage {
+        let mut stage = unpoisoned(come);
+        if let BodyStage::Failed(error) = *stage {
             return Err(error);
         }
-        match std::mem::replace(&mut *stage, Stage::Taken) {
-            Stage::Come(body) => Ok(body),
+        match std::mem::replace(&mut *stage, BodyStage::Taken) {
+            BodyStage::Come(body) => Ok(body),
             _ => Err(BodyError::Taken),
         }
     }
@@ -176,19 +187,22 @@ impl AwaitedBody {
         }
     }
 
-    /// Bytes of it, as the client announced them; `None` where it is chunked.
+    /// Returns the length in bytes that the client announced; `None` for a body in the chunked
+    /// coding.
     #[must_use]
     pub fn announced(&self) -> Option<u64> {
         self.announced
     }
 
-    /// Asks the client for the body, and waits until all of it is there. Never [`RequestBody::Awaited`].
+    /// Requests the body from the client and waits until it is complete. The result is never
+    /// [`RequestBody::Awaited`].
     ///
-    /// It waits for the client, for as long as the limits let it, and on the loop's other threads: not to be called by a thread that
-    /// holds what they need, nor in a forked child.
+    /// The call waits for the client, within the limits, and for other threads of the server. The
+    /// calling thread must not hold a lock that these threads need. The method must not be called
+    /// in a forked child.
     ///
     /// # Errors
-    /// [`BodyError`]; the same again when asked again.
+    /// [`BodyError`]; a repeated call returns the same error.
     pub fn receive(&self) -> Result<RequestBody, BodyError> {
         if self.request.ask() && !(self.notify)() {
             self.request.settle(Err(BodyError::Stopped));
@@ -196,11 +210,12 @@ impl AwaitedBody {
         self.request.wait()
     }
 
-    /// Why it will not come, where that is known by now. Does not wait.
+    /// Returns the reason for which the body cannot be received; `None` if no such reason is known
+    /// yet. Does not wait.
     #[must_use]
     pub fn error(&self) -> Option<BodyError> {
         match *lock(&self.request.stage) {
-            Stage::Failed(error) => Some(error),
+            BodyStage::Failed(error) => Some(error),
             _ => None,
         }
     }
@@ -222,16 +237,15 @@ impl fmt::Debug for AwaitedBody {
     }
 }
 
-/// The permits of handlers to wait for the body of their request. Half of the handlers that may run
-/// at once have one: clients that are sent `100 Continue`, and then send nothing, never hold them
-/// all.
+/// Permits for handlers to wait for a request body. There are half as many permits as handlers that
+/// may run at once. So clients that never send a body cannot occupy all handlers.
 pub(crate) struct ExpectPermits {
     n_max: usize,
     requests: Mutex<Vec<Arc<BodyRequest>>>,
 }
 
 impl ExpectPermits {
-    /// A server with one handler has none.
+    /// Creates the permits. If only one handler may run at once, there are no permits.
     pub(crate) fn new(n_handlers: usize) -> ExpectPermits {
         ExpectPermits {
             n_max: n_handlers / 2,
@@ -239,7 +253,7 @@ impl ExpectPermits {
         }
     }
 
-    /// Returns a permit; `None` if all are taken.
+    /// Returns a permit; `None` if all are in use.
     pub(crate) fn take(self: &Arc<Self>) -> Option<ExpectPermit> {
         let mut requests = lock(&self.requests);
         if requests.len() >= self.n_max {
@@ -253,7 +267,7 @@ impl ExpectPermits {
         })
     }
 
-    /// Fails the requests of all handlers that wait: the server has ended.
+    /// Makes all handlers that wait for a body return with an error, because the server has ended.
     pub(crate) fn stop(&self) {
         for request in lock(&self.requests).iter() {
             request.settle(Err(BodyError::Stopped));
@@ -261,7 +275,7 @@ impl ExpectPermits {
     }
 }
 
-/// A permit of [`ExpectPermits`], until it is dropped.
+/// A permit of [`ExpectPermits`]. It becomes available again when this value is dropped.
 pub(crate) struct ExpectPermit {
     permits: Arc<ExpectPermits>,
     pub(crate) request: Arc<BodyRequest>,

@@ -1,33 +1,35 @@
-//! Bodies that somebody else owns: bytes held until they are sent, files.
+//! [`SharedBytes`] and [`FileBody`]: response bodies that are sent without a copy, from another
+//! object's memory or from a file.
 
 use std::fmt;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Bytes of somebody else's object (a Python `bytes`), sent from where they lie and given back when the kernel has them all.
-pub struct Held {
+/// Bytes in the memory of another object (such as a Python `bytes`). The bytes are sent from this
+/// memory. The object is released when the kernel has received all bytes.
+pub struct SharedBytes {
     owner: Box<dyn AsRef<[u8]> + Send + Sync>,
     len: usize,
 }
 
-impl Held {
-    /// All bytes of `owner`, which stay where they are for as long as it lives.
+impl SharedBytes {
+    /// Shares all bytes of `owner`. Their address must not change while `owner` lives.
     #[must_use]
-    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Held {
-        Held {
+    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> SharedBytes {
+        SharedBytes {
             len: owner.as_ref().len(),
             owner: Box::new(owner),
         }
     }
 
-    /// Leaves out what stands behind the first `len` bytes.
+    /// Shortens the body to its first `len` bytes.
     pub fn cut(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 }
 
-impl Deref for Held {
+impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -35,13 +37,14 @@ impl Deref for Held {
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for SharedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.len)
     }
 }
 
-/// A part of a file, which the kernel moves to the socket (sendfile(2)).
+/// A range of a file, as the body of a response or a part of one. The kernel copies the range to
+/// the socket (sendfile(2)).
 pub struct FileBody {
     file: Arc<dyn AsFd + Send + Sync>,
     pub(crate) offset: u64,
@@ -49,8 +52,9 @@ pub struct FileBody {
 }
 
 impl FileBody {
-    /// `n_bytes` from `offset` on, whatever the position of `file`, which is held until they are sent. A file that has become
-    /// shorter by then breaks the answer off.
+    /// Creates a body of `n_bytes` of `file` from `offset` on; the file's position is not used. The
+    /// file stays open until the bytes are sent. If the file is truncated before they are sent, the
+    /// response is aborted.
     #[must_use]
     pub fn new(file: impl AsFd + Send + Sync + 'static, offset: u64, n_bytes: usize) -> FileBody {
         FileBody {
@@ -60,13 +64,14 @@ impl FileBody {
         }
     }
 
-    /// Bytes of it.
+    /// Returns the number of bytes in the range.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.n_bytes
     }
 
-    /// `n_bytes` of it, from its byte `first` on; what would lie behind its end is left out. The file stays open for both.
+    /// Returns the range of `n_bytes` bytes of this body that starts at its byte `first`; fewer
+    /// bytes if the body ends earlier. The file stays open until both ranges are dropped.
     #[must_use]
     pub fn part(&self, first: usize, n_bytes: usize) -> FileBody {
         let first = first.min(self.n_bytes);
@@ -77,7 +82,7 @@ impl FileBody {
         }
     }
 
-    /// Where it begins in its file, in bytes.
+    /// Returns the position in the file at which the range starts.
     #[must_use]
     pub fn offset_bytes(&self) -> u64 {
         self.offset
@@ -104,27 +109,27 @@ impl fmt::Debug for FileBody {
     }
 }
 
-/// A piece of a body that is several.
+/// A part of a response body that consists of several parts ([`crate::Body::Pieces`]).
 #[derive(Debug)]
-pub enum Piece {
-    /// A few bytes, copied behind what was put before them.
+pub enum BodyPart {
+    /// Bytes that are copied to the output queue, so they should be few.
     Bytes(Vec<u8>),
     /// A part of a file.
     File(FileBody),
 }
 
-impl Piece {
+impl BodyPart {
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
-            Piece::Bytes(bytes) => bytes.len(),
-            Piece::File(file) => file.n_bytes,
+            BodyPart::Bytes(bytes) => bytes.len(),
+            BodyPart::File(file) => file.n_bytes,
         }
     }
 
     pub(crate) fn cut(&mut self, len: usize) {
         match self {
-            Piece::Bytes(bytes) => bytes.truncate(len),
-            Piece::File(file) => file.cut(len),
+            BodyPart::Bytes(bytes) => bytes.truncate(len),
+            BodyPart::File(file) => file.cut(len),
         }
     }
 }

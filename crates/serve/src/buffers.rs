@@ -1,12 +1,12 @@
-//! Chunks to use again.
+//! [`Buffers`]: a pool of chunks for streams.
 
 use std::sync::Mutex;
 
+use onecopy_wire::lock::lock;
+
 use onecopy_text::Chunk;
 
-use crate::lock;
-
-/// A pool of empty chunks, so that streams allocate nothing per chunk.
+/// A pool of empty chunks. Row streams use them again instead of allocating new ones.
 pub(crate) struct Buffers {
     free: Mutex<Vec<Chunk>>,
     chunk_bytes: usize,
@@ -22,13 +22,14 @@ impl Buffers {
         }
     }
 
-    /// An empty chunk of about the configured size.
+    /// Returns an empty chunk from the pool; if the pool is empty, a new chunk of `chunk_bytes`.
     pub(crate) fn take(&self) -> Chunk {
         let kept = lock(&self.free).pop();
         kept.unwrap_or_else(|| Chunk::with_capacity(self.chunk_bytes))
     }
 
-    /// Keeps `chunk` for later, unless a long row has blown it up or enough are kept.
+    /// Returns `chunk` to the pool. If a long row has enlarged the chunk, or if the pool is full,
+    /// the chunk is freed instead.
     pub(crate) fn give(&self, mut chunk: Chunk) {
         if chunk.capacity() > self.chunk_bytes.saturating_mul(2) {
             return;

@@ -1,4 +1,4 @@
-//! What a server can be told, with its defaults.
+//! [`Config`] and [`Limits`]: the settings of a server, with their defaults.
 
 use std::fmt;
 use std::io;
@@ -12,36 +12,50 @@ use crate::liveness::Watchdog;
 use crate::metrics::Metrics;
 use crate::tls::Tls;
 
-/// Limits on what a client may take, each with a default that is safe on a public address.
+/// The limits on the resources that clients use. The defaults are safe on a public address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Time from the first byte of a head (or from connecting) to its end, a handshake of TLS included. Past it: 408, closed. Default 10 s.
+    /// The time limit for a request head, from its first byte to its end. For the first head of a
+    /// connection, the time starts at the connect and includes the TLS handshake. After this time
+    /// the client gets a 408, and the connection is closed. Default 10 s.
     pub head: Duration,
-    /// Bytes of a head, request line included. Past it: 431 (414 for the target), closed. Default 64 KiB.
+    /// The largest size of a request head in bytes, including the request line. A request with a
+    /// larger head gets a 431 (a 414 if its target is too long), and the connection is closed.
+    /// Default 64 KiB.
     pub head_bytes: usize,
-    /// Header fields of a request. Past it: 431, closed. Default 100.
+    /// The largest number of header fields of a request. A request with more fields gets a 431, and
+    /// the connection is closed. Default 100.
     pub n_fields: usize,
-    /// Whether names of header fields may hold `_`; if not: 400, closed. Applications that see them in CGI's form (WSGI) cannot tell
-    /// them from `-`. Default yes.
+    /// `true` if names of header fields may contain `_`. If `false`, a request with such a field
+    /// gets a 400, and the connection is closed. Applications that receive fields in CGI form
+    /// (WSGI) cannot distinguish `_` from `-`. Default `true`.
     pub underscores: bool,
-    /// Time between requests on a connection that is kept alive. Past it: closed. Default 60 s.
+    /// The longest time between two requests on a connection that is kept alive. After this time
+    /// the connection is closed. Default 60 s.
     pub idle: Duration,
-    /// Time in which the client takes no byte of an answer. Past it: cut, its stream cancelled. Default 30 s.
+    /// The longest time for which a client may leave a response unread. If the client reads no byte
+    /// for this time, the connection is aborted and its stream cancelled. Default 30 s.
     pub write_stall: Duration,
-    /// Time in which no byte of a request body comes. Past it: 408, closed. Default 30 s.
+    /// The longest time between two bytes of a request body. If no byte arrives for this time, the
+    /// client gets a 408, and the connection is closed. Default 30 s.
     pub body_stall: Duration,
-    /// Bytes of a request body. Past it: 413, closed. Default 1 MiB.
+    /// The largest size of a request body in bytes. A request with a larger body gets a 413, and
+    /// the connection is closed. Default 1 MiB.
     pub body_bytes: usize,
-    /// Bytes of a request body that wait in memory; longer ones wait in a file without a name. Default 1 MiB.
+    /// The largest size in bytes of a request body that is kept in memory. A longer body is written
+    /// to an unnamed temporary file. Default 1 MiB.
     pub body_memory_bytes: usize,
-    /// Connections at once. Past it: 503 and closed. Where the limit of open files permits fewer
-    /// ([`crate::Server::max_connections`]), further ones wait in the queue of the kernel until one
-    /// is closed. Default 50,000.
+    /// The largest number of open connections. A connection above this number gets a 503 and is
+    /// closed. The limit of open files may permit fewer connections
+    /// ([`crate::Server::max_connections`]). Connections above that number wait in the kernel's
+    /// queue until an open connection is closed. Default 50,000.
     pub n_connections: usize,
-    /// Time that requests under way get when the server stops; what is left then is cut. Default 30 s.
+    /// The time limit for requests in progress when the server stops. After this time they are
+    /// aborted. Default 30 s.
     pub stop: Duration,
-    /// Time that a connection to be closed waits for the peer to take the last answer and close. Default 2 s.
+    /// The longest time that a connection waits, before it is closed, for the client. In this time
+    /// the client can read the last response and close its side. Default 2 s.
     pub linger: Duration,
 }
 
@@ -64,47 +78,55 @@ impl Default for Limits {
     }
 }
 
-/// Starts a thread: a name and what it runs. The binding for Python starts its threads through Python's `threading`.
+/// A function that starts a thread with the given name, which runs the given function. The Python
+/// module starts threads through Python's `threading`.
 pub type Spawn =
     Arc<dyn Fn(String, Box<dyn FnOnce() + Send + 'static>) -> io::Result<()> + Send + Sync>;
 
-/// Called once per request when its answer has ended; it must not block.
+/// The function that is called once per request, when its response has ended. It must not block.
 pub type OnAccess = Arc<dyn Fn(&Access<'_>) + Send + Sync>;
 
-/// Called where the system lets the server take no connection (its descriptors or memory have run out), at most once a minute; it
-/// must not block.
+/// The function that is called when a connection cannot be accepted, because descriptors or memory
+/// are exhausted. It is called at most once a minute, and must not block.
 pub type OnTrouble = Arc<dyn Fn(&io::Error) + Send + Sync>;
 
-/// How a server runs.
+/// The settings of a server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// Limits on clients.
+    /// The limits on the resources that clients use.
     pub limits: Limits,
-    /// How many handlers may run at once; one thread more is started, which keeps the poll. Default 8.
+    /// The number of handlers that may run at once. The server starts this number of threads, and
+    /// one more that waits in epoll. Default 8.
     pub handler_threads: usize,
-    /// How many chunk sources may be filled at once; threads are started as they are needed. It should not be less
-    /// than the number of streams that the handler allows at once. Default 16.
+    /// The number of chunk sources that may be filled at once, each by a thread that is started
+    /// when it is needed. This number should not be below the number of streams that the handler
+    /// permits at once. Default 16.
     pub workers: usize,
-    /// The size of a chunk of a stream, in bytes; a connection has at most two. Default 64 KiB.
+    /// The size of a chunk of a stream in bytes; a connection has at most two chunks. Default 64
+    /// KiB.
     pub chunk_bytes: usize,
-    /// The access log, if any.
+    /// The function that is called with each completed request, such as one that writes an access
+    /// log. Default: no function.
     pub on_access: Option<OnAccess>,
-    /// What it is told beyond method and path. Default nothing.
+    /// The optional fields that [`Config::on_access`] receives besides method and path. Default:
+    /// none.
     pub keep: Keep,
-    /// Where requests, bytes and connections are counted. Default a place of its own.
+    /// The counters of requests, bytes and connections. Default: new counters.
     pub metrics: Metrics,
-    /// Whom to tell that connections cannot be taken, if anybody.
+    /// The function that is called when connections cannot be accepted. Default: no function.
     pub on_trouble: Option<OnTrouble>,
-    /// The clock of the limits; tests give one they move by hand.
+    /// The clock by which time limits and durations are measured. Tests replace it by a clock that
+    /// they set.
     pub clock: Arc<dyn Clock>,
-    /// The certificate, where the server speaks TLS. Default: it does not.
+    /// The certificate and key for TLS. Default: no TLS.
     pub tls: Option<Tls>,
-    /// Detects handlers that make no progress. Default: nothing does.
+    /// The watchdog, which detects handlers that make no progress. Default: no watchdog.
     pub watchdog: Option<Watchdog>,
-    /// Where files of long request bodies are made. Default: the system's folder for temporary files.
+    /// The folder for the temporary files of long request bodies. Default: the system's folder for
+    /// temporary files.
     pub body_folder: PathBuf,
-    /// Starts the threads. Default: `std::thread`.
+    /// The function that starts the threads of the server. Default: that of `std::thread`.
     pub spawn: Spawn,
 }
 

@@ -1,4 +1,5 @@
-//! Counters of a process that another one reads, also after the first has crashed.
+//! [`SharedCounters`]: counters in shared memory. One process counts; another process can read the
+//! counters even after the first one has crashed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,16 +8,16 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::sys::SharedWords;
 
-/// Counters in memory that goes with its descriptor: [`crate::Socket::lend`] passes them to the
-/// process that serves. Clones are the same counters.
+/// Counters in shared memory. [`crate::Socket::lend`] passes the descriptor of the memory to the
+/// process that serves. Clones refer to the same counters.
 #[derive(Clone, Debug)]
 pub struct SharedCounters(Arc<SharedWords>);
 
 impl SharedCounters {
-    /// `n_counters` counters at 0; at least one.
+    /// Creates `n_counters` counters (at least one) with the value 0.
     ///
     /// # Errors
-    /// As memfd_create(2) and mmap(2).
+    /// The error of memfd_create(2) or mmap(2).
     pub fn new(n_counters: usize) -> io::Result<SharedCounters> {
         let words = SharedWords::create(n_counters.max(1))?;
         Ok(SharedCounters(Arc::new(words)))
@@ -27,14 +28,16 @@ impl SharedCounters {
         Ok(SharedCounters(Arc::new(words)))
     }
 
-    /// Adds 1 to the counter at `index`, if it exists.
+    /// Adds 1 to the counter at `index`. Has no effect if `index` is not below the number of
+    /// counters.
     pub fn increment(&self, index: usize) {
         if let Some(word) = self.0.words().get(index) {
             word.fetch_add(1, SeqCst);
         }
     }
 
-    /// Takes 1 from the counter at `index`, which [`SharedCounters::increment`] has added.
+    /// Subtracts 1 from the counter at `index`. The caller must have called
+    /// [`SharedCounters::increment`] for this counter before.
     pub fn decrement(&self, index: usize) {
         if let Some(word) = self.0.words().get(index) {
             word.fetch_sub(1, SeqCst);

@@ -1,24 +1,25 @@
-//! The `Date` field, made once a second.
+//! [`HttpDate`]: the `Date` field of responses, formatted once per second.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::sys;
 
-/// The current date in the form of RFC 9110 5.6.7, kept by each thread for the second it is true.
-pub(crate) struct Date {
+/// The current date in the format of RFC 9110, section 5.6.7. Each thread has its own formatted
+/// text, and reuses it for one second.
+pub(crate) struct HttpDate {
     second: u64,
     text: String,
 }
 
-impl Date {
-    pub(crate) fn new() -> Date {
-        Date {
+impl HttpDate {
+    pub(crate) fn new() -> HttpDate {
+        HttpDate {
             second: u64::MAX,
             text: String::new(),
         }
     }
 
-    /// The field with its line end.
+    /// Returns the `Date` field with its line end.
     pub(crate) fn line(&mut self) -> &str {
         let second = sys::unix_seconds();
         if second != self.second {

@@ -1,4 +1,4 @@
-//! Why a server could not start or go on.
+//! [`Error`]: the reasons for which a server cannot start or continue.
 
 use std::fmt;
 use std::io;
@@ -8,53 +8,58 @@ use std::path::PathBuf;
 use crate::address::Address;
 use crate::tls_problem::TlsProblem;
 
-/// An error of the server itself. What goes wrong with one client never ends the server.
+/// An error of the server itself. A failure of one client never ends the server.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// From reading an address: it is none. Write it as `127.0.0.1:8000` or `unix:/run/app.sock`.
+    /// The text is not an address. Write it as `127.0.0.1:8000` or `unix:/run/app.sock`.
     Address {
-        /// As written.
+        /// The text that is not an address.
         text: String,
     },
-    /// From bind: another program listens at the address. Stop it or take another port or path.
+    /// bind(2) failed because another program listens at the address. Stop that program, or choose
+    /// another port or path.
     AddressInUse {
-        /// The address asked for.
+        /// The requested address.
         address: Address,
     },
-    /// From bind: where the unix socket is to be stands a file that is none. It is never removed: do so, or take another path.
+    /// bind(2) failed because the path of the unix socket is an existing file of another kind. The
+    /// server never removes such a file: remove it, or choose another path.
     Occupied {
-        /// The path asked for.
+        /// The requested path.
         path: PathBuf,
     },
-    /// From taking a descriptor: it is no TCP or unix socket, or it does not listen. Call listen(2), or name the right number.
+    /// The descriptor is not a TCP or unix socket that listens. Call listen(2), or pass the number
+    /// of another descriptor.
     NotListening {
-        /// Its number.
+        /// The number of the descriptor.
         descriptor: RawFd,
-        /// What the system said.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// From reading a certificate and its key: see [`TlsProblem`].
+    /// The certificate or its key cannot be used: see [`TlsProblem`].
     Tls {
-        /// The file.
+        /// The file of the certificate or the key.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: TlsProblem,
     },
-    /// From bind: the system refuses the address: not of this machine, a port below 1024 without the right, a folder that is not
-    /// there or may not be written, a path of more than 107 bytes.
+    /// bind(2) failed because the system refuses the address. For an IP address: it is not an
+    /// address of this machine, or the port is below 1024 and the process lacks the permission. For
+    /// a unix socket: its folder does not exist or is not writable, or its path is longer than 107
+    /// bytes.
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: Address,
-        /// What the system said.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// From bind or run: a system call for the event loop or a thread failed; most often a limit on open files or
-    /// threads. Raise it (`ulimit -n`, `ulimit -u`).
+    /// A system call for the event loop or a thread failed, most often because of a limit on open
+    /// files or threads. Raise the limit (`ulimit -n`, `ulimit -u`).
     System {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the system said.
+        /// The error that the operating system returned.
         source: io::Error,
     },
 }
@@ -70,7 +75,7 @@ impl fmt::Display for Error {
         match self {
             Error::Address { text } => write!(
                 f,
-                "`{text}` is no address\nwrite it as `127.0.0.1:8000` or `unix:/run/app.sock`"
+                "`{text}` is not an address\nwrite it as `127.0.0.1:8000` or `unix:/run/app.sock`"
             ),
             Error::AddressInUse {
                 address: Address::Ip(address),
@@ -86,7 +91,7 @@ impl fmt::Display for Error {
             ),
             Error::Occupied { path } => write!(
                 f,
-                "`{}` is there, and is no socket\nremove it, or choose another path",
+                "`{}` exists, and is not a socket\nremove it, or choose another path",
                 path.display()
             ),
             Error::NotListening { descriptor, source } => write!(

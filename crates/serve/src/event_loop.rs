@@ -1,10 +1,12 @@
-//! The threads of a server, and its end. See `docs/decisions/0003-event-loop.md`.
+//! [`start`] starts the threads of a server, and [`join`] waits for their end. See
+//! `docs/decisions/0003-event-loop.md`.
 
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use crate::connection::{drive, flush_lent};
-use crate::lock;
+use onecopy_wire::lock::{lock, unpoisoned};
+
+use crate::connection::{drive, flush_borrowed_outputs};
 use crate::poll::poll;
 use crate::scheduler::Task;
 use crate::shared::Shared;
@@ -13,14 +15,17 @@ use crate::sys::Event;
 use crate::thread_kit::ThreadKit;
 use crate::watchdog;
 
-/// Bytes read at once from a connection.
+/// The number of bytes requested by one read from a connection.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// Starts the loop's threads: one for each handler that may run at once, one that keeps the poll, and the watch.
+/// Starts the threads of a server. There is one thread for each handler that may run at once, and
+/// one more, so that a thread can wait in epoll. A further thread runs
+/// [`crate::scheduler::Scheduler::watch`]. If a [`crate::Watchdog`] is configured, it has its own
+/// thread.
 pub(crate) fn start(server: &Arc<Shared>) -> io::Result<()> {
     let shared = Arc::clone(server);
     server.spawn("onecopy-watch".to_owned(), move || {
-        shared.scheduler.watch(|| flush_lent(&shared));
+        shared.scheduler.watch(|| flush_borrowed_outputs(&shared));
     })?;
     if let Some(watchdog) = server.config.watchdog.clone() {
         let shared = Arc::clone(server);
@@ -35,12 +40,14 @@ pub(crate) fn start(server: &Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until all threads have ended, or until those that have not are inside a handler or a source and the stop
-/// no longer waits for them.
+/// Waits until all threads of the server have ended. A thread inside a handler or inside the source
+/// of a row stream may never return. If only such threads remain, the wait ends after the time
+/// limit for stopping, or [`crate::Limits::linger`] after all connections were closed.
 pub(crate) fn join(shared: &Shared) -> (Stopped, Option<io::Error>) {
     let mut waited_in_vain = false;
     let mut ending = loop {
-        // Before `ending` is locked: who starts a worker holds the workers' lock and waits for `ending` (`spawn`).
+        // The count is taken before `ending` is locked: a thread that starts a worker holds the
+        // lock of the workers and waits for `ending` (`spawn`).
         let n_busy = shared.scheduler.n_handling() + shared.workers.n_filling();
         let ending = lock(&shared.ending);
         let only_busy = ending.n_threads <= n_busy;
@@ -51,11 +58,12 @@ pub(crate) fn join(shared: &Shared) -> (Stopped, Option<io::Error>) {
             drop(shared.ending_changed.wait(ending));
             continue;
         }
-        // Clients are gone: what is left ends just now, or is a source that obeys no cancel. Looked at again after a
-        // while, since a count taken before the lock may be old.
+        // All clients are disconnected: a remaining worker is about to end, or its source ignores
+        // the cancel. The count was taken before the lock, so it may be outdated, and is taken
+        // again after a while.
         let linger = shared.config.limits.linger;
         let woken = shared.ending_changed.wait_timeout(ending, linger);
-        let (guard, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+        let (guard, waited) = unpoisoned(woken);
         waited_in_vain = waited.timed_out();
         drop(guard);
     };
@@ -78,7 +86,8 @@ fn run_thread(shared: &Arc<Shared>) {
             Task::Ready(connection) => drive(shared, &connection, &mut kit),
             Task::Finished => return,
             Task::Broken(error) => {
-                // Without a poll nothing can go on. This is a bug or a kernel out of memory.
+                // The server cannot continue if epoll_wait(2) fails. The cause is a bug, or a
+                // kernel without memory.
                 lock(&shared.ending).error = Some(error);
                 return shared.finish(true);
             }

@@ -1,4 +1,4 @@
-//! The trait an application implements.
+//! [`Handler`]: the trait that an application implements.
 
 use onecopy_text::Chunk;
 use onecopy_wire::http::reason_phrase;
@@ -6,21 +6,23 @@ use onecopy_wire::http::reason_phrase;
 use crate::request::{BodyPolicy, Request, RequestBody};
 use crate::response::Response;
 
-/// An application. One value serves all requests, from several threads at once.
+/// An application. One value answers all requests, on several threads at once.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers a request. It runs in place, on the thread that read the request; another thread has the poll by then,
-    /// so it may block, though only as many handlers run at once as [`crate::Config::handler_threads`] says. A panic
-    /// is caught and answered with 500.
+    /// Answers a request. The method runs on the thread that read the request, while another thread
+    /// waits in epoll, so it may block. At most [`crate::Config::handler_threads`] calls run at
+    /// once. A panic is caught, and the client gets a 500.
     fn handle(&self, request: Request<'_>) -> Response;
 
-    /// As [`Handler::handle`], for a handler that takes the request's body over, or asks for it ([`BodyPolicy::OnDemand`]); `request`
-    /// is without it.
+    /// Answers a request whose body is passed separately, in `body`; `request` has no body. The
+    /// server calls only this method; its default implementation calls [`Handler::handle`].
+    /// Implement it for a handler that keeps the memory of the body, or that requests the body
+    /// itself ([`BodyPolicy::OnDemand`]).
     fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
         match body {
             RequestBody::None => self.handle(request),
             RequestBody::Memory(bytes) => self.handle(request.with_body(&bytes)),
             RequestBody::File(..) => {
-                // Who wants bodies that are longer than what stays in memory reads them here.
+                // A handler that accepts bodies too long for memory must implement this method.
                 self.refuse(413, "the request body is too large")
             }
             RequestBody::Awaited(body) => match body.receive() {
@@ -30,32 +32,38 @@ pub trait Handler: Send + Sync + 'static {
         }
     }
 
-    /// Memory for a request body of this many bytes, before they come; fewer where the length is not known. It must not block for
-    /// long.
-    fn body_room(&self, n_bytes: usize) -> Chunk {
+    /// Returns memory for a request body before the bytes of the body arrive. `n_bytes` is the
+    /// length of the body. If the length is not known, `n_bytes` is an initial capacity, which may
+    /// be too small. The method must not block for long.
+    fn body_chunk(&self, n_bytes: usize) -> Chunk {
         Chunk::with_capacity(n_bytes)
     }
 
-    /// What to do with the body of a request of which only the head is known yet. It must not block.
+    /// Decides, from the head of a request, how the body of the request is received. The method
+    /// must not block.
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
         let _ = head;
         BodyPolicy::Refuse
     }
 
-    /// Whether [`Handler::handle`] waits for nothing but a local disk, asked once: others then wait a little longer for the poll should
-    /// it be late after all.
+    /// Returns `true` if [`Handler::handle`] waits for nothing except a local disk. The method is
+    /// called once, when the server starts. While a handler runs, the server checks regularly if
+    /// another thread must wait in epoll. If this method returns `true`, the interval of these
+    /// checks is 25 ms instead of 1 ms, which is faster for short calls.
     fn is_quick(&self) -> bool {
         false
     }
 
-    /// True if the handler may begin its answer before it returns ([`Request::writer`]). Called
-    /// once: it costs each request a little.
+    /// Returns `true` if the handler may begin its response before it returns
+    /// ([`Request::writer`]). The method is called once, when the server starts. If it returns
+    /// `true`, each request takes slightly longer.
     fn begins_early(&self) -> bool {
         false
     }
 
-    /// The answer to a request that the server refuses by itself (a malformed head, a limit reached, a panic of the
-    /// handler). The default is a problem of RFC 9457. It must not block.
+    /// Returns the response to a request for which the server reports an error: a malformed head,
+    /// an exceeded limit, or a panic of the handler. The default is a problem document of RFC 9457.
+    /// The method must not block.
     fn refuse(&self, status: u16, detail: &str) -> Response {
         Response::problem(status, reason_phrase(status), detail)
     }
@@ -70,8 +78,8 @@ impl<H: Handler + ?Sized> Handler for std::sync::Arc<H> {
         (**self).handle_body(request, body)
     }
 
-    fn body_room(&self, n_bytes: usize) -> Chunk {
-        (**self).body_room(n_bytes)
+    fn body_chunk(&self, n_bytes: usize) -> Chunk {
+        (**self).body_chunk(n_bytes)
     }
 
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
@@ -91,7 +99,7 @@ impl<H: Handler + ?Sized> Handler for std::sync::Arc<H> {
     }
 }
 
-/// A handler that is a function, for small servers and tests.
+/// A handler made from a function, for small servers and tests.
 pub struct FnHandler<F>(pub F);
 
 impl<F> Handler for FnHandler<F>

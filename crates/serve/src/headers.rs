@@ -1,17 +1,19 @@
-//! Header fields of an answer, kept as the bytes that will be sent.
+//! [`Headers`]: the header fields of a response, stored as the bytes that will be sent.
 
 use std::fmt;
 
-/// Header fields of an answer in wire form: one buffer, checked when a field is added, copied once into the head.
+/// The header fields of a response in one buffer, as they are sent. Each field is checked when it
+/// is added. The buffer is copied once, into the head of the response.
 #[derive(Clone, Default)]
 pub struct Headers {
-    /// `Name: value\r\n`, repeated.
+    /// The fields, each as `Name: value\r\n`.
     wire: Vec<u8>,
     has_date: bool,
 }
 
-/// Fields of one connection, hop-by-hop (RFC 9110, section 7.6.1): only the server knows them.
-/// `Trailers` is the name by which PEP 3333 and RFC 2616 list one of them.
+/// The names of hop-by-hop fields, which describe one connection (RFC 9110, section 7.6.1). Only
+/// the server may send them. The list has `trailers` in addition to `trailer`, because PEP 3333 and
+/// RFC 2616 use this name.
 const HOP_BY_HOP: [&str; 10] = [
     "connection",
     "keep-alive",
@@ -26,10 +28,10 @@ const HOP_BY_HOP: [&str; 10] = [
 ];
 
 impl Headers {
-    /// Appends a field. Copies: one, into the outgoing form.
+    /// Appends a field. Its bytes are copied once, into the buffer of the fields.
     ///
     /// # Errors
-    /// [`HeaderError`]; nothing is appended then.
+    /// [`HeaderError`]; no field is appended then.
     pub fn push(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         check_name(name)?;
         if is_reserved(name) {
@@ -38,8 +40,8 @@ impl Headers {
         self.push_checked(name, value)
     }
 
-    /// Appends a field that the caller has found not to be reserved, or `Date`: the server then
-    /// writes none.
+    /// Appends a field. The caller must have checked that the name is not reserved. `Date` is
+    /// permitted. If it is appended, the server does not write its own `Date`.
     pub(crate) fn push_with_date(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         check_name(name)?;
         if name.eq_ignore_ascii_case("date") && std::mem::replace(&mut self.has_date, true) {
@@ -48,16 +50,16 @@ impl Headers {
         self.push_checked(name, value)
     }
 
-    /// Whether there is a `Date`.
+    /// Returns `true` if the fields include `Date`.
     pub(crate) fn has_date(&self) -> bool {
         self.has_date
     }
 
-    /// Whether `value` may stand in a field. RFC 9110 5.5: visible characters, obs-text, space and tab. A CR or LF would end the
-    /// field and let the value speak for the server.
+    /// Checks that `value` is a valid field value (RFC 9110, section 5.5): visible characters,
+    /// obs-text, space and tab. A CR or LF would end the field and start another one.
     pub(crate) fn check_value(name: &str, value: &[u8]) -> Result<(), HeaderError> {
         let is_bad = |b: &u8| (*b < b' ' && *b != b'\t') || *b == 0x7f;
-        // All of them looked at at once; where one is bad, which.
+        // All bytes are checked together first; only if one is invalid, its position is determined.
         if !value.iter().fold(false, |bad, b| bad | is_bad(b)) {
             return Ok(());
         }
@@ -67,19 +69,20 @@ impl Headers {
         })
     }
 
-    /// Returns whether a field describes the connection and not the answer, so that only the server
-    /// may send it.
+    /// Returns `true` if the field `name` describes the connection and not the response, so that
+    /// only the server may send it.
     pub(crate) fn is_hop_by_hop(name: &str) -> bool {
         is_one_of(name, &HOP_BY_HOP)
     }
 
-    /// Appends a field that was checked before.
+    /// Appends a field that was already checked.
     pub(crate) fn push_line(&mut self, line: &FieldLine) {
         self.reserve(line.0.len());
         self.wire.extend_from_slice(&line.0);
     }
 
-    /// Room for a few fields at once.
+    /// Reserves space for `n_bytes`. If the buffer has no memory yet, 192 further bytes are
+    /// reserved for later fields.
     fn reserve(&mut self, n_bytes: usize) {
         self.wire.reserve(match self.wire.capacity() {
             0 => n_bytes + 192,
@@ -97,7 +100,7 @@ impl Headers {
         Ok(())
     }
 
-    /// The first value of the field `name`, whatever its case.
+    /// Returns the value of the first field with this name; case is ignored.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter()
@@ -105,7 +108,7 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
-    /// Leaves out the fields of these names, whatever their case.
+    /// Removes the fields with these names; case is ignored.
     pub(crate) fn remove(&mut self, names: &[&str]) {
         let mut kept = Headers::default();
         for (name, value) in self.iter() {
@@ -120,7 +123,7 @@ impl Headers {
         *self = kept;
     }
 
-    /// The fields, in the order they were added.
+    /// Returns the fields, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.wire.split(|b| *b == b'\n').filter_map(|line| {
             let colon = line.iter().position(|b| *b == b':')?;
@@ -128,7 +131,8 @@ impl Headers {
         })
     }
 
-    /// The fields as they are sent, each with its line end. Copies: none.
+    /// Returns the buffer with the fields as they are sent, each with its line end. The bytes are
+    /// not copied.
     pub(crate) fn into_wire(self) -> Vec<u8> {
         self.wire
     }
@@ -136,19 +140,21 @@ impl Headers {
 
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Names only: a value may be a cookie or a token.
+        // Only names are printed: a value may be a cookie or a token.
         f.debug_list()
             .entries(self.iter().map(|(n, _)| String::from_utf8_lossy(n)))
             .finish()
     }
 }
 
-/// A header field as it is sent, checked once, for answers that have it time and again.
+/// A header field as it is sent. It is checked once, when it is created, and used for many
+/// responses.
 #[derive(Clone)]
 pub struct FieldLine(Box<[u8]>);
 
 impl FieldLine {
-    /// A field of any name that the server does not write itself. Copies: one.
+    /// Creates a field, with a copy of its bytes. The name must not be one that only the server may
+    /// send.
     ///
     /// # Errors
     /// As [`Headers::push`].
@@ -158,7 +164,7 @@ impl FieldLine {
         Ok(FieldLine(headers.wire.into_boxed_slice()))
     }
 
-    /// Bytes of it, its line end included.
+    /// Returns the length of the field in bytes, including its line end.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.0.len()
@@ -167,27 +173,31 @@ impl FieldLine {
 
 impl fmt::Debug for FieldLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the value: it may be a cookie or a token.
+        // The value is not printed: it may be a cookie or a token.
         write!(f, "a field of {} bytes", self.0.len())
     }
 }
 
-/// A header field that an answer cannot carry.
+/// The reason for which a response cannot have a header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// The name is not a token of RFC 9110; it is given escaped. Rename the field.
+    /// The name of a field is not a token of RFC 9110. The variant has the escaped name. Choose
+    /// another name.
     Name(String),
-    /// The value of field `name` holds a control character at byte `at`, counted from 0. Encode or remove it.
+    /// The value of field `name` contains a control character at byte `at`, counted from 0. Encode
+    /// or remove it.
     Value {
-        /// The field.
+        /// The name of the invalid field.
         name: String,
-        /// Where, in bytes from 0.
+        /// The position of the invalid character in bytes, from 0.
         at: usize,
     },
-    /// `Content-Length` is no number of bytes, or says another one than before. Give it once, in digits.
+    /// The value of `Content-Length`, which the variant contains, is not a number of bytes or
+    /// contradicts an earlier `Content-Length`. Set the field once, in digits.
     Length(String),
-    /// The field is written by the server itself, from the body and the state of the connection. Leave it out.
+    /// The field with this name is written only by the server, which derives it from the body and
+    /// the state of the connection. Omit the field.
     Reserved(String),
 }
 
@@ -200,11 +210,11 @@ impl fmt::Display for HeaderError {
             ),
             HeaderError::Value { name, at } => write!(
                 f,
-                "the value of `{name}` holds a control character at byte {at}\nremove it or encode the value"
+                "the value of `{name}` contains a control character at byte {at}\nremove it or encode the value"
             ),
             HeaderError::Length(value) => write!(
                 f,
-                "`Content-Length: {}` is no number of bytes, or another one than before\ngive it once, in digits",
+                "`Content-Length: {}` is not a number of bytes, or contradicts an earlier one\nset it once, in digits",
                 value.escape_debug()
             ),
             HeaderError::Reserved(name) => {
@@ -231,13 +241,13 @@ fn is_reserved(name: &str) -> bool {
 }
 
 fn is_one_of(name: &str, names: &[&str]) -> bool {
-    // By their lengths first: nearly all fields are none of them.
+    // Comparing the lengths first excludes nearly all names.
     names
         .iter()
         .any(|n| n.len() == name.len() && n.eq_ignore_ascii_case(name))
 }
 
-/// `tchar` of RFC 9110 5.6.2.
+/// `true` for each byte that is a `tchar` of RFC 9110, section 5.6.2.
 const TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let mut b = 0;

@@ -1,16 +1,19 @@
-//! Bodies that an application makes item by item, and the sink that takes the items.
+//! [`Items`]: a body that an application produces item by item, and [`ItemSink`], the receiver of
+//! the items.
 
-use crate::body::Held;
+use crate::body::SharedBytes;
 
-/// A body that an application makes piece by piece, on a thread of the handlers: it may block.
+/// A body that an application produces item by item, on a thread that runs handlers. Its methods
+/// may block.
 ///
-/// It is dropped when its answer has ended, however that was.
+/// The value is dropped when its response has ended for any reason.
 pub trait Items: Send {
-    /// Makes items and gives them to `sink`, until there are none, or the sink says to stop.
+    /// Produces items and passes them to `sink`, until there are no more items or
+    /// [`ItemSink::push`] returns [`Pushed::Full`] or [`Pushed::Enough`].
     fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled;
 }
 
-impl Items for std::vec::IntoIter<Held> {
+impl Items for std::vec::IntoIter<SharedBytes> {
     fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled {
         for item in self {
             match sink.push(item) {
@@ -23,7 +26,7 @@ impl Items for std::vec::IntoIter<Held> {
     }
 }
 
-/// The rest of a body that cannot be given: its answer is aborted.
+/// A body that fails without producing an item, so that its response is aborted.
 pub struct NoItems;
 
 impl Items for NoItems {
@@ -32,57 +35,62 @@ impl Items for NoItems {
     }
 }
 
-/// How far [`Items::pull`] came.
+/// The result of [`Items::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// The sink said to stop; there may be more.
+    /// The sink is full; the body may have more items.
     More,
-    /// There are no more.
+    /// The body has no more items.
     Done,
-    /// It failed, and has reported the failure. The answer is aborted, so that no client takes it for complete.
+    /// The application failed, and has reported the failure itself. The response is aborted, so
+    /// that the client detects that the response is incomplete.
     Failed,
 }
 
-/// What the sink says of an item.
+/// The result of [`ItemSink::push`]. It determines if the application may push another item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
-    /// It is on its way; the next one may come.
+    /// The item is queued, and the next one can be pushed.
     Next,
-    /// It is on its way; the client has to take some of what waits before there is more.
+    /// The item is queued. The client must read some of the queued bytes before the next item can
+    /// be pushed.
     Full,
-    /// Nobody wants more: all that was announced is there, or the client has gone.
+    /// No more items are needed, because all announced bytes are queued or the client has
+    /// disconnected.
     Enough,
 }
 
-/// Where [`Items`] go: straight to the socket, many in one system call.
+/// Receives the items of a body from [`Items::pull`] and sends them to the client, many of them in
+/// one system call.
 pub struct ItemSink<'a> {
     queue: &'a (dyn ItemQueue + Sync),
     left: Option<u64>,
-    /// The client has gone: what was made is not the whole.
+    /// `true` if the client disconnected before the body was complete.
     gone: bool,
 }
 
-/// The queue of a connection, which takes items while a handler makes them.
+/// The output queue of a connection, to which a handler's items are added while it produces them.
 pub(crate) trait ItemQueue {
-    /// Queues an item, and sends what waits where that is enough.
-    fn push(&self, item: Held) -> Queued;
+    /// Queues an item. If the queue has 64 KiB or more, sends the queued bytes.
+    fn push(&self, item: SharedBytes) -> Queued;
 }
 
-/// The state of an [`ItemQueue`] after an item.
+/// The result of [`ItemQueue::push`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queued {
-    /// It takes more.
+    /// The queue accepts more items.
     Open,
-    /// The client has to take some of what waits before there is more.
+    /// The client must read some of the queued bytes before the next item is queued.
     Full,
-    /// The client has gone.
+    /// The client has disconnected.
     ClientGone,
-    /// The connection is not with this handler any more.
+    /// The connection is no longer lent to this handler, so the item was not queued.
     Closed,
 }
 
 impl<'a> ItemSink<'a> {
-    /// A sink of a body of which `left` bytes are to come; `None`: of any length.
+    /// Creates the sink of a body. `left` is the number of bytes of the body that are not queued
+    /// yet; `None` if no length of the body was announced.
     pub(crate) fn new(queue: &'a (dyn ItemQueue + Sync), left: Option<u64>) -> ItemSink<'a> {
         ItemSink {
             queue,
@@ -91,8 +99,9 @@ impl<'a> ItemSink<'a> {
         }
     }
 
-    /// Takes an item. Copies: none; it is held until the kernel has it.
-    pub fn push(&mut self, mut item: Held) -> Pushed {
+    /// Queues an item without a copy. The item is kept in memory until the kernel has received its
+    /// bytes.
+    pub fn push(&mut self, mut item: SharedBytes) -> Pushed {
         if let Some(left) = &mut self.left {
             item.cut(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= item.len() as u64;
@@ -112,12 +121,13 @@ impl<'a> ItemSink<'a> {
         }
     }
 
-    /// Bytes that are to come yet.
+    /// Returns the number of bytes of the body that are not queued yet; `None` if no length of the
+    /// body was announced.
     pub(crate) fn left(&self) -> Option<u64> {
         self.left
     }
 
-    /// True if the client has gone before it got all.
+    /// Returns `true` if the client disconnected before it received the whole body.
     pub(crate) fn is_client_gone(&self) -> bool {
         self.gone
     }

@@ -1,4 +1,5 @@
-//! An HTTP/1.1 server over epoll that pumps [`onecopy_wire::ChunkSource`]s to sockets. No async runtime.
+//! An HTTP/1.1 server on epoll, without an async runtime. It sends row streams
+//! ([`onecopy_wire::ChunkSource`]) to sockets without copying the payload.
 //!
 //! ```no_run
 //! use onecopy_serve::{Config, FnHandler, Response, Server};
@@ -12,31 +13,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`server`] | [`Server`], [`Handle`]: bind, run, stop |
 //! | [`address`] | [`Address`]: IP address and port, or the path of a unix socket |
-//! | [`socket`] | [`Socket`]: what listens, which can outlive the process that serves |
-//! | [`counters`] | [`SharedCounters`]: read by the parent process, after a crash too |
-//! | [`tls`], `tls_problem` | [`Tls`]: certificates and their key, and what is wrong with them |
-//! | [`handler`], [`request`], [`response`], [`headers`] | what an application sees |
-//! | [`awaited`] | request bodies: whole, or received when the handler asks for them |
-//! | [`static_files`] | a folder as a handler: what is asked for is found in it, and nothing beyond |
+//! | [`socket`] | [`Socket`]: a listening socket, which can outlive the process that serves |
+//! | [`counters`] | [`SharedCounters`]: counters that the parent process can read after a crash |
+//! | [`tls`], `tls_problem` | [`Tls`]: certificates and their key; problems with their files |
+//! | [`handler`], [`request`], [`response`], [`headers`] | the interface for applications |
+//! | [`awaited`] | request bodies: received before the handler runs, or when it requests them |
+//! | [`static_files`] | a folder as a handler: serves the files below it and nothing outside |
 //! | `ranges` | the parts of a file that a request asks for |
-//! | [`config`], [`clock`] | limits and their time |
-//! | [`access`] | the access log: what is told, its lines, its file |
-//! | [`metrics`] | what is counted, and its text for Prometheus |
-//! | [`host`] | the `Host` guard of loopback servers |
-//! | `body`, `items`, `response_writer`, `stream_end` | bodies held, made item by item, begun early; the end of a stream |
-//! | `accept`, `accept_gate` | accepting connections, and when not |
-//! | `liveness`, `watchdog` | [`Watchdog`]: its settings and reports; detects handlers that make no progress |
-//! | `signals` | stops and wakes from other threads; [`Stopped`] |
-//! | `scheduler`, `workers`, `slab` | who polls, who runs handlers, who fills chunks; connections by token: generic |
-//! | `connection`, `out` | one connection: requests in, answers out |
-//! | `shared`, `thread_kit` | the state that all threads of a server share, and that of each |
-//! | `event_loop`, `poll`, `poll_tokens` | the threads; events and due timers; how it ends |
-//! | `transport` | what it speaks through: the socket, or TLS over it |
-//! | `timers`, `buffers`, `date` | deadlines, chunks to use again, the `Date` field |
+//! | [`config`], [`clock`] | settings and limits; the clock for time limits |
+//! | [`access`] | the access log: its fields, its line formats, its file |
+//! | [`metrics`] | counters, and their text for Prometheus |
+//! | [`host_check`] | checks the `Host` field of requests to a loopback address |
+//! | `body`, `items` | response bodies in memory or in a file, and produced item by item |
+//! | `response_writer` | responses that a handler begins while it runs |
+//! | `stream_end` | the ways in which a row stream can end |
+//! | `accept`, `accept_gate` | accepting connections, and pausing that |
+//! | `liveness`, `watchdog` | [`Watchdog`], which detects handlers that make no progress |
+//! | `signals` | event descriptors by which threads stop or wake the server; [`Stopped`] |
+//! | `scheduler`, `workers` | the leader/follower scheduler, and the threads that fill chunks |
+//! | `slab` | the table of connections by token |
+//! | `connection`, `output_queue` | one connection: reads requests, sends responses |
+//! | `shared`, `thread_kit` | the state shared by all threads of a server, and the state of each |
+//! | `event_loop`, `poll`, `poll_tokens` | the threads; events and due timers; shutdown |
+//! | `transport` | the transport of a connection: the socket, or TLS over it |
+//! | `timers`, `buffers`, `date` | deadlines, reusable chunks, the `Date` field |
 //! | `sys` | system calls: the only `unsafe` |
 #![deny(unsafe_code)]
 
@@ -56,11 +60,11 @@ pub mod error;
 mod event_loop;
 pub mod handler;
 pub mod headers;
-pub mod host;
+pub mod host_check;
 mod items;
 mod liveness;
 pub mod metrics;
-mod out;
+mod output_queue;
 mod poll;
 mod poll_tokens;
 mod ranges;
@@ -75,7 +79,7 @@ mod slab;
 pub mod socket;
 pub mod static_files;
 mod stream_end;
-#[allow(unsafe_code)] // Fence: system calls.
+#[allow(unsafe_code)] // Unsafe boundary: system calls.
 mod sys;
 mod thread_kit;
 mod timers;
@@ -86,7 +90,6 @@ mod watchdog;
 mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use access::{Access, AccessLog, Keep, Outcome};
 pub use address::Address;
@@ -97,14 +100,14 @@ pub use counters::SharedCounters;
 pub use error::Error;
 pub use handler::{FnHandler, Handler};
 pub use headers::{FieldLine, HeaderError, Headers};
-pub use host::host_is_loopback;
+pub use host_check::host_is_loopback;
 pub use items::ItemSink;
 pub use liveness::{Liveness, OnLiveness, Pulse, Watchdog};
 pub use metrics::{Metrics, MetricsArea};
 pub use request::{BodyPolicy, Request, RequestBody};
 pub use response::{
-    Body, Breaker, Chunks, FileBody, Held, Items, NoItems, Piece, Pulled, Pushed, Response,
-    StreamEnd,
+    Body, BodyPart, Breaker, Chunks, FileBody, Items, NoItems, Pulled, Pushed, Response,
+    SharedBytes, StreamEnd,
 };
 pub use response_writer::{ResponseWriter, WriteError};
 pub use server::{Handle, Server, Stopped, raise_open_files};
@@ -113,13 +116,8 @@ pub use static_files::Files;
 pub use sys::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub use tls::{Tls, TlsProblem};
 
-/// Locks a mutex whose data is whole even after a panic: no code that can panic runs while one is held, but handlers,
-/// which are caught.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs foreign code; `None` if it panicked. What it borrowed is not looked at after that.
+/// Runs code of the application, and returns `None` if the code panics. After a panic, the caller
+/// must not use the values that the code had borrowed.
 fn guard<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()
 }

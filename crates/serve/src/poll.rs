@@ -1,19 +1,22 @@
-//! The poll: events and due timers, turned into connections with something to do.
+//! [`poll`] waits for epoll events and due timers, and returns the connections that have an event
+//! or a due timer.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use onecopy_wire::lock::lock;
+
 use crate::accept::accept;
 use crate::accept_gate::Pause;
 use crate::connection::{self, Connection};
-use crate::lock;
 use crate::poll_tokens::{ACCEPT_TIMER, CUT_TIMER, FORCE_TIMER, LISTENER, STOP, WAKE};
 use crate::shared::Shared;
 use crate::sys::Event;
 use crate::timers::NEVER;
 
-/// Waits for events and due timers; `found` gets the connections they are for.
+/// Waits for events and due timers. Adds to `found` each connection that has one, unless another
+/// thread owns the connection. The caller owns the connections in `found`.
 pub(crate) fn poll(
     shared: &Shared,
     events: &mut [Event],

@@ -1,6 +1,7 @@
-//! Tokens of the poll and of timers that are of no connection.
+//! The tokens of epoll events and timers that do not identify a connection.
 
-/// The listener. Tokens of connections count up from 0; see [`crate::slab`].
+/// The token of the listener. The tokens of connections start at 0 and never become this large (see
+/// [`crate::slab`]).
 pub(crate) const LISTENER: u64 = u64::MAX;
 pub(crate) const STOP: u64 = u64::MAX - 1;
 pub(crate) const WAKE: u64 = u64::MAX - 2;

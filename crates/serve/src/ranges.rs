@@ -1,4 +1,4 @@
-//! The parts of a file that a request asks for (RFC 9110, sections 14 and 15.3.7).
+//! Creates the responses to range requests for a file (RFC 9110, sections 14 and 15.3.7).
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -8,14 +8,17 @@ use onecopy_wire::http::{
     ByteRange, Conditions, EntityTag, Ranges, Validators, parse_date, ranges,
 };
 
-use crate::body::{FileBody, Piece};
+use crate::body::{BodyPart, FileBody};
 use crate::response::{Body, Response};
 use crate::sys;
 
 impl Response {
-    /// The same answer in the ranges that the request asks for: of a 200 with a file as its body, 206 with those parts, each sent by
-    /// the kernel, or 416. It says that ranges are taken, and is as it was where none are asked for, where `If-Range` does not
-    /// hold by its own `ETag` and `Last-Modified`, or it says `Accept-Ranges: none`. Ranges are defined for GET alone (`is_get`).
+    /// Applies the `Range` field of the request to this response if it is a 200 whose body is a
+    /// file. The response becomes a 206 with the requested parts of the file, which the kernel
+    /// sends, or a 416 if no part can be sent. In every case, `Accept-Ranges: bytes` is added. If
+    /// the response already has `Accept-Ranges: none`, it stays unchanged. `Range` has no effect if
+    /// the method is not GET (`is_get`), or if the `If-Range` of the request does not match the
+    /// `ETag` and `Last-Modified` of the response.
     #[must_use]
     pub fn in_ranges(mut self, conditions: &Conditions<'_>, is_get: bool) -> Response {
         let Body::File(file) = &self.body else {
@@ -25,7 +28,8 @@ impl Response {
         let len_bytes = self.announced.unwrap_or(n_bytes);
         let takes = self.headers.get("Accept-Ranges");
         let takes_none = takes.is_some_and(|value| !value.eq_ignore_ascii_case(b"bytes"));
-        // What falls short of its announced length is broken off whatever is asked for.
+        // If the body is shorter than its announced length, the response is aborted, with or
+        // without ranges.
         if self.status != 200 || len_bytes > n_bytes || takes_none {
             return self;
         }
@@ -39,10 +43,10 @@ impl Response {
             tag: self.headers.get("ETag").and_then(EntityTag::parse),
             modified: self.headers.get("Last-Modified").and_then(parse_date),
         };
-        let Some(asked) = conditions.range(&now, sys::unix_seconds()) else {
+        let Some(requested) = conditions.range(&now, sys::unix_seconds()) else {
             return self;
         };
-        match ranges(asked, len_bytes) {
+        match ranges(requested, len_bytes) {
             Ranges::Whole => self,
             Ranges::Refused => self.out_of_range(len_bytes),
             Ranges::Parts(parts) => self.parts(&parts, len_bytes),
@@ -55,7 +59,7 @@ impl Response {
     }
 
     fn out_of_range(mut self, len_bytes: u64) -> Response {
-        // They describe what is not sent.
+        // These fields describe the whole file, but the response has another body.
         self.headers.remove(&[
             "Content-Type",
             "Content-Disposition",
@@ -66,7 +70,7 @@ impl Response {
         let problem = Response::problem(
             416,
             "Range Not Satisfiable",
-            "none of the ranges is there, or they are too many",
+            "no range is satisfiable, or there are too many ranges",
         );
         for (name, value) in problem.headers.iter() {
             let name = String::from_utf8_lossy(name);
@@ -87,7 +91,7 @@ impl Response {
             return self;
         };
         let cut = |range: &ByteRange| -> FileBody {
-            // A file's length fits, or there would be no body of it.
+            // The length of a file fits into `usize`, otherwise it could not be a body.
             let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
             file.part(at(range.first), at(range.len_bytes()))
         };
@@ -108,10 +112,12 @@ impl Response {
                 }
                 let place = format!("Content-Range: {}\r\n\r\n", place(range));
                 head.extend_from_slice(place.as_bytes());
-                pieces.push(Piece::Bytes(head));
-                pieces.push(Piece::File(cut(range)));
+                pieces.push(BodyPart::Bytes(head));
+                pieces.push(BodyPart::File(cut(range)));
             }
-            pieces.push(Piece::Bytes(format!("\r\n--{boundary}--\r\n").into_bytes()));
+            pieces.push(BodyPart::Bytes(
+                format!("\r\n--{boundary}--\r\n").into_bytes(),
+            ));
             self.body = Body::Pieces(pieces);
             self.headers.remove(&["Content-Type"]);
             let value = format!("multipart/byteranges; boundary={boundary}");
@@ -124,7 +130,8 @@ impl Response {
     }
 }
 
-/// What stands between parts. Nobody who writes a file can foresee it: it is made of random keys of this process.
+/// Returns the separator between the parts of a multipart body. It is derived from random keys of
+/// this process, so that the author of a file cannot predict it.
 fn boundary() -> String {
     static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
     static N_MADE: AtomicU64 = AtomicU64::new(0);

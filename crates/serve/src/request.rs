@@ -1,4 +1,4 @@
-//! What a handler is given.
+//! [`Request`]: a request as a handler receives it.
 
 use std::net::SocketAddr;
 
@@ -7,21 +7,23 @@ use onecopy_wire::http::{RequestHead, Version};
 pub use crate::awaited::RequestBody;
 use crate::response_writer::{AnswerOrigin, ResponseWriter};
 
-/// A request whose head is whole and well formed, and whose body, if there is one, has been read to its end, or is
+/// A request with a complete and well-formed head. A body was either received completely or is
 /// [awaited](RequestBody::Awaited).
 ///
-/// Everything is borrowed from the connection's buffers. Copies: none.
+/// All parts of the request are borrowed from the buffers of the connection, without a copy.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     head: Head<'a>,
     body: &'a [u8],
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
-    /// The connection, and where the answer starts, for a handler that may begin it.
+    /// The connection of the request, and the position at which its response starts. `None` if the
+    /// handler must not begin the response before it returns.
     origin: Option<Origin<'a>>,
 }
 
-/// See [`ResponseWriter`].
+/// The connection of a request, and the position at which its response starts, for a
+/// [`ResponseWriter`].
 type Origin<'a> = (&'a dyn AnswerOrigin, Option<u64>);
 
 #[derive(Clone, Copy)]
@@ -35,7 +37,8 @@ enum Head<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request that came through no socket: for tests of handlers. Nothing is checked.
+    /// Creates a request that has no connection, for tests of handlers. The parts are not
+    /// validated.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str, fields: &'a [(&'a str, &'a [u8])]) -> Request<'a> {
         Request {
@@ -66,28 +69,28 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same request of this connection.
+    /// Returns the request with `origin` as the connection on which its response can begin early.
     pub(crate) fn from(mut self, origin: Option<Origin<'a>>) -> Request<'a> {
         self.origin = origin;
         self
     }
 
-    /// Begins the answer before the handler returns; `None` where [`crate::Handler::begins_early`]
-    /// is false, and for a request made by [`Request::new`].
+    /// Returns a writer by which the response can begin before the handler returns. Returns `None`
+    /// if [`crate::Handler::begins_early`] is `false`, and for a request made by [`Request::new`].
     #[must_use]
     pub fn writer(&self) -> Option<ResponseWriter> {
         let (connection, start) = self.origin?;
         Some(ResponseWriter::new(connection.sink(), start))
     }
 
-    /// The same request with a body.
+    /// Returns the request with a body.
     #[must_use]
     pub fn with_body(mut self, body: &'a [u8]) -> Request<'a> {
         self.body = body;
         self
     }
 
-    /// The head as it was parsed, with all it knows; `None` for a request made by [`Request::new`].
+    /// Returns the parsed head; `None` for a request made by [`Request::new`].
     #[must_use]
     pub fn head(&self) -> Option<RequestHead<'a>> {
         match self.head {
@@ -96,7 +99,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The method, as sent: methods are case-sensitive (RFC 9110 9.1).
+    /// Returns the method as it was sent; methods are case-sensitive (RFC 9110, section 9.1).
     #[must_use]
     pub fn method(&self) -> &'a str {
         match self.head {
@@ -105,7 +108,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The request target as sent, still percent-encoded, ASCII. It may be a whole URL (RFC 9112 3.2.2).
+    /// Returns the request target as it was sent: percent-encoded ASCII. It may be an absolute URL
+    /// (RFC 9112, section 3.2.2).
     #[must_use]
     pub fn target(&self) -> &'a str {
         match self.head {
@@ -114,8 +118,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The path of the target up to its `?`, still percent-encoded; of a target that is a whole
-    /// URL, the path of that.
+    /// Returns the percent-encoded path of the target, which ends before its `?`. If the target is
+    /// an absolute URL, this is the path of the URL.
     #[must_use]
     pub fn path(&self) -> &'a str {
         match self.head {
@@ -124,7 +128,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The part of the target after its first `?`, if there is one.
+    /// Returns the query: the text after the first `?` of the target; `None` if it has no `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
         match self.head {
@@ -133,8 +137,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The host and port that the request is for: of a target that is a whole URL, or else of
-    /// `Host` (RFC 9112 3.2.2).
+    /// Returns the host and port of the request. They are in the target if the target is an
+    /// absolute URL, otherwise in the `Host` field (RFC 9112, section 3.2.2).
     #[must_use]
     pub fn host(&self) -> Option<&'a [u8]> {
         match self.head {
@@ -143,15 +147,16 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether the request is HTTP/1.0; all others are 1.1.
+    /// Returns `true` for HTTP/1.0; all other requests are HTTP/1.1.
     #[must_use]
     pub fn is_http_1_0(&self) -> bool {
         self.head()
             .is_some_and(|head| head.version() == Version::Http10)
     }
 
-    /// The value of the first header field `name`, whatever its case. The bytes are those sent, without the white
-    /// space around them; what is not ASCII is Latin-1 by custom.
+    /// Returns the value of the first header field with the name `name`, without the white space
+    /// around the value. The case of the name is ignored. By convention, bytes that are not ASCII
+    /// are Latin-1.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         match self.head {
@@ -163,7 +168,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// All header fields in the order sent.
+    /// Returns all header fields in the order in which they were sent.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let (parsed, given) = match self.head {
             Head::Parsed(head) => (Some(head.headers()), None),
@@ -175,19 +180,19 @@ impl<'a> Request<'a> {
             .chain(given.into_iter().flatten())
     }
 
-    /// The body; empty when there is none. Chunked bodies are decoded.
+    /// Returns the body; empty if there is none. A chunked body is decoded.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.body
     }
 
-    /// The client's address; `None` where it came through a unix socket.
+    /// Returns the address of the client; `None` for a unix socket.
     #[must_use]
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 
-    /// The server's address the client connected to; `None` where it is a unix socket.
+    /// Returns the address of the server to which the client connected; `None` for a unix socket.
     #[must_use]
     pub fn local(&self) -> Option<SocketAddr> {
         self.local
@@ -196,22 +201,26 @@ impl<'a> Request<'a> {
 
 impl std::fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // No query and no header values: they may hold secrets.
+        // Neither the query nor header values are printed: they may contain secrets.
         write!(f, "{} {}", self.method(), self.path())
     }
 }
 
-/// What the server does with the body of a request, decided when its head is whole.
+/// The way in which the body of a request is received. The handler chooses it when the head is
+/// complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPolicy {
-    /// Requests with a body are answered with 413 and the connection is closed; the handler is not called.
+    /// A request with a body gets a 413, and the connection is closed. The handler is not called.
     Refuse,
-    /// Bodies are read whole before the handler is called, up to [`crate::Limits::body_bytes`]; longer ones get 413. Those above
-    /// [`crate::Limits::body_memory_bytes`] wait in a file.
-    /// `Expect: 100-continue` is answered before reading.
+    /// The body is received completely before the handler is called. A request whose body is longer
+    /// than [`crate::Limits::body_bytes`] gets a 413. A body above
+    /// [`crate::Limits::body_memory_bytes`] is written to a file. `100 Continue` is sent before the
+    /// body is read.
     Read,
-    /// As `Read`, but the handler is called at once where the client waits to be asked for the body (`Expect: 100-continue`), and asks
-    /// for it itself: [`RequestBody::Awaited`]. It may then wait for the client, so half of the handlers that may run at once
-    /// ([`crate::Config::handler_threads`]) get such requests; past that, and with one alone, they are read first.
+    /// If the client waits for `100 Continue`, the handler is called immediately and receives the
+    /// body on demand ([`RequestBody::Awaited`]). Otherwise the body is received as for `Read`. A
+    /// handler that receives the body on demand may wait for its client, so at most half of the
+    /// handler threads ([`crate::Config::handler_threads`]) run such handlers. For further
+    /// requests, and if there is only one handler thread, the body is received as for `Read`.
     OnDemand,
 }

@@ -1,4 +1,4 @@
-//! What a handler answers with.
+//! [`Response`]: the response that a handler returns, and [`Body`], the forms of its body.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,32 +6,34 @@ use std::sync::Arc;
 use onecopy_text::ledger::Ledger;
 use onecopy_wire::{ChunkError, ChunkSource};
 
-pub use crate::body::{FileBody, Held, Piece};
+pub use crate::body::{BodyPart, FileBody, SharedBytes};
 use crate::headers::{FieldLine, HeaderError, Headers};
 pub use crate::items::{Items, NoItems, Pulled, Pushed};
 pub use crate::stream_end::{Breaker, StreamEnd};
 
-/// A status, header fields and a body. The server adds the framing fields, `Date` and `Connection` itself.
+/// A status, header fields and a body. The server adds the framing fields, `Date` and `Connection`.
 #[derive(Debug)]
 pub struct Response {
     pub(crate) status: u16,
-    /// A phrase of the application's own.
+    /// The reason phrase that the application has set; `None` for the reason phrase of RFC 9110.
     pub(crate) reason: Option<Box<[u8]>>,
     pub(crate) headers: Headers,
-    /// The length that the application has announced.
+    /// The length of the body in bytes that the application has announced; `None` if the
+    /// application has not announced a length.
     pub(crate) announced: Option<u64>,
     pub(crate) body: Body,
-    /// The connection is closed after the answer.
+    /// `true` if the connection is closed after the response.
     pub(crate) closes: bool,
-    /// The name of the first field that was left out.
+    /// The name of the first header field that was omitted because an application may not set it;
+    /// `None` if no field was omitted.
     pub(crate) left_out: Option<Box<str>>,
 }
 
 impl Response {
-    /// An answer with `status`, no header fields and no body.
+    /// Creates a response with `status`, no header fields and no body.
     ///
     /// # Panics
-    /// If `status` is not one of 200..=599: 1xx is the server's, and there is nothing beyond.
+    /// If `status` is not in 200..=599. The server itself sends 1xx, and no status is above 599.
     #[must_use]
     pub fn new(status: u16) -> Response {
         assert!(
@@ -49,10 +51,10 @@ impl Response {
         }
     }
 
-    /// Sets the phrase behind the status, where it is not the one of RFC 9110.
+    /// Sets a reason phrase other than that of RFC 9110.
     ///
     /// # Errors
-    /// [`HeaderError::Value`] if it holds a control character.
+    /// [`HeaderError::Value`] if the phrase contains a control character.
     pub fn reason(mut self, reason: &[u8]) -> Result<Response, HeaderError> {
         if reason != onecopy_wire::http::reason_phrase(self.status).as_bytes() {
             Headers::check_value("status", reason)?;
@@ -61,13 +63,14 @@ impl Response {
         Ok(self)
     }
 
-    /// Adds a header field of an application that may say what a server says: `Content-Length`
-    /// announces the length, `Date` replaces the server's. Hop-by-hop fields (RFC 9110, section
-    /// 7.6.1) are left out, since they describe the connection, which the application does not
-    /// know; `Connection: close` closes it after the answer.
+    /// Adds a header field that an application sets. `Content-Length` announces the length of the
+    /// body, and `Date` replaces the `Date` of the server. Hop-by-hop fields (RFC 9110, section
+    /// 7.6.1) are omitted, because they describe the connection. `Connection: close` is also
+    /// omitted, and closes the connection after the response.
     ///
     /// # Errors
-    /// As [`Response::header`]; a `Content-Length` that is no number, or another one than before.
+    /// As [`Response::header`]; also if `Content-Length` is not a number, or contradicts an earlier
+    /// one.
     pub fn field(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         if Headers::is_hop_by_hop(name) {
             let mut options = value.split(|b| *b == b',').map(<[u8]>::trim_ascii);
@@ -97,7 +100,8 @@ impl Response {
         }
     }
 
-    /// Adds a header field that was checked before. Copies: one, of its line.
+    /// Adds a header field that was checked when `line` was created. The bytes of the field are
+    /// copied once.
     pub fn line(&mut self, line: &FieldLine) {
         self.headers.push_line(line);
     }
@@ -105,14 +109,14 @@ impl Response {
     /// Adds a header field.
     ///
     /// # Errors
-    /// [`HeaderError`] if the name is no token, the value holds CR, LF, NUL or another control character, or the
-    /// field is one that the server writes itself.
+    /// [`HeaderError`] if the name is not a token, the value contains CR, LF, NUL or another
+    /// control character, or only the server may write the field.
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Result<Response, HeaderError> {
         self.headers.push(name, value.as_ref())?;
         Ok(self)
     }
 
-    /// Sets `Content-Type` to a type the program knows while it is written.
+    /// Sets `Content-Type` to a constant, which is not checked.
     #[must_use]
     pub fn content_type(mut self, value: &'static str) -> Response {
         self.headers
@@ -121,13 +125,14 @@ impl Response {
         self
     }
 
-    /// The first header field that [`Response::field`] has left out, if any.
+    /// Returns the name of the first header field that [`Response::field`] has omitted.
     #[must_use]
     pub fn left_out(&self) -> Option<&str> {
         self.left_out.as_deref()
     }
 
-    /// Announces the length of the body, unless the application has done so.
+    /// Announces the length of the body in bytes. Has no effect if the application has already
+    /// announced a length.
     pub fn announce(&mut self, n_bytes: u64) {
         self.announced.get_or_insert(n_bytes);
     }
@@ -139,7 +144,8 @@ impl Response {
         self
     }
 
-    /// A problem of RFC 9457: `application/problem+json` with `title` and `detail`, the form of every error answer.
+    /// Creates a problem document of RFC 9457: `application/problem+json` with `title` and
+    /// `detail`. All error responses have this form.
     #[must_use]
     pub fn problem(status: u16, title: &str, detail: &str) -> Response {
         let mut json = Vec::with_capacity(64 + title.len() + detail.len());
@@ -155,60 +161,62 @@ impl Response {
             .body(json)
     }
 
-    /// The status code.
+    /// Returns the status code.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The header fields set so far.
+    /// Returns the header fields set so far.
     #[must_use]
     pub fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// The body.
+    /// Returns a reference to the body.
     #[must_use]
     pub fn body_ref(&self) -> &Body {
         &self.body
     }
 
-    /// Takes the answer apart: for tests of handlers, and for handlers that wrap others.
+    /// Returns status, header fields and body, for tests of handlers and for handlers that wrap
+    /// other handlers.
     #[must_use]
     pub fn into_parts(self) -> (u16, Headers, Body) {
         (self.status, self.headers, self.body)
     }
 }
 
-/// The bytes of an answer. Copies: none, whatever the kind; a body is written from where it lies.
+/// The body of a response. No form of it is copied: the bytes are sent from the memory or the file
+/// that contains them.
 #[derive(Default)]
 #[non_exhaustive]
 pub enum Body {
-    /// No bytes; `Content-Length: 0` where the status allows a body.
+    /// No bytes. `Content-Length: 0` is sent if the status permits a body.
     #[default]
     Empty,
-    /// Bytes made for this answer.
+    /// Bytes that belong to this response only.
     Bytes(Vec<u8>),
-    /// Bytes shared with other answers.
+    /// Bytes that several responses share.
     Shared(Arc<[u8]>),
-    /// Bytes of the program.
+    /// Bytes in the program's constants.
     Static(&'static [u8]),
-    /// Bytes of somebody else's object.
-    Held(Held),
-    /// Bytes of several such objects, one behind the other.
-    Parts(Vec<Held>),
-    /// A part of a file.
+    /// Bytes in the memory of another object, such as a Python `bytes`.
+    SharedBytes(SharedBytes),
+    /// Bytes of several objects, sent one after the other.
+    Parts(Vec<SharedBytes>),
+    /// A range of a file.
     File(FileBody),
-    /// Parts of files, and bytes between them.
-    Pieces(Vec<Piece>),
-    /// Items that are made one by one on a handler's thread.
+    /// Ranges of files, and bytes between them.
+    Pieces(Vec<BodyPart>),
+    /// Items that are produced one by one, on a thread that runs handlers.
     Items(Box<dyn Items>),
-    /// A stream.
+    /// A row stream, sent chunk by chunk.
     Chunks(Box<Chunks>),
 }
 
 impl Body {
-    /// The length in bytes where it is known before sending.
+    /// Returns the length in bytes; `None` if it is not known before the body is sent.
     #[must_use]
     pub fn len_bytes(&self) -> Option<usize> {
         match self {
@@ -216,35 +224,35 @@ impl Body {
             Body::Bytes(b) => Some(b.len()),
             Body::Shared(b) => Some(b.len()),
             Body::Static(b) => Some(b.len()),
-            Body::Held(b) => Some(b.len()),
+            Body::SharedBytes(b) => Some(b.len()),
             Body::Parts(parts) => Some(parts.iter().map(|part| part.len()).sum()),
             Body::File(file) => Some(file.n_bytes),
-            Body::Pieces(pieces) => Some(pieces.iter().map(Piece::len_bytes).sum()),
+            Body::Pieces(pieces) => Some(pieces.iter().map(BodyPart::len_bytes).sum()),
             Body::Items(_) | Body::Chunks(_) => None,
         }
     }
 }
 
 impl Body {
-    /// The bytes of a body that is one piece of memory.
+    /// Returns the bytes of the body if they are contiguous in memory; otherwise `None`.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Body::Bytes(bytes) => Some(bytes),
             Body::Shared(bytes) => Some(bytes),
             Body::Static(bytes) => Some(bytes),
-            Body::Held(bytes) => Some(bytes),
+            Body::SharedBytes(bytes) => Some(bytes),
             _ => None,
         }
     }
 
-    /// Leaves out what stands behind the first `len` bytes of a body of known length.
+    /// Shortens a body of known length to its first `len` bytes; has no effect on other bodies.
     pub(crate) fn cut(&mut self, len: usize) {
         match self {
             Body::Bytes(b) => b.truncate(len),
             Body::Shared(b) if b.len() > len => *b = Arc::from(&b[..len]),
             Body::Static(b) => *b = &b[..len.min(b.len())],
-            Body::Held(b) => b.cut(len),
+            Body::SharedBytes(b) => b.cut(len),
             Body::Parts(parts) => {
                 let mut left = len;
                 for part in parts {
@@ -264,17 +272,17 @@ impl Body {
         }
     }
 
-    /// The body as items. Those of files and of sources fail: such a body has to be the whole of an
-    /// answer.
+    /// Converts the body to [`Items`]. Files and row streams cannot be converted. For such a body,
+    /// returns items that fail.
     pub(crate) fn into_items(self) -> Box<dyn Items> {
         let held = match self {
             Body::Items(items) => return items,
             Body::Parts(parts) => parts,
             Body::Empty => Vec::new(),
-            Body::Bytes(bytes) => vec![Held::new(bytes)],
-            Body::Shared(bytes) => vec![Held::new(bytes)],
-            Body::Static(bytes) => vec![Held::new(bytes)],
-            Body::Held(bytes) => vec![bytes],
+            Body::Bytes(bytes) => vec![SharedBytes::new(bytes)],
+            Body::Shared(bytes) => vec![SharedBytes::new(bytes)],
+            Body::Static(bytes) => vec![SharedBytes::new(bytes)],
+            Body::SharedBytes(bytes) => vec![bytes],
             Body::File(_) | Body::Pieces(_) | Body::Chunks(_) => {
                 return Box::new(NoItems);
             }
@@ -330,18 +338,20 @@ impl From<Chunks> for Body {
     }
 }
 
-/// Called once with how a stream ended, after its source was dropped (but for one that a [`Breaker`] failed).
+/// The function that is called once when a row stream has ended. It is called after the source of
+/// the stream was dropped; only if a [`Breaker`] has ended the stream, it is called before.
 pub type OnEnd = Box<dyn FnOnce(StreamEnd) + Send>;
 
-/// Makes the answer that is sent when the very first fill of a stream fails, while the status is still open.
+/// Returns the response that is sent instead of a row stream if its first chunk cannot be filled.
 pub type OnError = Box<dyn FnOnce(&ChunkError) -> Response + Send>;
 
-/// A body that is pulled from a [`ChunkSource`], chunk by chunk, on a worker thread.
+/// A body that a [`ChunkSource`] produces, chunk by chunk, on a worker thread.
 ///
-/// The head is held until the first chunk is filled. At most one chunk is being sent while the next is filled.
+/// The head is sent together with the first chunk. While a chunk is being sent, at most one further
+/// chunk is filled.
 pub struct Chunks {
     pub(crate) source: Box<dyn ChunkSource>,
-    pub(crate) begun: Option<Held>,
+    pub(crate) begun: Option<SharedBytes>,
     pub(crate) on_end: Option<OnEnd>,
     pub(crate) on_error: Option<OnError>,
     pub(crate) breaker: Option<Breaker>,
@@ -349,7 +359,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// A stream of what `source` fills.
+    /// Creates a stream of the chunks that `source` fills.
     #[must_use]
     pub fn new(source: impl ChunkSource + 'static) -> Chunks {
         Chunks {
@@ -362,21 +372,24 @@ impl Chunks {
         }
     }
 
-    /// Sends these bytes before all that the source fills: it was asked for them before.
+    /// Sends `bytes` before the first chunk of the source. The application has already read them
+    /// from the source.
     #[must_use]
-    pub fn begun(mut self, bytes: Held) -> Chunks {
+    pub fn begun(mut self, bytes: SharedBytes) -> Chunks {
         self.begun = (!bytes.is_empty()).then_some(bytes);
         self
     }
 
-    /// Calls `on_end` exactly once, with how the stream ended, on a thread of the server; it must not block.
+    /// Sets a function that is called exactly once, when the stream has ended. Its argument is the
+    /// way in which the stream ended. It runs on a thread of the server and must not block.
     #[must_use]
     pub fn on_end(mut self, on_end: impl FnOnce(StreamEnd) + Send + 'static) -> Chunks {
         self.on_end = Some(Box::new(on_end));
         self
     }
 
-    /// Answers with what `on_error` makes of the error if the first fill fails. Without it: 500 with no detail.
+    /// Sets a function that returns the response for the case that the first chunk cannot be
+    /// filled. Without such a function, the response is a 500 without a detail.
     #[must_use]
     pub fn on_error(
         mut self,
@@ -386,15 +399,16 @@ impl Chunks {
         self
     }
 
-    /// Lets `breaker` fail this stream.
+    /// Permits `breaker` to end this stream with an error, even while a worker waits for the source
+    /// of the stream.
     #[must_use]
     pub fn breaker(mut self, breaker: &Breaker) -> Chunks {
         self.breaker = Some(breaker.clone());
         self
     }
 
-    /// Counts into `ledger` what the server handles of this answer in user space: its head. Of the body that is nothing;
-    /// what its source converts and copies, the source counts.
+    /// Sets the ledger in which the server counts the bytes of this response that it copies. These
+    /// are only the bytes of the head. The source counts the conversions and copies of the body.
     #[must_use]
     pub fn ledger(mut self, ledger: &Ledger) -> Chunks {
         self.ledger = ledger.clone();
@@ -408,7 +422,8 @@ impl fmt::Debug for Chunks {
     }
 }
 
-/// Writes `text` as a JSON string. The server's own messages are short; rows go through `wire::json`.
+/// Appends `text` as a JSON string. It is used for short messages of the server. Rows are written
+/// by `wire::json`.
 fn push_json_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for c in text.chars() {

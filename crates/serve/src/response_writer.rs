@@ -1,49 +1,53 @@
-//! Answers that a handler begins while it runs.
+//! [`ResponseWriter`]: a response that a handler begins while it runs.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::body::Held;
+use crate::body::SharedBytes;
 use crate::response::Response;
 
-/// Begins the answer to a request while its handler runs, and sends the first blocks of its body,
-/// each at once.
+/// Begins the response to a request while its handler runs, and sends the first blocks of its body
+/// immediately.
 ///
-/// The handler then returns a response of which only the body counts: what follows those blocks.
+/// The handler then returns a [`Response`] whose body is the remaining part of the body. The status
+/// and the header fields of the returned `Response` are ignored.
 #[derive(Clone)]
 pub struct ResponseWriter {
     sink: Arc<dyn AnswerSink>,
-    /// Where the answer starts, counted over the connection's life: no other answer starts there.
-    /// `None` before the connection was taken over.
+    /// The position at which the response starts, which counts the bytes of all responses on the
+    /// connection. It identifies the response. `None` before the handler's thread owns the
+    /// connection.
     start: Option<u64>,
 }
 
-/// Why a block is not sent.
+/// The reason for which a block was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The client has closed the connection.
     Gone,
-    /// The client received nothing for [`crate::Limits::write_stall`].
+    /// The client read nothing for [`crate::Limits::write_stall`].
     Stalled,
-    /// The server was stopped, and the time for requests under way was over.
+    /// The server was stopped, and the time that a stopped server waits for requests in progress
+    /// has ended.
     Stopped,
-    /// The handler has returned, or the answer was begun before: call `begin` once, and `write`
-    /// before the handler returns.
+    /// The handler has already returned, or `begin` was called a second time. Call `begin` once,
+    /// and call `write` only before the handler returns.
     Ended,
 }
 
-/// The connection of a request, which sends what its handler writes.
+/// The connection of a request, by which its handler sends the blocks of a response.
 pub(crate) trait AnswerSink: Send + Sync {
-    /// See [`ResponseWriter::begin`]; sets `start` once the connection was taken over.
+    /// Implements [`ResponseWriter::begin`]. Sets `start` when the handler's thread got the
+    /// ownership of the connection.
     fn begin(&self, start: &mut Option<u64>, response: Response) -> Result<(), WriteError>;
-    /// See [`ResponseWriter::write`].
-    fn write(&self, start: Option<u64>, block: Held) -> Result<(), WriteError>;
+    /// Implements [`ResponseWriter::write`].
+    fn write(&self, start: Option<u64>, block: SharedBytes) -> Result<(), WriteError>;
 }
 
-/// The connection of a request that is with its handler.
+/// The connection of a request whose handler runs, from which a [`ResponseWriter`] is created.
 pub(crate) trait AnswerOrigin: Sync {
-    /// Returns what sends the answer.
+    /// Returns the object by which the handler sends its response.
     fn sink(&self) -> Arc<dyn AnswerSink>;
 }
 
@@ -52,8 +56,8 @@ impl ResponseWriter {
         ResponseWriter { sink, start }
     }
 
-    /// Begins the answer with the status and the header fields of `response`. They are sent with
-    /// the first block.
+    /// Begins the response with the status and the header fields of `response`, which are sent
+    /// together with the first block.
     ///
     /// # Errors
     /// [`WriteError`].
@@ -61,13 +65,12 @@ impl ResponseWriter {
         self.sink.begin(&mut self.start, response)
     }
 
-    /// Sends a block of the body: it is with the kernel, or among at most 256 KiB that wait to be
-    /// sent while the handler runs on. Until then it waits for the client. Copies: none. Bytes
-    /// after the announced length are left out.
+    /// Sends a block of the body without a copy. Bytes past the announced length are omitted. If
+    /// more than 256 KiB are queued, the call waits until the client has read some of these bytes.
     ///
     /// # Errors
-    /// [`WriteError`]. The blocks sent before are not a whole answer then.
-    pub fn write(&self, block: Held) -> Result<(), WriteError> {
+    /// [`WriteError`]. The blocks that were already sent are then an incomplete response.
+    pub fn write(&self, block: SharedBytes) -> Result<(), WriteError> {
         self.sink.write(self.start, block)
     }
 }
@@ -84,7 +87,7 @@ impl fmt::Display for WriteError {
             WriteError::Gone => "the client has closed the connection",
             WriteError::Stalled => "the client received nothing for too long",
             WriteError::Stopped => "the server was stopped before the answer was sent",
-            WriteError::Ended => "the answer has ended\nwrite before the application returns",
+            WriteError::Ended => "the response has ended\nwrite before the application returns",
         })
     }
 }

@@ -1,73 +1,88 @@
-//! Leader/follower scheduler: one thread at a time polls; all threads take tasks that are ready from a shared queue.
+//! [`Scheduler`]: leader/follower scheduling. One thread at a time waits in epoll. All threads take
+//! tasks (connections with an event) from a shared queue.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::lock;
+use onecopy_wire::lock::{lock, unpoisoned};
+
 use crate::metrics::Metrics;
 
-/// A handler that runs for longer than one to two of these is late: the poll is handed over.
+/// The time between two checks by [`Scheduler::watch`]. If a handler has run for one to two of
+/// these ticks, another thread starts to wait in epoll.
 const TICK: Duration = Duration::from_millis(1);
-/// The same of a handler that waits for nothing but the disk. A tick costs a wake, which is much beside a few hundred files a second.
+/// The time between two checks if handlers wait only for a disk ([`crate::Handler::is_quick`]).
+/// Each check wakes a thread. At a few hundred requests for files per second, checks at every
+/// [`TICK`] would cost a significant part of the time.
 const QUICK_TICK: Duration = Duration::from_millis(25);
-/// Between two looks where handlers come and go by dozens: none of them is late for long, and each look interrupts one.
+/// The time between two checks under load ([`BUSY_MOVES`]). A check interrupts a handler. Under
+/// load, dozens of handlers run per tick, so no handler runs for long, and fewer checks suffice.
 const BUSY_TICK: Duration = Duration::from_millis(4);
-/// So many handlers were entered and left between two looks, at least: the clients of one that is
-/// late wait for some milliseconds more, and each look costs tens of microseconds on a busy
-/// processor.
+/// The server is under load if, between two checks, calls of handlers have started or ended at
+/// least this number of times. A check takes tens of microseconds on a busy processor. With fewer
+/// checks, clients wait some milliseconds longer if a handler runs for long.
 const BUSY_MOVES: u64 = 4;
-/// The watch goes on so many ticks after the last handler: waking it costs more than it does.
+/// The number of ticks for which [`Scheduler::watch`] continues to check after the last handler has
+/// returned. If a request arrives in this time, the thread of `watch` need not be woken, which
+/// would cost more than the checks.
 const QUIET_TICKS: u32 = 100;
 
-/// Distributes the tasks of the loop (its connections) and the poll among its threads.
+/// Assigns tasks (connections with an event) and the wait in epoll to the threads of a server.
 pub(crate) struct Scheduler<T> {
     state: Mutex<SchedulerState<T>>,
     changed: Condvar,
     watch: Condvar,
     watchdog: Condvar,
-    /// Parts of bodies that handlers have sent.
+    /// The number of times that a handler has sent a part of a response body.
     n_parts: AtomicU64,
     n_handlers_max: usize,
-    /// Processors that this process may use.
+    /// The number of processors that this process may use.
     n_processors: usize,
     tick: Duration,
     metrics: Metrics,
 }
 
-/// Who does what. The thread that holds the poll waits for events and puts connections into `ready`; it then takes from
-/// there like all others, and runs handlers in place. The watch sees a handler that is late, and wakes another thread for the
-/// poll and the rest: to wake one before each handler would take longer than most handlers run.
+/// The state of the scheduler. The thread that waits in epoll (the leader) adds connections with
+/// events to `ready`. Then it stops waiting, takes tasks from `ready` like the other threads, and
+/// runs handlers itself. If a handler runs for long, [`Scheduler::watch`] wakes another thread,
+/// which becomes the leader. No thread is woken before each handler, because this would take longer
+/// than most handlers run.
 struct SchedulerState<T> {
-    /// Tasks with something to do. Each is in here once, so that the thread that takes it owns it.
+    /// The tasks that wait for a thread. Each task is in the queue at most once, so the thread that
+    /// takes it owns it.
     ready: VecDeque<Arc<T>>,
-    /// Tasks whose request waits for a handler to end; owned too.
+    /// The tasks that wait until a handler returns, because the permitted number of handlers is
+    /// running. The connections stay owned, so no other thread performs their steps.
     deferred: VecDeque<Arc<T>>,
     polling: bool,
     n_idle: usize,
-    /// Threads that are not idle: in a handler, at a connection, or in the poll.
+    /// The number of threads that do not wait for a task: they run a handler, perform the steps of
+    /// a connection, or wait in epoll.
     n_active: usize,
     n_handling: usize,
-    /// Of those: handlers that wait for their client to receive what they have sent.
+    /// The number of handlers that wait until their client has read bytes of the response.
     n_sending: usize,
-    /// Handlers entered and left so far.
+    /// The number of starts and ends of handler calls since the start of the server.
     n_moves: u64,
-    /// The watch looks once a tick; else it sleeps until a handler runs.
+    /// `true` while [`Scheduler::watch`] checks once per tick; `false` while it sleeps until a
+    /// handler runs.
     watching: bool,
-    /// The watchdog is woken by the next handler that returns.
+    /// `true` if the next handler that returns must wake the thread in
+    /// [`Scheduler::wait_for_look`].
     wakes_watchdog: bool,
     finished: bool,
 }
 
-/// The next work of a thread.
+/// The result of [`Scheduler::next`]: what the calling thread must do next.
 pub(crate) enum Task<T> {
-    /// Go on with this task, which the thread owns now.
+    /// The thread continues with this task, which it owns now.
     Ready(Arc<T>),
-    /// The server has ended.
+    /// The thread ends, because the server has ended.
     Finished,
-    /// The poll failed.
+    /// The wait in epoll failed with this error.
     Broken(io::Error),
 }
 
@@ -98,16 +113,18 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Counts a thread that is going to call [`Scheduler::next`].
+    /// Counts the calling thread as active. It must then call [`Scheduler::next`].
     pub(crate) fn join(&self) {
         lock(&self.state).n_active += 1;
     }
 
-    /// Returns the next task; polls if no other thread does.
+    /// Waits for the next task and returns it. If no other thread waits in epoll, the calling
+    /// thread does so by calling `poll`.
     pub(crate) fn next(&self, mut poll: impl FnMut(&mut Vec<Arc<T>>) -> io::Result<()>) -> Task<T> {
         let mut state = lock(&self.state);
-        // A thread whose handler was late finds that others have gone on. More of them than
-        // processors only interrupt each other.
+        // After a handler that ran for long, other threads are already running. If there are more
+        // threads than processors, this thread does not continue, because they would interrupt each
+        // other.
         let mut rests = state.n_active.saturating_sub(state.n_handling) > self.n_processors;
         loop {
             if state.finished {
@@ -150,14 +167,15 @@ impl<T> Scheduler<T> {
         state.n_idle += 1;
         state.n_active -= 1;
         let woken = self.changed.wait(state);
-        state = woken.unwrap_or_else(PoisonError::into_inner);
+        state = unpoisoned(woken);
         state.n_idle -= 1;
         state.n_active += 1;
         state
     }
 
-    /// Called by a thread before it runs a handler for `connection`. `false` if no thread would be left for the poll, should it
-    /// take long; the connection then waits, still owned, and comes again from [`Scheduler::next`].
+    /// Reserves the calling thread for a handler of `connection`. Returns `false` if the permitted
+    /// number of handlers is already running. The connection then stays owned, and
+    /// [`Scheduler::next`] returns it after one of these handlers has returned.
     pub(crate) fn enter_handler(&self, connection: &Arc<T>) -> bool {
         let mut state = lock(&self.state);
         if state.n_handling >= self.n_handlers_max {
@@ -175,7 +193,8 @@ impl<T> Scheduler<T> {
         true
     }
 
-    /// The counterpart of [`Scheduler::enter_handler`].
+    /// Ends the reservation by [`Scheduler::enter_handler`]. It must be called after the handler
+    /// has returned.
     pub(crate) fn leave_handler(&self) {
         let mut state = lock(&self.state);
         state.n_handling -= 1;
@@ -189,12 +208,13 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// A handler has sent a part of its body.
+    /// Records that a handler has sent a part of a response body.
     pub(crate) fn count_part(&self) {
         self.n_parts.fetch_add(1, Relaxed);
     }
 
-    /// Runs `wait`, in which a handler waits for its client.
+    /// Runs `wait`, in which a handler waits for its client, and returns the result of `wait`.
+    /// During this time, the handler is not treated as one that makes no progress.
     pub(crate) fn wait_for_client<R>(&self, wait: impl FnOnce() -> R) -> R {
         lock(&self.state).n_sending += 1;
         let waited = wait();
@@ -202,9 +222,10 @@ impl<T> Scheduler<T> {
         waited
     }
 
-    /// Waits for `interval`, or with `until_return` for a handler that returns, whichever comes
-    /// first. The moves of handlers so far, and whether all that may run at once are busy; `None`:
-    /// the server has ended.
+    /// Waits for `interval`. If `until_return` is `true`, the wait ends earlier when a handler
+    /// returns. Returns the number of times that handlers have made progress so far, and a flag.
+    /// The flag is `true` if the permitted number of handlers is running and none of them waits for
+    /// its client. Returns `None` if the server has ended.
     pub(crate) fn wait_for_look(
         &self,
         interval: Duration,
@@ -214,7 +235,7 @@ impl<T> Scheduler<T> {
         state.wakes_watchdog = until_return;
         if !state.finished {
             let woken = self.watchdog.wait_timeout(state, interval);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(woken).0;
         }
         state.wakes_watchdog = false;
         let n_moves = state.n_moves + self.n_parts.load(Relaxed);
@@ -222,8 +243,9 @@ impl<T> Scheduler<T> {
         (!state.finished).then_some((n_moves, all_busy))
     }
 
-    /// Until the server ends: wakes a thread for the poll where all are in handlers, or wait, and none has moved for a tick. Calls
-    /// `tick` while handlers run.
+    /// Checks the handlers once per tick until the server ends. If no thread waits in epoll, and
+    /// for a tick no handler has started or returned, wakes a thread, which then waits in epoll.
+    /// Calls `tick` at each check while handlers run.
     pub(crate) fn watch(&self, mut tick: impl FnMut()) {
         let mut state = lock(&self.state);
         let mut n_quiet = 0;
@@ -233,13 +255,13 @@ impl<T> Scheduler<T> {
                 state.watching = false;
                 while !state.watching && !state.finished {
                     let woken = self.watch.wait(state);
-                    state = woken.unwrap_or_else(PoisonError::into_inner);
+                    state = unpoisoned(woken);
                 }
                 n_quiet = 0;
             }
             let n_moves = state.n_moves;
             let woken = self.watch.wait_timeout(state, wait);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(woken).0;
             let is_busy = state.n_moves - n_moves >= BUSY_MOVES;
             wait = if is_busy {
                 self.tick.max(BUSY_TICK)
@@ -262,8 +284,8 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Puts a connection that is owned by the caller before the loop's threads. `true` if all of them may be waiting in
-    /// the poll, which is then to be woken.
+    /// Queues a connection that the caller owns. Returns `true` if a thread waits in epoll; the
+    /// caller must then wake this thread, because possibly no other thread is free.
     pub(crate) fn queue(&self, connection: Arc<T>) -> bool {
         let mut state = lock(&self.state);
         state.ready.push_back(connection);
@@ -273,23 +295,25 @@ impl<T> Scheduler<T> {
         state.polling
     }
 
-    /// For the metrics: two stores, under the lock of whoever changed the numbers.
+    /// Reports to the metrics how many handlers run and how many requests wait for a handler to
+    /// return. The caller holds the lock of the state.
     fn report(&self, state: &SchedulerState<T>) {
         self.metrics
             .set_handlers(state.n_handling, state.deferred.len());
     }
 
-    /// Threads inside a handler.
+    /// Returns the number of threads that are in a handler.
     pub(crate) fn n_handling(&self) -> usize {
         lock(&self.state).n_handling
     }
 
-    /// True if the server has ended.
+    /// Returns `true` if the server has ended.
     pub(crate) fn is_finished(&self) -> bool {
         lock(&self.state).finished
     }
 
-    /// Lets all threads end; the one in the poll is to be woken.
+    /// Makes all threads of the server end. The caller must also wake the thread that waits in
+    /// epoll.
     pub(crate) fn finish(&self) {
         lock(&self.state).finished = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! Bind, run, stop.
+//! [`Server`]: binds a listener, serves until it is stopped, and stops.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::socket::Socket;
 use crate::sys::{self, EventFd, Listener};
 use crate::timers::millis;
 
-/// A server that listens. Nothing is answered until [`Server::run`].
+/// A server that listens at an address. It answers no request before [`Server::run`].
 pub struct Server {
-    /// `None`: the socket was stopped before.
+    /// The listener; `None` if the socket was stopped before the server was created.
     listener: Option<Listener>,
     address: Address,
     config: Config,
     signals: Arc<Signals>,
 }
 
-/// Stops or wakes a server, from any thread. Cheap to clone.
+/// A handle by which any thread stops or wakes a server. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<Signals>);
 
 impl Server {
-    /// Listens at `address` (port 0: a free port, see [`Server::address`]).
+    /// Listens at `address`. With port 0 the system chooses a free port; see [`Server::address`].
     ///
     /// # Errors
     /// As [`Socket::bind`].
@@ -41,7 +41,7 @@ impl Server {
         Server::on(Socket::bind(address)?, config)
     }
 
-    /// A server on a socket that listens already.
+    /// Creates a server on a socket that already listens.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -61,14 +61,14 @@ impl Server {
         })
     }
 
-    /// The address listened at, with the port that was taken.
+    /// Returns the address of the listener, with the port that the system chose.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The number of connections that are open at once, at most: [`crate::Limits::n_connections`],
-    /// or the number that the limit of open files permits, where that is lower.
+    /// Returns the largest number of open connections: [`crate::Limits::n_connections`], or the
+    /// number that the limit of open files permits, if that is lower.
     #[must_use]
     pub fn max_connections(&self) -> usize {
         let n_files = sys::max_open_files().unwrap_or(usize::MAX);
@@ -76,27 +76,28 @@ impl Server {
         n_max.min(connections_for(n_files))
     }
 
-    /// Has handlers watched that make no progress.
+    /// Sets the watchdog, which detects handlers that make no progress.
     pub fn watch(&mut self, watchdog: Watchdog) {
         self.config.watchdog = Some(watchdog);
     }
 
-    /// The descriptor that listens, to be lent to other processes; `None`: the socket was stopped before.
+    /// Returns the descriptor of the listener, which can be passed to other processes; `None` if
+    /// the socket was stopped before.
     #[must_use]
     pub fn listener_fd(&self) -> Option<RawFd> {
         self.listener.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// A handle that stops this server.
+    /// Returns a handle that stops this server.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle(Arc::clone(&self.signals))
     }
 
-    /// Serves until the server is stopped through its handle. The calling thread waits meanwhile.
+    /// Serves until the server is stopped through its handle, and then returns.
     ///
     /// # Errors
-    /// [`Error::System`] if the event loop cannot be set up or breaks.
+    /// [`Error::System`] if the event loop cannot be set up or fails.
     pub fn run(self, handler: impl Handler) -> Result<Stopped, Error> {
         let shared = Shared::new(self.listener, Box::new(handler), self.config, self.signals)
             .map_err(Error::system("epoll_create1"))?;
@@ -121,7 +122,7 @@ impl Server {
 }
 
 /// Raises the limit of open files of this process to the number that `n_connections` need, or to
-/// the hard limit where that is lower (setrlimit(2)). Processes that this one starts inherit it.
+/// the hard limit if that is lower (setrlimit(2)). Child processes inherit the limit.
 ///
 /// # Errors
 /// [`Error::System`].
@@ -130,17 +131,19 @@ pub fn raise_open_files(n_connections: usize) -> Result<(), Error> {
 }
 
 impl Handle {
-    /// Stops the server gracefully: the listener and idle connections are closed at once, requests under way get
-    /// [`crate::Limits::stop`], what is left then is cut. Returns at once; further calls do nothing.
+    /// Stops the server gracefully. The listener and idle connections are closed immediately.
+    /// Requests in progress have the time [`crate::Limits::stop`] and are then aborted. The call
+    /// does not wait; further calls have no effect.
     pub fn stop(&self) {
         if !self.0.stop_asked.swap(true, Ordering::SeqCst) {
             self.0.stop.add(1);
         }
     }
 
-    /// Stops the server gracefully where another one has taken its place at the socket: connections without a request are left
-    /// open for `idle_grace` yet. A client that has connected, or was told that its connection stays open, may be sending just
-    /// now; that request is answered, and the answer says that it is the last. Returns at once.
+    /// Stops the server gracefully after another server has taken over its socket. Idle connections
+    /// stay open for `idle_grace`, because a client may be sending a request on such a connection
+    /// at this time. The request is answered, and the connection is closed after the response. The
+    /// call does not wait.
     pub fn retire(&self, idle_grace: Duration) {
         if !self.0.stop_asked.swap(true, Ordering::SeqCst) {
             let grace_ms = millis(idle_grace);
@@ -149,19 +152,20 @@ impl Handle {
         }
     }
 
-    /// Stops the server and cuts requests under way.
+    /// Stops the server immediately, and aborts the requests in progress.
     pub fn cut(&self) {
         self.0.stop_asked.store(true, Ordering::SeqCst);
         self.0.stop.add(2);
     }
 
-    /// Makes the server look at its clock again: for clocks that are moved by hand.
+    /// Makes the server read its clock again. A test calls this method after it has set the clock.
     pub fn wake(&self) {
         self.0.wake.add(1);
     }
 
-    /// An event descriptor (eventfd(2)): writing a native-endian `1_u64` asks for a graceful stop, writing it again
-    /// cuts. write(2) is all that is needed, so a signal handler may do it. It is open as long as this handle lives.
+    /// Returns an event descriptor (eventfd(2)). Writing a native-endian `1_u64` to it requests a
+    /// graceful stop; a second write aborts requests in progress. A signal handler may do this,
+    /// because it only calls write(2). The descriptor is open as long as this handle exists.
     #[must_use]
     pub fn stop_fd(&self) -> RawFd {
         self.0.stop.as_raw_fd()

@@ -1,8 +1,11 @@
-//! The state that all threads of a server share, and its end. See `docs/decisions/0003-event-loop.md`.
+//! [`Shared`]: the state that all threads of a server share, and the end of the server. See
+//! `docs/decisions/0003-event-loop.md`.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
+
+use onecopy_wire::lock::lock;
 
 use crate::accept_gate::AcceptGate;
 use crate::awaited::ExpectPermits;
@@ -10,7 +13,6 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::connection::{self, Connection};
 use crate::handler::Handler;
-use crate::lock;
 use crate::poll_tokens;
 use crate::scheduler::Scheduler;
 use crate::signals::Signals;
@@ -22,7 +24,7 @@ use crate::workers::Workers;
 /// The state that all threads of a server share.
 pub(crate) struct Shared {
     pub(crate) handler: Box<dyn Handler>,
-    /// The result of [`Handler::begins_early`].
+    /// The result of [`crate::Handler::begins_early`], which is called once.
     pub(crate) begins_early: bool,
     pub(crate) config: Config,
     pub(crate) buffers: Buffers,
@@ -31,31 +33,35 @@ pub(crate) struct Shared {
     pub(crate) epoll: Epoll,
     pub(crate) scheduler: Scheduler<Connection>,
     pub(crate) connections: Mutex<Slab<Connection>>,
-    /// Those that lend what waits to be sent, while a handler has them.
-    pub(crate) lent: Mutex<Vec<Arc<Connection>>>,
+    /// The connections that have lent their output queue to a handler.
+    pub(crate) borrowed_outputs: Mutex<Vec<Arc<Connection>>>,
     pub(crate) expect_permits: Arc<ExpectPermits>,
     pub(crate) gate: AcceptGate,
-    /// Time of the next report of a pause of accepting, at the earliest.
+    /// The earliest time, in milliseconds of the server's clock, at which
+    /// [`crate::Config::on_trouble`] may be called again.
     pub(crate) trouble_from_ms: AtomicU64,
     pub(crate) timers: Mutex<PollTimers>,
     stopping: AtomicBool,
-    /// Of a server that stops: from then on connections without a request are closed.
+    /// The time, in milliseconds of the server's clock, from which connections without a request
+    /// are closed. It is used only while the server stops.
     idle_until_ms: AtomicU64,
     cutting: AtomicBool,
-    /// Connections without a request are closed, though the server does not stop: its handlers
-    /// cannot run.
+    /// `true` if connections without a request are closed because the handlers of the server cannot
+    /// run. The server does not stop in this case.
     closes_idle: AtomicBool,
     pub(crate) ending: Mutex<Ending>,
     pub(crate) ending_changed: Condvar,
 }
 
-/// The end of a server, counted for the thread that called run.
+/// The state for the end of the server. The thread that called [`crate::Server::run`] waits for its
+/// changes.
 #[derive(Default)]
 pub(crate) struct Ending {
     pub(crate) n_threads: usize,
     pub(crate) n_cut: usize,
     pub(crate) forced: bool,
-    /// The loop's threads end: nothing is polled and no timer of the loop runs from here on.
+    /// `true` if the threads of the server are ending. From then on, no thread waits in epoll, and
+    /// timers are no longer processed.
     pub(crate) finished: bool,
     pub(crate) error: Option<io::Error>,
 }
@@ -85,7 +91,7 @@ impl Shared {
             epoll,
             scheduler,
             connections: Mutex::default(),
-            lent: Mutex::default(),
+            borrowed_outputs: Mutex::default(),
             expect_permits,
             gate,
             trouble_from_ms: AtomicU64::new(0),
@@ -105,15 +111,15 @@ impl Shared {
         name: String,
         run: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        struct Counted(Arc<Shared>);
-        impl Drop for Counted {
+        struct RunningThread(Arc<Shared>);
+        impl Drop for RunningThread {
             fn drop(&mut self) {
                 lock(&self.0.ending).n_threads -= 1;
                 self.0.ending_changed.notify_all();
             }
         }
         lock(&self.ending).n_threads += 1;
-        let counted = Counted(Arc::clone(self));
+        let counted = RunningThread(Arc::clone(self));
         (self.config.spawn)(
             name,
             Box::new(move || {
@@ -127,8 +133,8 @@ impl Shared {
         self.stopping.load(SeqCst)
     }
 
-    /// When the server stops, or its handlers cannot run: the moment from which a connection
-    /// without a request is to be closed.
+    /// Returns the time from which a connection without a request must be closed. It is set if the
+    /// server stops or its handlers cannot run; otherwise it is `None`.
     pub(crate) fn idle_until_ms(&self) -> Option<u64> {
         if self.is_stopping() {
             return Some(self.idle_until_ms.load(SeqCst));
@@ -136,7 +142,8 @@ impl Shared {
         self.closes_idle.load(SeqCst).then_some(0)
     }
 
-    /// Has connections without a request closed from now on, or not any more.
+    /// Sets if connections without a request are closed: from now on if `yes` is `true`, no longer
+    /// if it is `false`.
     pub(crate) fn close_idle(&self, yes: bool) {
         if self.closes_idle.swap(yes, SeqCst) || !yes {
             return;
@@ -152,11 +159,12 @@ impl Shared {
         }
     }
 
-    /// Sets the deadline of a connection, for the thread that owns it.
+    /// Sets the deadline of a connection. The calling thread must own the connection.
     pub(crate) fn set_deadline(&self, connection: &Connection, at_ms: u64) {
         connection.deadline_ms.store(at_ms, SeqCst);
-        // The thread that takes entries out stores `timer_at_ms` before it loads `deadline_ms`, the reverse order, so
-        // one of the two sees the other and no deadline is lost. A second entry does no harm.
+        // The thread that removes entries stores `timer_at_ms` and then loads `deadline_ms`; this
+        // thread stores and loads in the reverse order. So one of the two threads sees the value of
+        // the other, and no deadline is lost. A second entry is harmless.
         if at_ms < connection.timer_at_ms.load(SeqCst) {
             connection.timer_at_ms.store(at_ms, SeqCst);
             self.push_timer(at_ms, connection.token);
@@ -175,21 +183,24 @@ impl Shared {
         self.config.clock.now_ms()
     }
 
-    /// Tells `connection` that something happened; a loop thread comes to it, if none is there.
+    /// Sets `flags` for `connection`. If no thread owns it, it is queued for the threads of the
+    /// server.
     pub(crate) fn signal(&self, connection: &Arc<Connection>, flags: u32) {
         if connection.raise(flags) {
             self.queue(Arc::clone(connection));
         }
     }
 
-    /// Puts a connection that is owned by the caller before the loop's threads.
+    /// Adds a connection that the caller owns to the queue from which the server's threads take
+    /// connections.
     pub(crate) fn queue(&self, connection: Arc<Connection>) {
         if self.scheduler.queue(connection) {
             self.signals.wake.add(1);
         }
     }
 
-    /// Forgets a connection that was closed; the last one of a server that stops ends the server.
+    /// Removes a connection that was closed. If the server stops and this was the last connection,
+    /// the server ends.
     pub(crate) fn forget(&self, connection: &Connection) {
         let mut connections = lock(&self.connections);
         connections.remove(connection.token);
@@ -204,9 +215,9 @@ impl Shared {
 
     pub(crate) fn begin_stop(&self, now_ms: u64, found: &mut Vec<Arc<Connection>>) {
         if self.is_stopping() {
-            return; // One thread has the poll, so no other one is here.
+            return; // Only the thread that waits in epoll calls this.
         }
-        // A stop that is to be without delay is: 0 is before any time of the clock.
+        // For an immediate stop, the result 0 is before any time of the clock.
         let grace_ms = self.signals.idle_grace_ms.load(SeqCst);
         let grace_ms = grace_ms.min(millis(self.config.limits.stop));
         let until_ms = if grace_ms == 0 { 0 } else { now_ms + grace_ms };
@@ -233,7 +244,7 @@ impl Shared {
     pub(crate) fn cut(&self, now_ms: u64, found: &mut Vec<Arc<Connection>>) {
         let connections = lock(&self.connections);
         if connections.len() == 0 || self.cutting.swap(true, SeqCst) {
-            return; // The time of the stop may pass after an immediate end was requested.
+            return; // The time for stopping may end after an immediate stop was requested.
         }
         lock(&self.ending).n_cut = connections.len();
         found.extend(
@@ -243,7 +254,8 @@ impl Shared {
                 .cloned(),
         );
         drop(connections);
-        // A handler that does not return keeps its connection; the end does not wait for it much longer.
+        // A handler that does not return keeps its connection. The end of the server waits for it
+        // only a little longer.
         self.push_timer(
             now_ms + millis(self.config.limits.linger),
             poll_tokens::FORCE_TIMER,
@@ -256,7 +268,8 @@ impl Shared {
         ending.forced |= forced;
         drop(ending);
         self.scheduler.finish();
-        // Where the poll broke, connections are there yet, and nobody reads from them any more.
+        // After a failure of epoll, connections still exist, but no thread reads from them any
+        // more.
         self.expect_permits.stop();
         for connection in lock(&self.connections).iter() {
             connection.wake_writer();

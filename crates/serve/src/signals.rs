@@ -1,27 +1,32 @@
-//! The signals that a server gets from other threads, and the result of its run.
+//! [`Signals`]: the event descriptors by which other threads stop or wake a server. [`Stopped`]:
+//! the result of [`crate::Server::run`].
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::sys::EventFd;
 
-/// How a run ended.
+/// The result of [`crate::Server::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Connections with a request under way that were cut because the limit of the stop had passed.
+    /// The number of connections that were aborted during a request, because the time for stopping
+    /// had ended.
     pub n_cut: usize,
-    /// Threads still inside a handler or a source that did not come back; they end when it does.
+    /// The number of threads that still run a handler or the source of a row stream. Each of these
+    /// threads ends when its handler or source returns.
     pub n_left: usize,
 }
 
-/// The descriptors that reach the poll from outside.
+/// The event descriptors that epoll watches, by which other threads stop or wake the server.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    /// 1 asks for a graceful stop, each further 1 for a cut.
+    /// Adding 1 to this event descriptor requests a graceful stop of the server. Adding 1 again
+    /// aborts the requests in progress.
     pub(crate) stop: EventFd,
-    /// Makes the poll return, to look at the clock or the timers again.
+    /// Ends the wait in epoll, so that the clock and the timers are read again.
     pub(crate) wake: EventFd,
     pub(crate) stop_asked: AtomicBool,
-    /// How long connections without a request are left open by the stop; see [`crate::Handle::retire`].
+    /// The time, in milliseconds, for which a stop leaves connections without a request open (see
+    /// [`crate::Handle::retire`]).
     pub(crate) idle_grace_ms: AtomicU64,
 }

@@ -1,9 +1,10 @@
-//! Values by token.
+//! [`Slab`]: a table of values, each identified by a token.
 
 use std::sync::Arc;
 
-/// A table of shared values. A token is a position and the count of its uses, so that a late event for a value that is
-/// gone never reaches the one that took its position.
+/// A table of shared values, each identified by a token. The token consists of the value's index
+/// and the number of times that this index was used. So a late event for a removed value does not
+/// match the token of a later value with the same index.
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
@@ -28,7 +29,7 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// Adds the value that `make` makes of its token.
+    /// Adds a value, which `make` returns when it is called with the value's token.
     pub(crate) fn insert(&mut self, make: impl FnOnce(u64) -> Arc<T>) -> Arc<T> {
         let at = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
@@ -38,7 +39,8 @@ impl<T> Slab<T> {
             u32::try_from(self.slots.len() - 1).expect("fewer values than descriptors")
         });
         let slot = &mut self.slots[at as usize];
-        // The highest bit stays clear: tokens with it are those of the listener, the wake and the timers.
+        // The highest bit is never set: tokens with this bit denote the listener, the wake-up and
+        // the timers.
         slot.n_uses = (slot.n_uses + 1) & 0x7fff_ffff;
         let value = make(u64::from(slot.n_uses) << 32 | u64::from(at));
         slot.value = Some(Arc::clone(&value));
@@ -51,7 +53,7 @@ impl<T> Slab<T> {
         slot.value.as_ref().filter(|_| is_current)
     }
 
-    /// Removes a value; nothing happens if it is gone already.
+    /// Removes the value that `token` identifies. Has no effect if it was already removed.
     pub(crate) fn remove(&mut self, token: u64) {
         if self.get(token).is_some() {
             let at = (token & 0xffff_ffff) as u32;

@@ -1,4 +1,5 @@
-//! A socket that listens, apart from the server that answers on it: it can outlive the process that serves.
+//! [`Socket`]: a listening socket that is separate from its server, and that can outlive the
+//! process that serves.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -7,27 +8,29 @@ use std::process::Command;
 use crate::address::Address;
 use crate::counters::SharedCounters;
 use crate::error::Error;
-use crate::sys::{self, EventFd, Listener, Name};
+use crate::sys::{self, EventFd, Listener, ListenerName};
 
-/// The signals that a process which was lent a socket leaves to its lender: a terminal and a service manager send them to
-/// both, and they are to be in force once.
+/// The signals that a child process ignores if its parent has lent a socket to it. A terminal and a
+/// service manager send these signals to both processes, and only the parent must react.
 const OF_THE_LENDER: &[i32] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// A listening socket, and the counter that stops whoever serves on it.
+/// A listening socket, and the event descriptor that stops the server on it.
 ///
-/// A supervisor binds it, lends it to a process that serves, and lends it to another one when that crashed: connections
-/// that wait in the kernel meanwhile are answered by the next.
+/// A supervisor binds the socket and lends it to a process that serves. If that process crashes,
+/// the supervisor lends the socket to another one, which accepts the connections that wait in the
+/// kernel's queue.
 #[derive(Debug)]
 pub struct Socket {
-    /// `None` once this process does not listen any more.
+    /// The listener; `None` after this process has stopped listening.
     listener: Option<Listener>,
     address: Address,
     stop: EventFd,
 }
 
 impl Socket {
-    /// Listens at `address` (port 0: a free port, see [`Socket::address`]). At a path, a socket that nobody listens at any more is
-    /// replaced; the file goes when this process stops listening.
+    /// Listens at `address`. With port 0 the system chooses a free port (see [`Socket::address`]).
+    /// A stale unix socket at the path (one on which no process listens) is replaced. The file of a
+    /// unix socket is deleted when this process stops listening.
     ///
     /// # Errors
     /// [`Error::AddressInUse`], [`Error::Occupied`], [`Error::Bind`], [`Error::System`].
@@ -35,7 +38,8 @@ impl Socket {
         Socket::bind_with_mode(address, None)
     }
 
-    /// As [`Socket::bind`]; the file of a unix socket gets the permissions `mode` (as of chmod(2): `0o660`), whatever the umask.
+    /// Listens as [`Socket::bind`] does. The file of a unix socket gets the permissions `mode` (as
+    /// for chmod(2), for example `0o660`), independent of the umask.
     ///
     /// # Errors
     /// As [`Socket::bind`].
@@ -54,11 +58,12 @@ impl Socket {
         Socket::new(listener, EventFd::new().map_err(Error::system("eventfd"))?)
     }
 
-    /// A socket that listens already, TCP or unix: of a service manager, or of the parent of this process. The file of a unix socket
-    /// stays that of who made it.
+    /// Creates a [`Socket`] from a descriptor, which a service manager or the parent process
+    /// provides: a TCP or unix socket that already listens. The file of a unix socket is not
+    /// deleted.
     ///
     /// # Errors
-    /// [`Error::NotListening`]: it is no such socket, or it does not listen.
+    /// [`Error::NotListening`] if the descriptor is not a TCP or unix socket, or does not listen.
     pub fn of_descriptor(descriptor: OwnedFd) -> Result<Socket, Error> {
         let number = descriptor.as_raw_fd();
         let listener = Listener::of(descriptor).map_err(|source| Error::NotListening {
@@ -72,26 +77,27 @@ impl Socket {
         let name = listener.name().map_err(Error::system("getsockname"))?;
         Ok(Socket {
             address: match name {
-                Name::Ip(ip) => Address::Ip(ip),
-                Name::Unix(path) => Address::Unix(path),
+                ListenerName::Ip(ip) => Address::Ip(ip),
+                ListenerName::Unix(path) => Address::Unix(path),
             },
             listener: Some(listener),
             stop,
         })
     }
 
-    /// The address listened at, with the port that was taken.
+    /// Returns the address of the listener, with the port that the system chose.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Has the child that `command` starts share the socket and `counters`; it takes them by
-    /// [`Socket::inherited`]. The child ignores SIGINT, SIGTERM and SIGHUP from its first
-    /// instruction on: [`Socket::stop`] stops it, here.
+    /// Lends the socket and `counters` to the child process that `command` starts; the child
+    /// receives them by [`Socket::inherited`]. From its first instruction on, the child ignores
+    /// SIGINT, SIGTERM and SIGHUP. A call of [`Socket::stop`] in this process stops the server in
+    /// the child.
     ///
-    /// Both are to be kept for as long as `command` may be spawned. Once the socket was stopped,
-    /// spawning fails.
+    /// The caller must keep the socket and `counters` as long as `command` may be spawned. After
+    /// the socket was stopped, a spawn fails.
     pub fn lend(&self, command: &mut Command, counters: &SharedCounters) {
         let listener = self.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let counters = counters.as_fd().as_raw_fd();
@@ -102,12 +108,12 @@ impl Socket {
         );
     }
 
-    /// Takes the socket and the counters that the parent of this process lent it; from then on this
-    /// process is ended by SIGKILL when the parent ends (to be exact: the parent's thread that
-    /// spawned it). `None` where nothing was lent, and the second time.
+    /// Returns the socket and the counters that the parent of this process lent. After this call,
+    /// the kernel kills this process (SIGKILL) when the thread of the parent that spawned it ends.
+    /// Returns `None` if nothing was lent, and in every call after the first.
     ///
     /// # Errors
-    /// [`Error::System`]: the parent has ended already.
+    /// [`Error::System`] if the parent has already ended.
     #[must_use]
     pub fn inherited() -> Option<Result<(Socket, SharedCounters), Error>> {
         let taken = sys::take_lent()?.map_err(Error::system("taking the socket of the parent"));
@@ -119,14 +125,16 @@ impl Socket {
         }))
     }
 
-    /// Stops whoever serves on the socket, here or in the process that it was lent to: in order the first time, at once
-    /// the next. From the first time on this process does not listen.
+    /// Stops the server on the socket, which may be in this process or in the process to which the
+    /// socket was lent. The first call stops the server gracefully, and this process no longer
+    /// listens; a second call stops the server immediately.
     pub fn stop(&mut self) {
         self.listener = None;
         self.stop.add(1);
     }
 
-    /// The listener, unless it was stopped, where it listens, and the counter.
+    /// Returns the listener (`None` after [`Socket::stop`]), its address, and the event descriptor
+    /// that stops the server.
     pub(crate) fn into_parts(self) -> (Option<Listener>, Address, EventFd) {
         (self.listener, self.address, self.stop)
     }

@@ -1,16 +1,17 @@
-//! The end of a stream: how it came, and [`Breaker`], which brings it about from outside.
+//! [`StreamEnd`], the outcome of a row stream; and [`Breaker`], by which a thread ends a row stream
+//! with an error.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use onecopy_wire::lock::lock;
+
 use onecopy_wire::ChunkError;
 
-use crate::lock;
-
-/// Fails a stream from outside while a worker is inside its source: for a source that obeys no
-/// cancel, as some database drivers. The client has its answer (by [`crate::Chunks::on_error`], or
-/// a broken end) without waiting for the source; the worker stays with it until it comes back, and
-/// the connection is closed, for what it then brings belongs to nobody.
+/// Ends a row stream with an error while a worker waits for its source. It is needed for sources
+/// that cannot be cancelled, such as some database drivers. The client gets the error response of
+/// [`crate::Chunks::on_error`], or its connection is aborted, without waiting for the source. The
+/// worker waits until the source returns, and the result of the source is then discarded.
 #[derive(Clone, Default)]
 pub struct Breaker(Arc<Mutex<BreakerState>>);
 
@@ -21,14 +22,14 @@ struct BreakerState {
 }
 
 impl Breaker {
-    /// A breaker of no stream yet; see [`crate::Chunks::breaker`].
+    /// Creates a breaker. [`crate::Chunks::breaker`] connects it to a stream.
     #[must_use]
     pub fn new() -> Breaker {
         Breaker::default()
     }
 
-    /// Fails the stream with `error`, unless it has ended, its source has come back, or it was
-    /// failed before. Never waits.
+    /// Ends the stream with `error`. Has no effect if the stream has ended, if its source has
+    /// returned, or if `fail` was called before. Never waits.
     pub fn fail(&self, error: ChunkError) {
         let mut state = lock(&self.0);
         state.failed.get_or_insert(error);
@@ -39,7 +40,8 @@ impl Breaker {
         }
     }
 
-    /// Says what makes the connection look at [`Breaker::take`].
+    /// Sets the function `wake`, which [`Breaker::fail`] calls. It wakes the connection, and the
+    /// connection then calls [`Breaker::take`].
     pub(crate) fn on_fail(&self, wake: impl Fn() + Send + Sync + 'static) {
         lock(&self.0).wake = Some(Arc::new(wake));
     }
@@ -55,25 +57,29 @@ impl fmt::Debug for Breaker {
     }
 }
 
-/// The end of a stream, as the client sees it.
+/// The outcome of a stream for its client.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamEnd {
-    /// Every byte, with its end mark, was handed to the kernel.
+    /// The kernel has accepted all bytes of the response, including those that mark the end of the
+    /// body.
     Done {
-        /// What [`onecopy_wire::ChunkSource::n_rows`] said at the end.
+        /// The number of rows that [`onecopy_wire::ChunkSource::n_rows`] returned at the end.
         n_rows: u64,
     },
-    /// The source failed: an error answer if nothing had been sent, else a broken close.
+    /// The source failed. The client got an error response if nothing had been sent, otherwise its
+    /// connection was aborted.
     Failed(ChunkError),
-    /// The source panicked; the client saw what it sees for `Failed`.
+    /// The source panicked. The client got an error response if nothing had been sent, otherwise
+    /// its connection was aborted.
     Panicked,
-    /// The peer closed its side before the end. The source was cancelled.
+    /// The client closed its side before the end, and the source was cancelled.
     ClientGone,
-    /// The peer took no byte for [`crate::Limits::write_stall`]. The source was cancelled.
+    /// The client read nothing for [`crate::Limits::write_stall`], and the source was cancelled.
     Stalled,
-    /// The server was stopped and its limit passed. The source was cancelled.
+    /// The server was stopped, and the stream did not end within the time for requests in progress.
+    /// The source was cancelled.
     Stopped,
-    /// The request wanted no body (HEAD, or a status that has none): nothing was filled.
+    /// The response has no body (for HEAD, or by its status). The source was not called.
     NoBody,
 }

@@ -1,15 +1,16 @@
-//! The memory of a thread.
+//! [`ThreadKit`]: memory that a thread of the server reuses.
 
 use crate::connection::LoggedRequest;
-use crate::date::Date;
+use crate::date::HttpDate;
 
-/// The memory of a thread that it uses again.
+/// The memory that one thread of the server reuses for all connections that it serves.
 pub(crate) struct ThreadKit {
-    /// Buffer to read into; empty on workers, which never read requests.
+    /// The buffer for reads from connections. It is empty on threads that fill chunks, which never
+    /// read requests.
     pub(crate) scratch: Vec<u8>,
-    pub(crate) date: Date,
+    pub(crate) date: HttpDate,
     pub(crate) now_ms: u64,
-    /// Memory for what the access log gets.
+    /// Access log entries that have been written. Their memory is reused for later entries.
     pub(crate) names: Vec<LoggedRequest>,
 }
 
@@ -21,13 +22,14 @@ impl ThreadKit {
     pub(crate) fn with_scratch(n_bytes: usize) -> ThreadKit {
         ThreadKit {
             scratch: vec![0; n_bytes],
-            date: Date::new(),
+            date: HttpDate::new(),
             now_ms: 0,
             names: Vec::new(),
         }
     }
 
-    /// True if this thread may read requests and run handlers.
+    /// Returns `true` if this thread may read requests and run handlers; `false` for a thread that
+    /// fills chunks.
     pub(crate) fn is_of_loop(&self) -> bool {
         !self.scratch.is_empty()
     }

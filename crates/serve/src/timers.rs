@@ -1,41 +1,43 @@
-//! Deadlines of all connections, without a thread or a system call per connection.
+//! [`Timers`]: the deadlines of all connections, without a thread or a system call for each
+//! connection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// No deadline.
+/// A time in milliseconds that means "no deadline".
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// A limit in the clock's unit.
+/// Converts a time limit to milliseconds.
 pub(crate) fn millis(limit: Duration) -> u64 {
     u64::try_from(limit.as_millis()).unwrap_or(NEVER / 4)
 }
 
 /// A sorted set of `(deadline in ms, token)`.
 ///
-/// A connection keeps its true deadline itself, in an atomic, and moves it later for the cost of one store: the entry
-/// here is then early, and is put back at the true time when it comes up. Only an earlier deadline needs a new entry. So
-/// a busy keep-alive connection touches this heap about once per idle limit, not once per request.
+/// A connection stores its current deadline in an atomic. Setting a later deadline costs one store:
+/// the entry in this set is then too early, and is added again with the current deadline when it is
+/// due. Only an earlier deadline requires a new entry. So a busy keep-alive connection changes the
+/// set about once per [`crate::Limits::idle`], and not once per request.
 #[derive(Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u64)>>,
 }
 
 impl Timers {
-    /// Adds an entry, and says whether it is now the first.
+    /// Adds an entry. Returns `true` if it is now the earliest one.
     pub(crate) fn push(&mut self, at_ms: u64, token: u64) -> bool {
         let first = self.first().is_none_or(|f| at_ms < f);
         self.heap.push(Reverse((at_ms, token)));
         first
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline; `None` if there is no entry.
     pub(crate) fn first(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes an entry that is due at `now_ms`.
+    /// Removes an entry that is due at `now_ms`, and returns its token; `None` if no entry is due.
     pub(crate) fn pop_due(&mut self, now_ms: u64) -> Option<u64> {
         let Reverse((at, token)) = *self.heap.peek()?;
         if at > now_ms {
@@ -46,11 +48,12 @@ impl Timers {
     }
 }
 
-/// Deadlines, and the time up to which the poll under way waits for them.
+/// The timers, and the time at which the wait in epoll ends.
 #[derive(Default)]
 pub(crate) struct PollTimers {
     pub(crate) timers: Timers,
-    /// When the poll under way returns by itself; 0 while nobody polls.
+    /// The time, in milliseconds, at which the current wait in epoll ends if there are no events; 0
+    /// if no thread waits.
     pub(crate) poll_until_ms: u64,
 }
 

@@ -1,9 +1,14 @@
-//! Detection of handlers that make no progress (decision 0104).
+//! The watchdog, which detects handlers that make no progress
+//! (`docs/decisions/0105-worker-watchdog.md`).
 //!
-//! No progress is no beat, or no handler free and none of them moving. After a second of it (half
-//! the timeout where that is shorter) the server accepts no connection: another process that shares
-//! the listener does. After half the timeout without a beat it closes connections that have no
-//! request under way. After the timeout it is stuck, and that is reported once.
+//! There are two forms of no progress. In the first form, no heartbeat occurs. In the second form,
+//! as many handlers as may run at once are running, and none of them returns, sends a part of its
+//! body, or waits for its client.
+//!
+//! After a second without progress (or half the timeout, if that is shorter), the server pauses
+//! accepting, so that another process with the same listener accepts instead. After half the
+//! timeout without a heartbeat, it closes connections that have no request in progress. After the
+//! timeout, the handlers are reported as stuck, once.
 
 use std::time::{Duration, Instant};
 
@@ -11,41 +16,46 @@ use crate::accept_gate::Pause;
 use crate::liveness::{Liveness, Watchdog};
 use crate::shared::Shared;
 
-/// Time without progress after which no connection is accepted, at most.
+/// The longest time without progress after which the server pauses accepting. If half the timeout
+/// is shorter, the server pauses after half the timeout.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The state of a server at a moment.
+/// The facts about a server that one check of the watchdog examines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ServerSample {
     pub(crate) n_beats: u64,
-    /// Handlers entered and left, and parts of bodies sent.
+    /// The number of times that a handler was entered or left, or has sent a part of a response
+    /// body.
     pub(crate) n_moves: u64,
-    /// As many handlers run as may, and none waits for its client.
+    /// `true` if as many handlers as may run at once are running, and none of them waits for its
+    /// client.
     pub(crate) all_busy: bool,
 }
 
-/// The consequence of a look.
+/// The result of a check of the watchdog. `report` is the report to make, if any. The server
+/// accepts connections if `accepts` is `true`, and closes connections without a request if
+/// `closes_idle` is `true`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Verdict {
+struct WatchdogVerdict {
     report: Option<Liveness>,
     accepts: bool,
     closes_idle: bool,
 }
 
-/// Time without progress.
-struct Progress {
+/// Measures for how long the handlers have made no progress.
+struct ProgressTimer {
     timeout: Duration,
-    last: Seen,
+    last: ServerSample,
     no_beat: Duration,
     all_busy: Duration,
     is_late: bool,
 }
 
-impl Progress {
-    fn new(timeout: Duration) -> Progress {
-        Progress {
+impl ProgressTimer {
+    fn new(timeout: Duration) -> ProgressTimer {
+        ProgressTimer {
             timeout,
-            last: Seen::default(),
+            last: ServerSample::default(),
             no_beat: Duration::ZERO,
             all_busy: Duration::ZERO,
             is_late: false,
@@ -56,14 +66,15 @@ impl Progress {
         PATIENCE.min(self.timeout / 2)
     }
 
-    /// Time between two looks.
+    /// Returns the time between two checks: a quarter of the time until accepting is paused.
     fn interval(&self) -> Duration {
         self.patience() / 4
     }
 
-    /// Adds a look, `elapsed` after the one before. Not more than two intervals of it count: a
-    /// process that was stopped, or a machine that was, has lost that time for all its threads.
-    fn look(&mut self, seen: Seen, elapsed: Duration) -> Verdict {
+    /// Records a check, which is made `elapsed` after the previous one. `elapsed` counts for at
+    /// most two intervals, because a pause of the process or the machine stops all threads and is
+    /// not a lack of progress.
+    fn look(&mut self, seen: ServerSample, elapsed: Duration) -> WatchdogVerdict {
         let elapsed = elapsed.min(2 * self.interval());
         self.no_beat = match seen.n_beats == self.last.n_beats {
             true => self.no_beat + elapsed,
@@ -88,7 +99,7 @@ impl Progress {
                 _ => None,
             }
         };
-        Verdict {
+        WatchdogVerdict {
             report,
             accepts: !self.is_late && self.all_busy < self.patience(),
             closes_idle: self.no_beat >= self.timeout / 2,
@@ -96,9 +107,9 @@ impl Progress {
     }
 }
 
-/// Watches until the server ends, or is stuck.
+/// Runs the checks until the server ends or its handlers are reported as stuck.
 pub(crate) fn run(shared: &Shared, watchdog: &Watchdog) {
-    let mut progress = Progress::new(watchdog.timeout);
+    let mut progress = ProgressTimer::new(watchdog.timeout);
     let mut before = Instant::now();
     let mut accepts = true;
     while let Some((n_moves, all_busy)) = shared
@@ -106,7 +117,7 @@ pub(crate) fn run(shared: &Shared, watchdog: &Watchdog) {
         .wait_for_look(progress.interval(), !accepts)
     {
         let now = Instant::now();
-        let seen = Seen {
+        let seen = ServerSample {
             n_beats: watchdog.pulse.n_beats(),
             n_moves,
             all_busy,
@@ -136,14 +147,14 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// The reports of `n` looks a quarter of a second apart, each of what `see` makes of its
-    /// number; and the last verdict.
+    /// Makes `n` checks, a quarter of a second apart. The sample of check number `k` is `see(k)`.
+    /// Returns the reports and the result of the last check.
     fn looks(
-        progress: &mut Progress,
+        progress: &mut ProgressTimer,
         n: u64,
-        see: impl Fn(u64) -> Seen,
-    ) -> (Vec<Liveness>, Verdict) {
-        let mut last = Verdict::default();
+        see: impl Fn(u64) -> ServerSample,
+    ) -> (Vec<Liveness>, WatchdogVerdict) {
+        let mut last = WatchdogVerdict::default();
         let mut reports = Vec::new();
         for k in 0..n {
             last = progress.look(see(k), Duration::from_millis(250));
@@ -152,29 +163,29 @@ mod tests {
         (reports, last)
     }
 
-    fn beating(k: u64) -> Seen {
-        Seen {
+    fn beating(k: u64) -> ServerSample {
+        ServerSample {
             n_beats: k + 1,
-            ..Seen::default()
+            ..ServerSample::default()
         }
     }
 
-    fn silent(_: u64) -> Seen {
-        Seen {
+    fn silent(_: u64) -> ServerSample {
+        ServerSample {
             n_beats: 7,
-            ..Seen::default()
+            ..ServerSample::default()
         }
     }
 
     #[test]
     fn a_server_that_beats_is_never_stuck() {
-        let (reports, last) = looks(&mut Progress::new(TIMEOUT), 1_000, beating);
+        let (reports, last) = looks(&mut ProgressTimer::new(TIMEOUT), 1_000, beating);
         assert!(reports.is_empty() && last.accepts && !last.closes_idle);
     }
 
     #[test]
     fn without_a_beat_it_accepts_nothing_after_a_second_and_is_stuck_after_the_timeout() {
-        let mut progress = Progress::new(TIMEOUT);
+        let mut progress = ProgressTimer::new(TIMEOUT);
         let (reports, last) = looks(&mut progress, 4, silent);
         assert!(reports.is_empty() && last.accepts);
         let (reports, last) = looks(&mut progress, 1, silent);
@@ -188,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_beat_ends_all_of_that() {
-        let mut progress = Progress::new(TIMEOUT);
+        let mut progress = ProgressTimer::new(TIMEOUT);
         looks(&mut progress, 100, silent);
         let (reports, last) = looks(&mut progress, 1, beating);
         assert_eq!(reports, [Liveness::Beating]);
@@ -197,7 +208,7 @@ mod tests {
 
     #[test]
     fn time_in_which_the_watchdog_did_not_run_either_does_not_count() {
-        let mut progress = Progress::new(TIMEOUT);
+        let mut progress = ProgressTimer::new(TIMEOUT);
         progress.look(silent(0), Duration::ZERO);
         let verdict = progress.look(silent(0), Duration::from_secs(3_600));
         assert!(verdict.accepts && verdict.report.is_none());
@@ -206,24 +217,24 @@ mod tests {
     #[test]
     fn handlers_that_are_all_busy_and_do_not_move_are_stuck_and_one_that_moves_is_enough() {
         let busy = |moves: fn(u64) -> u64| {
-            move |k| Seen {
+            move |k| ServerSample {
                 n_beats: k + 1,
                 n_moves: moves(k),
                 all_busy: true,
             }
         };
-        let (reports, last) = looks(&mut Progress::new(TIMEOUT), 1_000, busy(|k| k / 100));
+        let (reports, last) = looks(&mut ProgressTimer::new(TIMEOUT), 1_000, busy(|k| k / 100));
         assert!(reports.is_empty() && !last.accepts && !last.closes_idle);
-        let mut progress = Progress::new(TIMEOUT);
+        let mut progress = ProgressTimer::new(TIMEOUT);
         let (reports, last) = looks(&mut progress, 121, busy(|_| 9));
         assert_eq!(reports, [Liveness::AllBusy]);
         assert!(!last.accepts && !last.closes_idle);
-        let one_is_free = |k| Seen {
+        let one_is_free = |k| ServerSample {
             all_busy: k % 50 > 0,
             ..busy(|_| 9)(k)
         };
         assert!(
-            looks(&mut Progress::new(TIMEOUT), 1_000, one_is_free)
+            looks(&mut ProgressTimer::new(TIMEOUT), 1_000, one_is_free)
                 .0
                 .is_empty()
         );
@@ -231,10 +242,10 @@ mod tests {
 
     #[test]
     fn a_short_timeout_has_a_short_patience() {
-        let mut progress = Progress::new(Duration::from_millis(400));
+        let mut progress = ProgressTimer::new(Duration::from_millis(400));
         assert_eq!(progress.interval(), Duration::from_millis(50));
         progress.look(silent(0), Duration::ZERO);
-        let (reports, _) = looks(&mut progress, 4, silent); // Each counts as 100 ms.
+        let (reports, _) = looks(&mut progress, 4, silent); // Each check counts as 100 ms.
         assert_eq!(reports, [Liveness::Late, Liveness::NoBeat]);
     }
 }

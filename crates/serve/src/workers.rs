@@ -1,31 +1,34 @@
-//! Threads that fill chunks: the only ones that wait for a source.
+//! [`Workers`]: the threads that fill chunks. Only these threads wait for the source of a row
+//! stream, such as a database.
 
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use onecopy_text::Chunk;
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::{ChunkError, ChunkSource, Filled};
 
-use crate::{guard, lock};
+use crate::guard;
 
-/// The receiver of what is filled: a connection.
+/// The receiver of filled chunks. In the server, this is a connection.
 pub(crate) trait FillTarget: Send + Sync + 'static {
-    /// Receives the result of a [`Job::Fill`].
+    /// Stores the result of a [`Job::Fill`].
     fn put_fill(&self, fill: Fill);
 }
 
-/// The server of workers.
+/// The owner of the workers. In the server, this is [`crate::shared::Shared`].
 pub(crate) trait FillHost: Send + Sync + 'static {
     type Target: FillTarget;
-    /// The memory of a worker.
+    /// The memory that one worker reuses.
     type Kit;
 
     fn workers(&self) -> &Workers<Self::Target>;
 
-    /// Starts the thread of a worker.
+    /// Starts a worker thread with the name `name`, which calls `run`.
     fn spawn_worker(
         self: &Arc<Self>,
         name: String,
@@ -34,34 +37,36 @@ pub(crate) trait FillHost: Send + Sync + 'static {
 
     fn worker_kit() -> Self::Kit;
 
-    /// Notifies `target`, which has got its fill.
+    /// Queues `target` for a thread of the server, after a worker has filled the chunk of `target`.
     fn signal_fill(&self, target: &Arc<Self::Target>);
 
-    /// Notifies `target`, and goes on with it on this worker unless another thread is at it just now.
+    /// Performs the next steps of `target` on this worker, after the worker has filled the chunk of
+    /// `target`. Does nothing if another thread owns `target`.
     fn drive_fill(self: &Arc<Self>, target: &Arc<Self::Target>, kit: &mut Self::Kit);
 }
 
-/// What may wait for a source.
+/// A job for a worker. It may wait for the source of a row stream.
 pub(crate) enum Job<T> {
-    /// Fill a chunk for a target, which is notified when it is filled.
+    /// Fills `chunk` from `source` for `target`, and then notifies `target`.
     Fill {
         target: Arc<T>,
         source: Box<dyn ChunkSource>,
         chunk: Chunk,
     },
-    /// Drop a source that nobody wants any more (it may close a statement), then do what waited for that.
+    /// Drops a source that is no longer needed (which may close a statement), and then calls a
+    /// function.
     Drop {
         source: Box<dyn ChunkSource>,
         then: Box<dyn FnOnce() + Send>,
     },
 }
 
-/// What came of a [`Job::Fill`].
+/// The result of a [`Job::Fill`]: the chunk, and the source that filled it.
 pub(crate) struct Fill {
-    /// The source, while it may be filled again.
+    /// The source; `None` if it has ended.
     pub(crate) source: Option<Box<dyn ChunkSource>>,
     pub(crate) chunk: Chunk,
-    /// Rows so far, as the source counts them.
+    /// The number of rows that the source reported so far.
     pub(crate) n_rows: u64,
     pub(crate) result: FillResult,
 }
@@ -73,7 +78,8 @@ pub(crate) enum FillResult {
     Panicked,
 }
 
-/// A bounded pool. Jobs are taken in order, one chunk each, so that streams share fewer workers fairly.
+/// A pool of at most `n_max` threads. Each job fills one chunk, and jobs are run in the order in
+/// which they were queued, so streams share the threads fairly.
 pub(crate) struct Workers<T> {
     state: Mutex<WorkerState<T>>,
     job_or_stop: Condvar,
@@ -103,7 +109,8 @@ impl<T: FillTarget> Workers<T> {
         }
     }
 
-    /// Has `job` done by a worker, which is started if none is idle. Where no thread can be had at all, the job fails.
+    /// Queues `job`, and starts a worker if none is idle. If no thread can be created and no worker
+    /// exists, the job fails.
     pub(crate) fn submit<H: FillHost<Target = T>>(&self, host: &Arc<H>, job: Job<T>) {
         let mut state = lock(&self.state);
         state.jobs.push_back(job);
@@ -120,7 +127,7 @@ impl<T: FillTarget> Workers<T> {
             let failed = if state.n_threads == 0 {
                 state.jobs.pop_back()
             } else {
-                None // The workers there are will come to it.
+                None // The existing workers will run it.
             };
             drop(state);
             match failed {
@@ -150,13 +157,13 @@ impl<T: FillTarget> Workers<T> {
         }
     }
 
-    /// Lets idle workers end, and the others after the job they are at.
+    /// Makes each worker end as soon as no job is queued for it.
     pub(crate) fn stop(&self) {
         lock(&self.state).stop = true;
         self.job_or_stop.notify_all();
     }
 
-    /// Workers inside a source.
+    /// Returns the number of workers that run a job, and so may wait for a source.
     pub(crate) fn n_filling(&self) -> usize {
         lock(&self.state).n_filling
     }
@@ -194,7 +201,7 @@ impl<T: FillTarget> Workers<T> {
             } else {
                 state.n_idle += 1;
                 let woken = self.job_or_stop.wait(state);
-                state = woken.unwrap_or_else(PoisonError::into_inner);
+                state = unpoisoned(woken);
                 state.n_idle -= 1;
             }
         }
@@ -202,7 +209,8 @@ impl<T: FillTarget> Workers<T> {
 }
 
 fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
-    // The source and the chunk are dropped or cleared after a panic, so nobody sees what it left half done.
+    // After a panic the source is dropped and the chunk is cleared, so no caller sees an incomplete
+    // state.
     let filled = catch_unwind(AssertUnwindSafe(|| {
         let filled = source.fill(&mut chunk);
         (filled, source.n_rows())
@@ -215,7 +223,8 @@ fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
     };
     let source = match result {
         FillResult::More => Some(source),
-        // Dropped here, where closing a statement may wait for the database.
+        // The source is dropped here, on a worker, because closing a statement may wait for the
+        // database.
         _ => drop_source(source),
     };
     Fill {
@@ -226,7 +235,8 @@ fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
     }
 }
 
-/// Drops a source on the worker: it may close a statement, which waits for a database.
+/// Drops a source. The function is called on a worker, because dropping a source may close a
+/// statement, which waits for a database. Returns `None`, which replaces the source.
 fn drop_source(source: Box<dyn ChunkSource>) -> Option<Box<dyn ChunkSource>> {
     guard(|| drop(source));
     None

@@ -12,13 +12,13 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use common::{Act, PATIENCE, Script, TestServer, echo, streaming};
-use onecopy_serve::access::{Format, To};
+use onecopy_serve::access::{Format, LogTarget};
 use onecopy_serve::config::OnAccess;
 use onecopy_serve::{AccessLog, Config, Handler, Metrics, Response, reopen_on_signal};
 
-fn open(to: To, format: Format) -> AccessLog {
-    let tell = Arc::new(|text: &str| panic!("{text}"));
-    AccessLog::open(to, format, Metrics::default(), tell).unwrap()
+fn open(to: LogTarget, format: Format) -> AccessLog {
+    let report = Arc::new(|text: &str| panic!("{text}"));
+    AccessLog::open(to, format, Metrics::default(), report).unwrap()
 }
 
 /// A server that writes to `log`, which has no writer before it is started.
@@ -26,14 +26,14 @@ fn logging(log: &AccessLog, format: Format, query: bool, handler: impl Handler) 
     let mut config = Config::default();
     config.keep = format.keep(query);
     let lines = log.clone();
-    let config = |told: OnAccess| {
+    let config = |reported: OnAccess| {
         config.on_access = Some(Arc::new(move |access| {
             lines.put(access);
-            told(access); // After it: who waits for the test's line finds the log's.
+            reported(access); // Called last, so the test's line follows the log's.
         }));
         config
     };
-    TestServer::telling(config, handler)
+    TestServer::reporting(config, handler)
 }
 
 fn lines(path: &Path) -> Vec<String> {
@@ -52,7 +52,7 @@ fn each_request_has_a_line_of_its_form() {
         (Format::Json, true),
     ] {
         let path = folder.path().join(format!("{format:?}-{query}"));
-        let log = open(To::Path(path.clone()), format);
+        let log = open(LogTarget::Path(path.clone()), format);
         log.start().unwrap();
         let server = logging(&log, format, query, echo());
         let mut client = server.connect();
@@ -67,7 +67,7 @@ fn each_request_has_a_line_of_its_form() {
         bad.send("GET /\"\x1b[31m HTTP/1.1\r\nHost: x\r\n\r\n");
         let n_refused = bad.answer().body.len();
         server.line();
-        drop((client, bad)); // The clock stands: a connection that lingers would keep the server.
+        drop((client, bad)); // The clock does not move: a connection that lingers would keep the server.
         server.stop();
         log.close();
         let lines = lines(&path);
@@ -77,22 +77,22 @@ fn each_request_has_a_line_of_its_form() {
             .map(|line| line.split(']').next_back().unwrap())
             .collect();
         if format == Format::Json {
-            let told: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
-            assert_eq!(told["peer"], "127.0.0.1");
+            let reported: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+            assert_eq!(reported["peer"], "127.0.0.1");
             assert_eq!(
-                (&told["method"], &told["status"]),
+                (&reported["method"], &reported["status"]),
                 (&"GET".into(), &200.into())
             );
             assert_eq!(
-                (&told["path"], &told["query"]),
+                (&reported["path"], &reported["query"]),
                 (&"/a|b".into(), &"secret=1".into())
             );
             assert_eq!(
-                (&told["protocol"], &told["outcome"]),
+                (&reported["protocol"], &reported["outcome"]),
                 (&"HTTP/1.1".into(), &"done".into())
             );
-            assert!(told["bytes"].as_u64().unwrap() > n_body as u64);
-            assert!(told["duration"].is_f64() && told.get("rows").is_none());
+            assert!(reported["bytes"].as_u64().unwrap() > n_body as u64);
+            assert!(reported["duration"].is_f64() && reported.get("rows").is_none());
             let refused: serde_json::Value = serde_json::from_str(&lines[2]).unwrap();
             assert_eq!(
                 (&refused["status"], &refused["outcome"]),
@@ -119,7 +119,7 @@ fn each_request_has_a_line_of_its_form() {
 #[test]
 fn rows_and_how_a_stream_ended_stand_in_json() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let log = open(To::Path(file.path().to_owned()), Format::Json);
+    let log = open(LogTarget::Path(file.path().to_owned()), Format::Json);
     log.start().unwrap();
     let (bodies, handler) = streaming();
     let server = logging(&log, Format::Json, false, handler);
@@ -136,13 +136,13 @@ fn rows_and_how_a_stream_ended_stand_in_json() {
     }
     server.stop();
     log.close();
-    let told: Vec<serde_json::Value> = lines(file.path())
+    let reported: Vec<serde_json::Value> = lines(file.path())
         .iter()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(told[0]["rows"], 12);
+    assert_eq!(reported[0]["rows"], 12);
     assert_eq!(
-        (&told[1]["rows"], &told[1]["outcome"]),
+        (&reported[1]["rows"], &reported[1]["outcome"]),
         (&1.into(), &"client_gone".into())
     );
 }
@@ -154,7 +154,7 @@ fn many_threads_and_two_logs_on_one_file_make_whole_lines() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let both: Vec<_> = (0..2)
         .map(|_| {
-            let log = open(To::Path(file.path().to_owned()), Format::Common);
+            let log = open(LogTarget::Path(file.path().to_owned()), Format::Common);
             log.start().unwrap();
             (logging(&log, Format::Common, false, echo()), log)
         })
@@ -195,9 +195,9 @@ fn what_the_file_does_not_take_in_time_is_dropped_and_told_of() {
     const N: usize = 2000;
     let (mut reader, writer) = std::io::pipe().unwrap();
     let metrics = Metrics::default();
-    let tell = Arc::new(|text: &str| panic!("{text}"));
-    let to = To::Descriptor(OwnedFd::from(writer));
-    let log = AccessLog::open(to, Format::Common, metrics.clone(), tell).unwrap();
+    let report = Arc::new(|text: &str| panic!("{text}"));
+    let to = LogTarget::Descriptor(OwnedFd::from(writer));
+    let log = AccessLog::open(to, Format::Common, metrics.clone(), report).unwrap();
     log.start().unwrap();
     let server = logging(&log, Format::Common, false, echo());
     let mut client = server.connect();
@@ -234,17 +234,17 @@ fn what_the_file_does_not_take_in_time_is_dropped_and_told_of() {
 
 #[test]
 fn a_file_that_takes_nothing_is_told_of_once() {
-    let (told, tells) = channel();
-    let told = Mutex::new(told);
-    let tell = Arc::new(move |text: &str| drop(told.lock().unwrap().send(text.to_owned())));
-    let to = To::Path("/dev/full".into());
+    let (reported, reports) = channel();
+    let reported = Mutex::new(reported);
+    let report = Arc::new(move |text: &str| drop(reported.lock().unwrap().send(text.to_owned())));
+    let to = LogTarget::Path("/dev/full".into());
     let metrics = Metrics::default();
-    let log = AccessLog::open(to, Format::Json, metrics.clone(), tell).unwrap();
+    let log = AccessLog::open(to, Format::Json, metrics.clone(), report).unwrap();
     log.start().unwrap();
     let server = logging(&log, Format::Json, false, echo());
     let mut client = server.connect();
     client.get("/");
-    let text = tells.recv_timeout(PATIENCE).unwrap();
+    let text = reports.recv_timeout(PATIENCE).unwrap();
     assert!(
         text.contains("`/dev/full` cannot be written to") && text.contains('\n'),
         "{text}"
@@ -254,7 +254,7 @@ fn a_file_that_takes_nothing_is_told_of_once() {
     server.line();
     server.stop();
     log.close();
-    assert!(tells.try_recv().is_err());
+    assert!(reports.try_recv().is_err());
     assert!(
         metrics
             .text()
@@ -268,7 +268,7 @@ fn a_signal_has_the_file_opened_anew() {
     let folder = tempfile::tempdir().unwrap();
     let (path, moved) = (folder.path().join("log"), folder.path().join("log.1"));
     let _guard = reopen_on_signal(SIGUSR1).unwrap();
-    let log = open(To::Path(path.clone()), Format::Common);
+    let log = open(LogTarget::Path(path.clone()), Format::Common);
     // No writer: a line is written by who brings it, so that nothing is to be waited for.
     log.close();
     let server = logging(&log, Format::Common, false, echo());
@@ -285,7 +285,8 @@ fn a_signal_has_the_file_opened_anew() {
         .args(["-USR1", &me])
         .status();
     assert!(killed.unwrap().success());
-    // The process has the signal when `kill` has ended, another thread may run its action a moment later.
+    // The process has the signal when `kill` has ended, another thread may run its action a moment
+    // later.
     let begun = std::time::Instant::now();
     let mut n_after = 0;
     while !path.exists() {
@@ -300,7 +301,7 @@ fn a_signal_has_the_file_opened_anew() {
 
 #[test]
 fn a_folder_that_is_not_there_is_an_error_at_once() {
-    let tell = Arc::new(|_: &str| ());
-    let to = To::Path("/nowhere/log".into());
-    assert!(AccessLog::open(to, Format::Common, Metrics::default(), tell).is_err());
+    let report = Arc::new(|_: &str| ());
+    let to = LogTarget::Path("/nowhere/log".into());
+    assert!(AccessLog::open(to, Format::Common, Metrics::default(), report).is_err());
 }

@@ -1,5 +1,5 @@
-//! Bodies that somebody else owns or makes: held bytes, parts, files, items; lengths that applications announce; long bodies of
-//! requests.
+//! Bodies that the application owns or produces: shared bytes, parts, files, items; announced
+//! lengths; long request bodies.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -13,20 +13,20 @@ use std::time::Duration;
 
 use common::{Client, PATIENCE, TestServer};
 use onecopy_serve::{
-    Body, BodyPolicy, Config, FileBody, FnHandler, Handler, Held, ItemSink, Items, Outcome, Pulled,
-    Pushed, Request, RequestBody, Response,
+    Body, BodyPolicy, Config, FileBody, FnHandler, Handler, ItemSink, Items, Outcome, Pulled,
+    Pushed, Request, RequestBody, Response, SharedBytes,
 };
 
-/// Bytes that tell when they are let go.
-struct Told(Vec<u8>, Sender<&'static str>);
+/// Bytes that report when they are dropped.
+struct Reported(Vec<u8>, Sender<&'static str>);
 
-impl AsRef<[u8]> for Told {
+impl AsRef<[u8]> for Reported {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Drop for Told {
+impl Drop for Reported {
     fn drop(&mut self) {
         let _ = self.1.send("gone");
     }
@@ -46,11 +46,14 @@ fn announced(mut response: Response, n_bytes: u64) -> Response {
 
 #[test]
 fn held_bytes_go_out_whole_and_are_let_go() {
-    let (told, gone) = channel();
-    let told = Mutex::new(told);
+    let (reported, gone) = channel();
+    let reported = Mutex::new(reported);
     let server = serving(move |_| {
-        let tell = told.lock().unwrap().clone();
-        Response::new(200).body(Body::Held(Held::new(Told(vec![b'x'; 3 << 20], tell))))
+        let report = reported.lock().unwrap().clone();
+        Response::new(200).body(Body::SharedBytes(SharedBytes::new(Reported(
+            vec![b'x'; 3 << 20],
+            report,
+        ))))
     });
     let mut client = server.connect();
     let answer = client.get("/");
@@ -63,7 +66,8 @@ fn held_bytes_go_out_whole_and_are_let_go() {
 #[test]
 fn parts_are_one_body_and_are_cut_where_the_announced_length_ends() {
     let server = serving(|path| {
-        let parts = ["one ", "two ", "three"].map(|text| Held::new(text.as_bytes().to_vec()));
+        let parts =
+            ["one ", "two ", "three"].map(|text| SharedBytes::new(text.as_bytes().to_vec()));
         let response = Response::new(200).body(Body::Parts(parts.into()));
         match path {
             "/cut" => announced(response, 6),
@@ -165,7 +169,7 @@ fn a_file_that_has_become_shorter_breaks_the_answer_off() {
     assert_eq!(server.line().outcome, Outcome::ClientGone);
 }
 
-/// Items as they are told: by a script that the test writes while they are sent.
+/// Items controlled by a script that the test writes while they are sent.
 struct Script(Receiver<Step>, Sender<&'static str>);
 
 enum Step {
@@ -180,8 +184,8 @@ impl Items for Script {
             match self.0.recv_timeout(PATIENCE) {
                 Err(_) => return Pulled::Done,
                 Ok(Step::Fail) => return Pulled::Failed,
-                Ok(Step::Panic) => panic!("as asked"),
-                Ok(Step::Item(text)) => match sink.push(Held::new(text.as_bytes())) {
+                Ok(Step::Panic) => panic!("as scripted"),
+                Ok(Step::Item(text)) => match sink.push(SharedBytes::new(text.as_bytes())) {
                     Pushed::Next => {}
                     Pushed::Full => return Pulled::More,
                     Pushed::Enough => return Pulled::Done,
@@ -200,8 +204,8 @@ impl Drop for Script {
 /// A server that answers once with what the sender is given.
 fn scripted(announce: Option<u64>) -> (TestServer, Sender<Step>, Receiver<&'static str>) {
     let (steps, script) = channel();
-    let (tell, told) = channel();
-    let script = Mutex::new(Some(Script(script, tell)));
+    let (report, reported) = channel();
+    let script = Mutex::new(Some(Script(script, report)));
     let server = serving(move |path| {
         let Some(script) = (path == "/")
             .then(|| script.lock().unwrap().take())
@@ -215,14 +219,14 @@ fn scripted(announce: Option<u64>) -> (TestServer, Sender<Step>, Receiver<&'stat
         }
         response
     });
-    (server, steps, told)
+    (server, steps, reported)
 }
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
 fn an_item_is_with_the_client_while_the_next_one_is_waited_for() {
-    let (server, steps, told) = scripted(None);
+    let (server, steps, reported) = scripted(None);
     let mut client = server.connect();
     client.send(GET);
     steps.send(Step::Item("first")).unwrap();
@@ -238,7 +242,7 @@ fn an_item_is_with_the_client_while_the_next_one_is_waited_for() {
     );
     drop(steps);
     client.read_until(b"0\r\n\r\n");
-    assert_eq!(told.recv_timeout(PATIENCE), Ok("dropped"));
+    assert_eq!(reported.recv_timeout(PATIENCE), Ok("dropped"));
     assert_eq!(
         client.get("/other").text(),
         "other",
@@ -271,7 +275,7 @@ fn items_that_fail_never_look_complete() {
         (None, Step::Panic),
         (Some(21), Step::Fail),
     ] {
-        let (server, steps, told) = scripted(announce);
+        let (server, steps, reported) = scripted(announce);
         let mut client = server.connect();
         client.send(GET);
         steps.send(Step::Item("what came")).unwrap();
@@ -282,7 +286,7 @@ fn items_that_fail_never_look_complete() {
             text.contains("what came") && !text.contains("0\r\n\r\n"),
             "{text}"
         );
-        assert_eq!(told.recv_timeout(PATIENCE), Ok("dropped"));
+        assert_eq!(reported.recv_timeout(PATIENCE), Ok("dropped"));
         assert_ne!(server.line().outcome, Outcome::Done);
     }
 }
@@ -313,14 +317,14 @@ fn items_are_cut_at_the_announced_length_and_fewer_end_the_connection() {
 
 #[test]
 fn a_client_that_is_taken_for_gone_is_never_told_that_it_has_all() {
-    let (server, steps, told) = scripted(None);
+    let (server, steps, reported) = scripted(None);
     let mut client = server.connect();
     client.send(GET);
     steps.send(Step::Item("first")).unwrap();
     client.read_until(b"5\r\nfirst\r\n");
-    // Its sending side alone: it reads on.
+    // Only its sending side: it still reads.
     client.shut();
-    while told.recv_timeout(Duration::from_millis(1)).is_err() {
+    while reported.recv_timeout(Duration::from_millis(1)).is_err() {
         steps.send(Step::Item("more")).unwrap();
     }
     let (bytes, _) = client.rest();
@@ -349,7 +353,7 @@ fn a_client_that_leaves_ends_its_items() {
     impl Items for Endless {
         fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled {
             loop {
-                match sink.push(Held::new(vec![b'x'; 1 << 16])) {
+                match sink.push(SharedBytes::new(vec![b'x'; 1 << 16])) {
                     Pushed::Next => {}
                     Pushed::Full => return Pulled::More,
                     Pushed::Enough => return Pulled::Done,
@@ -362,21 +366,21 @@ fn a_client_that_leaves_ends_its_items() {
             let _ = self.0.send("dropped");
         }
     }
-    let (tell, told) = channel();
-    let tell = Mutex::new(tell);
+    let (report, reported) = channel();
+    let report = Mutex::new(report);
     let server = serving(move |_| {
-        let items = Endless(tell.lock().unwrap().clone());
+        let items = Endless(report.lock().unwrap().clone());
         Response::new(200).body(Body::Items(Box::new(items)))
     });
     let mut client = server.connect();
     client.send(GET);
     client.read_until(b"xxxxxxxx");
     assert!(
-        told.try_recv().is_err(),
+        reported.try_recv().is_err(),
         "it goes on as the client takes it"
     );
     drop(client);
-    assert_eq!(told.recv_timeout(PATIENCE), Ok("dropped"));
+    assert_eq!(reported.recv_timeout(PATIENCE), Ok("dropped"));
     assert_eq!(server.line().outcome, Outcome::ClientGone);
 }
 

@@ -1,5 +1,5 @@
-//! Many clients at once that read, leave, pipeline and break off in no order: every stream is told of once, nothing is
-//! left behind, and what was answered is right.
+//! Many clients at once that read, leave, pipeline and abort in random order: every stream is
+//! reported once, nothing leaks, and every answer is right.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use common::{Client, Dice, TestServer};
-use on_demand::{CHUNKED, Told, assert_goes_on, head, length, with_threads};
+use on_demand::{CHUNKED, Reported, assert_goes_on, head, length, with_threads};
 use onecopy_serve::{BodyError, Chunks, Config, FnHandler, Request, Response, StreamEnd};
 use onecopy_text::{ByteSink, Chunk};
 use onecopy_wire::chunk_source::ChunkErrorKind;
@@ -31,7 +31,7 @@ impl ChunkSource for Letters {
                 false => Ok(Filled::Done),
                 true => Err(ChunkError {
                     kind: ChunkErrorKind::Source,
-                    source: "as told".into(),
+                    source: "as scripted".into(),
                 }),
             };
         }
@@ -123,7 +123,7 @@ fn live(address: std::net::SocketAddr, seed: u64) -> u64 {
             _ => {
                 client.send(get("/e/400/ok"));
                 client.head().unwrap();
-                client.send(get("/f/400/ok")); // Leaves after the head, with another asked for.
+                client.send(get("/f/400/ok")); // Leaves after the head, with another request sent.
             }
         }
     }
@@ -149,13 +149,13 @@ fn clients_in_disorder_leave_nothing_behind() {
     assert_eq!(
         counts.ended.load(SeqCst),
         begun,
-        "each stream is told of once"
+        "each stream is reported once"
     );
     assert_eq!(counts.live.load(SeqCst), 0, "each source is dropped");
     assert!(counts.done.load(SeqCst) >= n_whole);
 }
 
-/// One client's life, in which it sends, leaves, waits to be asked and does not.
+/// A client that sends, leaves, and waits for `100 Continue` or does not.
 fn upload(address: std::net::SocketAddr, seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut client = Client::connect(address);
@@ -186,7 +186,7 @@ fn upload(address: std::net::SocketAddr, seed: u64) {
             }
             1 => {
                 client.send(head("/ignores", &framing));
-                // All seats may be taken, so that it is asked for first.
+                // All permits may be in use, so that the body is requested first.
                 match client.head().unwrap().0 {
                     100 => {
                         client.send(&sent);
@@ -203,7 +203,7 @@ fn upload(address: std::net::SocketAddr, seed: u64) {
             }
             3 => {
                 client.send(head("/reads", &framing));
-                client = Client::connect(address); // Left before it was asked.
+                client = Client::connect(address); // Left before `100 Continue`.
             }
             _ => {
                 client.send(head("/reads", &framing));
@@ -229,10 +229,15 @@ fn clients_in_disorder_leave_no_handler_behind() {
     }
     let stopped = server.stop();
     assert_eq!((stopped.n_cut, stopped.n_left), (0, 0));
-    let told: Vec<Told> = ends.told.iter().collect();
-    let n = |wanted: Told| told.iter().filter(|told| **told == wanted).count();
-    assert!(n(Told::Called("awaited")) > 20);
-    assert!(n(Told::Failed(BodyError::Gone)) > 5);
-    let others = |told: &Told| matches!(told, Told::Failed(error) if *error != BodyError::Gone);
-    assert!(!told.iter().any(others));
+    let reported: Vec<Reported> = ends.reported.iter().collect();
+    let n = |wanted: Reported| {
+        reported
+            .iter()
+            .filter(|reported| **reported == wanted)
+            .count()
+    };
+    assert!(n(Reported::Called("awaited")) > 20);
+    assert!(n(Reported::Failed(BodyError::Gone)) > 5);
+    let others = |reported: &Reported| matches!(reported, Reported::Failed(error) if *error != BodyError::Gone);
+    assert!(!reported.iter().any(others));
 }

@@ -1,4 +1,5 @@
-//! Clients that wait to be asked for the body of their request (`Expect: 100-continue`): the handler asks, or does not.
+//! Clients that wait for `100 Continue` before they send the body: the handler reads it, or does
+//! not.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use common::{PATIENCE, TestServer};
 use on_demand::{
-    CHUNKED, OnDemand, Told, assert_goes_on, head, length, on_demand, server, with_threads,
+    CHUNKED, OnDemand, Reported, assert_goes_on, head, length, on_demand, server, with_threads,
 };
 use onecopy_serve::{
     BodyError, BodyPolicy, Config, Handler, Outcome, Request, RequestBody, Response,
@@ -23,15 +24,15 @@ fn a_body_is_received_when_the_handler_asks_and_the_connection_stays() {
     for body in [&b"hello"[..], &[b'x'; 60_000]] {
         client.send(head("/reads", &length(body.len())));
         assert_goes_on(&mut client);
-        assert_eq!(ends.next(), Told::Called("awaited"));
-        // In two parts, and with the next request behind it.
+        assert_eq!(ends.next(), Reported::Called("awaited"));
+        // In two parts, followed by the next request.
         client.send(&body[..2]);
         client.send([&body[2..], b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"].concat());
         let answer = client.answer();
         assert_eq!((answer.status, answer.field("Connection")), (200, None));
         assert!(answer.body == body);
         assert_eq!(client.answer().status, 200);
-        assert_eq!(ends.next(), Told::Called("none"));
+        assert_eq!(ends.next(), Reported::Called("none"));
     }
     let outcomes = [0; 4].map(|_| server.line().outcome);
     assert_eq!(outcomes, [Outcome::Done; 4]);
@@ -45,8 +46,8 @@ fn who_is_not_asked_gets_the_answer_alone_and_the_connection_ends() {
     let answer = client.answer(); // The first thing that comes is no 100.
     assert_eq!((answer.status, answer.text()), (200, "not wanted"));
     assert_eq!(answer.field("Connection"), Some("close"));
-    assert_eq!(ends.next(), Told::Called("awaited"));
-    // What it sends nevertheless is neither a request nor a reset.
+    assert_eq!(ends.next(), Reported::Called("awaited"));
+    // Bytes sent nevertheless are neither parsed as a request nor answered by a reset.
     client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     client.assert_closed();
     let line = server.line();
@@ -61,8 +62,8 @@ fn answers_before_it_do_not_wait_for_the_handler() {
     let before = "GET /first HTTP/1.1\r\nHost: x\r\n\r\n";
     client.send(format!("{before}{}", head("/gate", &length(2))));
     assert_eq!(client.answer().status, 200);
-    assert_eq!(ends.next(), Told::Called("none"));
-    assert_eq!(ends.next(), Told::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Called("none"));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
     ends.gate.send(()).unwrap();
     assert_goes_on(&mut client);
     client.send("ab");
@@ -78,7 +79,7 @@ fn a_chunked_body_is_received_on_demand_too() {
     client.send("3\r\nabc\r\n");
     client.send("2\r\nde\r\n0\r\n\r\n");
     assert_eq!(client.answer().text(), "abcde");
-    assert_eq!(ends.next(), Told::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
 }
 
 #[test]
@@ -96,17 +97,17 @@ fn a_body_that_is_wrong_or_too_long_fails_the_handler_and_closes() {
         let answer = client.answer();
         assert_eq!(answer.status, status);
         assert_eq!(answer.field("Connection"), Some("close"));
-        assert_eq!(ends.next(), Told::Called("awaited"));
-        assert_eq!(ends.next(), Told::Failed(BodyError::Coding(error)));
+        assert_eq!(ends.next(), Reported::Called("awaited"));
+        assert_eq!(ends.next(), Reported::Failed(BodyError::Coding(error)));
         client.assert_closed();
         assert_eq!(server.line().outcome, Outcome::Refused);
     }
-    // What is announced too long is never asked for, nor told to the handler.
+    // A body announced too long is neither requested nor passed to the handler.
     let mut client = server.connect();
     client.send(head("/reads", &length(100_001)));
     assert_eq!(client.answer().status, 413);
     client.assert_closed();
-    assert!(ends.told.try_recv().is_err());
+    assert!(ends.reported.try_recv().is_err());
 }
 
 #[test]
@@ -125,8 +126,8 @@ fn a_body_for_which_there_is_no_room_fails_the_handler_and_closes() {
         (answer.status, answer.field("Connection")),
         (507, Some("close"))
     );
-    assert_eq!(ends.next(), Told::Called("awaited"));
-    assert_eq!(ends.next(), Told::Failed(BodyError::Store));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Failed(BodyError::Store));
     client.assert_closed();
 }
 
@@ -138,9 +139,9 @@ fn a_client_that_leaves_while_it_is_waited_for_fails_the_handler() {
         client.send(head("/reads", &length(5)));
         assert_goes_on(&mut client);
         client.send(sent);
-        assert_eq!(ends.next(), Told::Called("awaited"));
+        assert_eq!(ends.next(), Reported::Called("awaited"));
         drop(client);
-        assert_eq!(ends.next(), Told::Failed(BodyError::Gone));
+        assert_eq!(ends.next(), Reported::Failed(BodyError::Gone));
         let line = server.line();
         assert_eq!((line.path.as_str(), line.status), ("/reads", 0));
         assert_eq!(line.outcome, Outcome::ClientGone);
@@ -155,23 +156,30 @@ fn a_client_that_sends_nothing_is_cut_at_the_limit() {
     let mut client = server.connect();
     client.send(head("/reads", &length(5)));
     assert_goes_on(&mut client);
-    assert_eq!(ends.next(), Told::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
     server.advance(Duration::from_millis(29_999));
     let mut other = server.connect();
     assert_eq!(other.get("/other").status, 200);
-    assert_eq!(ends.next(), Told::Called("none"));
+    assert_eq!(ends.next(), Reported::Called("none"));
+    // Its line follows the answer, from a different thread than the other line.
+    let line = server.line();
+    assert_eq!(
+        (&*line.path, line.outcome, line.status),
+        ("/other", Outcome::Done, 200)
+    );
     server.advance(Duration::from_millis(1));
-    assert_eq!(ends.next(), Told::Failed(BodyError::Late));
+    assert_eq!(ends.next(), Reported::Failed(BodyError::Late));
     let answer = client.answer();
     assert_eq!(
         (answer.status, answer.field("Connection")),
         (408, Some("close"))
     );
     client.assert_closed();
-    let lines = [0; 2].map(|_| server.line());
-    let lines = lines.map(|line| (line.path, line.outcome, line.status));
-    assert_eq!(lines[0], ("/other".to_owned(), Outcome::Done, 200));
-    assert_eq!(lines[1], ("/reads".to_owned(), Outcome::Refused, 408));
+    let line = server.line();
+    assert_eq!(
+        (&*line.path, line.outcome, line.status),
+        ("/reads", Outcome::Refused, 408)
+    );
 }
 
 #[test]
@@ -179,11 +187,11 @@ fn a_handler_that_asks_for_nothing_has_its_time() {
     let (server, ends) = server();
     let mut client = server.connect();
     client.send(head("/gate", &length(5)));
-    assert_eq!(ends.next(), Told::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
     server.advance(Duration::from_secs(1000)); // No limit of the client's runs while the server is at work.
     let mut other = server.connect();
     assert_eq!(other.get("/other").status, 200);
-    assert_eq!(ends.next(), Told::Called("none"));
+    assert_eq!(ends.next(), Reported::Called("none"));
     ends.gate.send(()).unwrap();
     assert_goes_on(&mut client);
     client.send("hello");
@@ -197,7 +205,7 @@ fn half_of_the_handlers_may_wait_and_the_next_body_is_read_first() {
         let mut client = server.connect();
         client.send(head("/reads", &length(5)));
         assert_goes_on(&mut client);
-        assert_eq!(ends.next(), Told::Called("awaited"));
+        assert_eq!(ends.next(), Reported::Called("awaited"));
         client
     });
     let mut third = server.connect();
@@ -205,10 +213,14 @@ fn half_of_the_handlers_may_wait_and_the_next_body_is_read_first() {
     assert_goes_on(&mut third);
     let mut other = server.connect();
     assert_eq!(other.get("/other").status, 200);
-    assert_eq!(ends.next(), Told::Called("none"), "the third has none yet");
+    assert_eq!(
+        ends.next(),
+        Reported::Called("none"),
+        "the third has none yet"
+    );
     third.send("third");
     assert_eq!(third.answer().text(), "third");
-    assert_eq!(ends.next(), Told::Called("memory"));
+    assert_eq!(ends.next(), Reported::Called("memory"));
     // A place that is free again is taken again.
     for client in &mut waiting {
         client.send("early");
@@ -216,7 +228,7 @@ fn half_of_the_handlers_may_wait_and_the_next_body_is_read_first() {
     }
     third.send(head("/ignores", &length(5)));
     assert_eq!(third.answer().text(), "not wanted");
-    assert_eq!(ends.next(), Told::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
 }
 
 #[test]
@@ -227,7 +239,7 @@ fn one_handler_alone_never_waits() {
     assert_goes_on(&mut client);
     client.send("hello");
     assert_eq!(client.answer().text(), "not wanted");
-    assert_eq!(ends.next(), Told::Called("memory"));
+    assert_eq!(ends.next(), Reported::Called("memory"));
 }
 
 #[test]
@@ -237,11 +249,11 @@ fn a_client_that_does_not_wait_is_read_first() {
     client.send(head("/ignores", &length(5)) + "hello");
     assert_goes_on(&mut client);
     assert_eq!(client.answer().text(), "not wanted");
-    assert_eq!(ends.next(), Told::Called("memory"));
+    assert_eq!(ends.next(), Reported::Called("memory"));
     // To HTTP/1.0 nothing is said, whatever it expects.
     client.send("POST /reads HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nold");
     assert_eq!(client.answer().text(), "old");
-    assert_eq!(ends.next(), Told::Called("memory"));
+    assert_eq!(ends.next(), Reported::Called("memory"));
     client.assert_closed();
 }
 
@@ -268,7 +280,7 @@ fn a_handler_that_panics_is_answered_with_500() {
         (answer.status, answer.field("Connection")),
         (500, Some("close"))
     );
-    assert_eq!(ends.next(), Told::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
     client.assert_closed();
     assert_eq!(server.line().outcome, Outcome::Panicked);
 }
@@ -279,7 +291,7 @@ fn a_server_that_stops_lets_the_body_come_in_its_time() {
     let mut client = server.connect();
     client.send(head("/reads", &length(5)));
     assert_goes_on(&mut client);
-    assert_eq!(ends.next(), Told::Called("awaited"));
+    assert_eq!(ends.next(), Reported::Called("awaited"));
     server.handle.stop();
     client.send("hello");
     assert_eq!(client.answer().text(), "hello");
@@ -290,20 +302,23 @@ fn a_server_that_stops_lets_the_body_come_in_its_time() {
 
 #[test]
 fn a_server_that_is_cut_ends_the_wait() {
-    for asked in [true, false] {
+    for is_requested in [true, false] {
         let (server, ends) = server();
         let mut client = server.connect();
-        client.send(head(if asked { "/reads" } else { "/gate" }, &length(5)));
-        assert_eq!(ends.next(), Told::Called("awaited"));
-        if asked {
+        client.send(head(
+            if is_requested { "/reads" } else { "/gate" },
+            &length(5),
+        ));
+        assert_eq!(ends.next(), Reported::Called("awaited"));
+        if is_requested {
             assert_goes_on(&mut client);
         }
         server.handle.cut();
         assert_eq!(server.line().outcome, Outcome::Stopped);
-        if !asked {
+        if !is_requested {
             ends.gate.send(()).unwrap();
         }
-        assert_eq!(ends.next(), Told::Failed(BodyError::Stopped));
+        assert_eq!(ends.next(), Reported::Failed(BodyError::Stopped));
         let stopped = server.join();
         assert_eq!((stopped.n_cut, stopped.n_left), (1, 0));
         assert_eq!(client.rest().0, b"");
@@ -312,7 +327,7 @@ fn a_server_that_is_cut_ends_the_wait() {
 
 #[test]
 fn a_body_that_is_kept_does_not_keep_the_server() {
-    /// Its end is told by that of the sender.
+    /// Reports its end when the sender is dropped.
     struct Mark {
         inner: OnDemand,
         _end: Sender<()>,

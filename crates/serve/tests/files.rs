@@ -1,5 +1,6 @@
-//! A folder over HTTP: what is found, what is not, ranges, conditions, variants, files that change while they are sent.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! A folder over HTTP: what is found, what is not, ranges, conditions, variants, files that change
+//! while they are sent.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
 mod folder;
@@ -11,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use common::TestServer;
 use folder::Folder;
 use onecopy_serve::Files;
-use onecopy_serve::static_files::Options;
+use onecopy_serve::static_files::FilesOptions;
 
 #[test]
 fn files_are_found_with_their_types_and_validators() {
@@ -23,7 +24,7 @@ fn files_are_found_with_their_types_and_validators() {
         Some("text/plain; charset=utf-8")
     );
     assert_eq!(answer.field("Accept-Ranges"), Some("bytes"));
-    assert_eq!(answer.field("X-Content-Type-Options"), Some("nosniff"));
+    assert_eq!(answer.field("X-Content-Type-FilesOptions"), Some("nosniff"));
     assert!(answer.field("Last-Modified").unwrap().ends_with(" GMT"));
     assert!(answer.field("ETag").is_some() && answer.field("Vary").is_none());
     assert_eq!(f.get("/empty").field("Content-Length"), Some("0"));
@@ -75,6 +76,10 @@ fn nothing_leads_out_of_the_folder() {
     ] {
         let answer = f.get(target);
         assert_eq!(answer.status, 404, "{target}: {answer:?}");
+        assert!(
+            answer.text().contains(r#""title":"Not Found""#),
+            "{answer:?}"
+        );
         assert!(
             !answer.text().contains("secret") && !answer.text().contains("root"),
             "{target}"
@@ -236,7 +241,7 @@ fn several_ranges_are_parts_between_boundaries() {
     );
     assert_eq!((answer.status, answer.text()), (206, &*expected));
     assert_eq!(answer.field("Content-Range"), None);
-    // Nothing stands behind it: the connection goes on.
+    // Nothing follows it: the connection goes on.
     assert_eq!(client.get("/a.txt").text(), "0123456789");
     let again = f.ask("/a.txt", "Range: bytes=7-8, 0-1\r\n");
     assert!(
@@ -261,12 +266,12 @@ fn head_tells_what_get_would_and_takes_no_range() {
     assert_eq!(client.get("/a.txt").text(), "0123456789");
 }
 
-/// A file that was changed last before this test was built: no change can hide behind its tag.
+/// A file last changed before this test was built: no change can keep its tag.
 const SETTLED: &str = "/Cargo.toml";
 
 #[test]
 fn conditions_are_held_against_tag_and_date() {
-    let mut options = Options::default();
+    let mut options = FilesOptions::default();
     options.cache_control = Some("no-cache".into());
     let files = Files::new(std::path::Path::new(env!("CARGO_MANIFEST_DIR")), options).unwrap();
     let server = TestServer::start(files);
@@ -405,9 +410,12 @@ fn variants_stand_for_the_file_where_the_client_takes_them() {
 
 #[test]
 fn a_value_of_cache_control_that_is_none_is_refused_at_once() {
-    let mut options = Options::default();
+    let mut options = FilesOptions::default();
     options.cache_control = Some("a\r\nX: y".into());
     assert!(Files::new(std::path::Path::new("."), options).is_err());
-    let none = Files::new(std::path::Path::new("/nothing/there"), Options::default());
+    let none = Files::new(
+        std::path::Path::new("/nothing/there"),
+        FilesOptions::default(),
+    );
     assert!(none.is_err());
 }

@@ -1,5 +1,5 @@
 //! Files that change while they are sent, and clients that read them slowly.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
 mod folder;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 
 use common::TestServer;
 use folder::Folder;
-use onecopy_serve::static_files::Options;
+use onecopy_serve::static_files::FilesOptions;
 use onecopy_serve::{Config, Files, Outcome};
 
 /// A file of 64 MB: more than the sockets hold.
@@ -32,7 +32,7 @@ fn a_file_that_is_cut_while_it_is_sent_breaks_the_answer_off() {
         file.set_len(cut).unwrap();
         let (got, _) = client.rest();
         assert!(got.len() < bytes.len(), "it looks complete");
-        // What is on its way lies in the file's own pages: of the one that is cut the kernel makes the rest zeros.
+        // Bytes in flight are in the file's own pages: the kernel zeroes those past a cut.
         let right = got.len().min(usize::try_from(cut).unwrap());
         assert!(
             got[..right] == bytes[..right],
@@ -79,7 +79,7 @@ fn slow_readers_hold_no_thread() {
     config.handler_threads = 1;
     let f = Folder::serving(|_| ());
     let bytes = large(&f);
-    let files = Files::new(&f.root(""), Options::default()).unwrap();
+    let files = Files::new(&f.root(""), FilesOptions::default()).unwrap();
     let server = TestServer::with(config, files);
     let mut slow: Vec<_> = (0..64).map(|_| server.connect()).collect();
     for client in &mut slow {

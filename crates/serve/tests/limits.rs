@@ -11,7 +11,8 @@ use std::time::Duration;
 use common::{PATIENCE, TestServer, echo};
 use onecopy_serve::{Config, FnHandler, Limits, Outcome, Request, Response};
 
-/// A whole request with the start of the next one behind it: its answer says that the server has seen that start.
+/// A whole request followed by the start of the next one: its answer proves that the server has
+/// seen that start.
 fn get_then(start: &str) -> String {
     format!("GET /first HTTP/1.1\r\nHost: x\r\n\r\n{start}")
 }
@@ -37,7 +38,7 @@ fn a_head_that_dribbles_is_cut_at_its_time() {
         (408, Some("close"))
     );
     slow.assert_closed();
-    silent.assert_closed(); // Nothing was asked, nothing is said.
+    silent.assert_closed(); // No request, no answer.
     assert_eq!(in_time.get("/").status, 200);
 }
 

@@ -1,4 +1,4 @@
-//! What is counted, held against what a client has counted itself.
+//! Counters of the server compared with those of the client.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use common::{Act, Client, PATIENCE, Script, TestServer, echo, streaming};
 use onecopy_serve::{
-    Body, Config, FileBody, FnHandler, Held, ItemSink, Items, Metrics, MetricsArea, Outcome,
-    Pulled, Request, Response,
+    Body, Config, FileBody, FnHandler, ItemSink, Items, Metrics, MetricsArea, Outcome, Pulled,
+    Request, Response, SharedBytes,
 };
 
 /// The values of a text by the names of their series, without `onecopy_`.
@@ -71,7 +71,7 @@ fn requests_are_counted_by_class_and_outcome() {
         FnHandler(|request: Request<'_>| match request.path() {
             "/304" => Response::new(304),
             "/404" => Response::new(404),
-            "/panics" => panic!("as told"),
+            "/panics" => panic!("as scripted"),
             _ => Response::new(200).body("four"),
         }),
     );
@@ -117,7 +117,7 @@ struct Four(u8);
 impl Items for Four {
     fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled {
         self.0 += 1;
-        sink.push(Held::new(vec![b'i'; 1000]));
+        sink.push(SharedBytes::new(vec![b'i'; 1000]));
         match self.0 {
             4 => Pulled::Done,
             _ => Pulled::More,
@@ -148,7 +148,7 @@ fn bytes_are_those_that_the_client_has_sent_and_received() {
     );
     let last =
         |target: &str| format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    let asked = [
+    let requested = [
         GET.repeat(16) + &last("/"),
         "HEAD /file HTTP/1.1\r\nHost: x\r\n\r\n".to_owned() + &last("/file"),
         last("/items"),
@@ -159,14 +159,14 @@ fn bytes_are_those_that_the_client_has_sent_and_received() {
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\nnot read whole".to_owned(),
     ];
     let (mut n_sent, mut n_received, mut n_told) = (0, 0, 0);
-    for (i, asked) in asked.iter().enumerate() {
+    for (i, requested) in requested.iter().enumerate() {
         let mut client = server.connect();
-        client.send(asked);
+        client.send(requested);
         let (come, reset) = client.rest();
         assert!(!reset, "{i}");
-        n_sent += asked.len() as u64;
+        n_sent += requested.len() as u64;
         n_received += come.len() as u64;
-        for _ in 0..asked.matches("HTTP/1.1\r\n").count() {
+        for _ in 0..requested.matches("HTTP/1.1\r\n").count() {
             n_told += server.line().n_bytes;
         }
     }
@@ -177,10 +177,10 @@ fn bytes_are_those_that_the_client_has_sent_and_received() {
     assert_eq!(
         n_told + interim,
         n_received,
-        "the log tells of all but interim answers"
+        "the log counts all but interim answers"
     );
     assert_eq!(counted.get("http_rows_total"), 7);
-    let n = asked.len() as u64;
+    let n = requested.len() as u64;
     assert_eq!(counted.get("http_connections_accepted_total"), n);
 }
 
@@ -334,7 +334,7 @@ fn a_client_that_takes_nothing_is_counted_as_stalled() {
 /// One server of an area that has answered `n` requests, and whose client is still connected.
 fn served(area: &MetricsArea, n: usize) -> (TestServer, Client) {
     let mut config = Config::default();
-    config.metrics = area.place().unwrap();
+    config.metrics = area.slot().unwrap();
     let server = TestServer::with(config, echo());
     let mut client = server.connect();
     for _ in 0..n {
@@ -352,7 +352,7 @@ fn servers_of_an_area_are_summed_and_those_that_ended_stay_counted() {
         let all = values(&area.text());
         [done, "http_connections", "http_servers"].map(|name| all[name] as u64)
     };
-    // A thread of a server that has ended may hold its place for a moment more.
+    // A thread of an ended server may hold its slot for a moment longer.
     let wait = |area: &MetricsArea, expected: [u64; 3]| {
         let begun = Instant::now();
         while said(area) != expected {
@@ -364,7 +364,7 @@ fn servers_of_an_area_are_summed_and_those_that_ended_stay_counted() {
     let (first, first_client) = served(&area, 2);
     let (second, second_client) = served(&area, 3);
     assert_eq!(said(&area), [5, 2, 2]);
-    let full = area.place().err().unwrap();
+    let full = area.slot().err().unwrap();
     assert_eq!(full.kind(), std::io::ErrorKind::QuotaExceeded);
     // Another process would have it by its descriptor.
     let other = MetricsArea::of_descriptor(area.as_fd().try_clone_to_owned().unwrap()).unwrap();

@@ -343,7 +343,7 @@ fn http_1_0_closes_unless_it_asks_to_keep() {
 #[test]
 fn a_panicking_handler_costs_one_answer() {
     let server = TestServer::start(FnHandler(|request: Request<'_>| {
-        assert!(request.path() != "/panic", "as told");
+        assert!(request.path() != "/panic", "as scripted");
         Response::new(200).body("fine")
     }));
     for _ in 0..3 {
@@ -351,7 +351,7 @@ fn a_panicking_handler_costs_one_answer() {
         let answer = client.get("/panic");
         assert_eq!(answer.status, 500);
         assert!(
-            !answer.text().contains("as told"),
+            !answer.text().contains("as scripted"),
             "the message stays inside"
         );
         assert_eq!(server.line().outcome, Outcome::Panicked);
@@ -377,7 +377,8 @@ fn ten_thousand_requests_on_one_connection_and_a_thousand_connections_leak_nothi
         other.assert_closed();
     }
     assert_eq!(client.get("/k").status, 200);
-    // Other tests of this process open sockets too, on threads beside: a leak would show by the thousand.
+    // Other tests of this process open sockets too, concurrently: a leak would show by the
+    // thousand.
     assert!(n_open() < before + 300, "{} -> {}", before, n_open());
 }
 

@@ -7,7 +7,7 @@ mod common;
 
 use common::{Act, Script, TestServer, echo};
 use onecopy_serve::{
-    Body, FnHandler, Held, ItemSink, Items, Outcome, Pulled, Pushed, Request, Response,
+    Body, FnHandler, ItemSink, Items, Outcome, Pulled, Pushed, Request, Response, SharedBytes,
 };
 
 /// Sends bytes and returns all that comes back until the server closes.
@@ -32,7 +32,7 @@ impl Items for Item {
         if std::mem::replace(&mut self.0, true) {
             return Pulled::Done;
         }
-        match sink.push(Held::new(b"item")) {
+        match sink.push(SharedBytes::new(b"item")) {
             Pushed::Enough => Pulled::Done,
             _ => Pulled::More,
         }

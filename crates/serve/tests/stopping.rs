@@ -42,7 +42,7 @@ fn connections_without_a_request_may_still_ask_where_the_server_retires() {
     let mut silent = server.connect();
     silent.get("/2");
     server.handle.retire(Duration::from_secs(3));
-    server.handle.stop(); // It has been asked already.
+    server.handle.stop(); // A stop was requested already.
     server.advance(Duration::from_secs(2));
     for client in [&mut fresh, &mut used] {
         let answer = client.get("/late");
@@ -150,8 +150,8 @@ fn a_handler_that_does_not_return_does_not_hold_the_stop_for_ever() {
     entered.recv_timeout(PATIENCE).unwrap();
     server.handle.stop();
     server.handle.cut();
-    // The clock stands; only moving it past the time to linger ends the wait. It is moved again and again, since the
-    // cut has to be seen before its time can run.
+    // Only moving the clock past the linger time ends the wait. It is moved repeatedly, since the
+    // server must see the cut before that time can run.
     let run = std::thread::spawn({
         let clock = std::sync::Arc::clone(&server.clock);
         let handle = server.handle.clone();
@@ -191,8 +191,8 @@ impl ChunkSource for Deaf {
     }
 
     fn cancel_handle(&self) -> CancelHandle {
-        let told = self.0.clone();
-        CancelHandle::new(move || told.send("cancelled").unwrap_or_default())
+        let reported = self.0.clone();
+        CancelHandle::new(move || reported.send("cancelled").unwrap_or_default())
     }
 }
 
@@ -202,15 +202,15 @@ fn a_source_that_obeys_no_cancel_does_not_hold_the_stop_for_ever() {
     let mut config = Config::default();
     config.limits.linger = Duration::from_millis(20);
     let server = TestServer::with(config, handler);
-    let (tell, told) = channel();
+    let (report, reported) = channel();
     let (leave, left) = channel();
-    let chunks = Chunks::new(Box::new(Deaf(tell, left)));
+    let chunks = Chunks::new(Box::new(Deaf(report, left)));
     bodies.send(Response::new(200).body(chunks)).unwrap();
     let mut client = server.connect();
     client.send(GET);
-    assert_eq!(told.recv_timeout(PATIENCE), Ok("entered"));
+    assert_eq!(reported.recv_timeout(PATIENCE), Ok("entered"));
     drop(client);
-    assert_eq!(told.recv_timeout(PATIENCE), Ok("cancelled"));
+    assert_eq!(reported.recv_timeout(PATIENCE), Ok("cancelled"));
     server.handle.stop();
     let stopped = server.join();
     assert_eq!((stopped.n_cut, stopped.n_left), (0, 1));

@@ -1,4 +1,5 @@
-//! Streams: chunk by chunk, held back by a slow client, and never mistaken for whole when they are not.
+//! Streams: chunk by chunk, held back by a slow client, and never mistaken for whole when they are
+//! not.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -156,7 +157,7 @@ fn a_source_that_fails_first_gives_the_status_of_its_error() {
         assert_eq!(
             answer.text().contains("no table"),
             mapped,
-            "only the mapper may tell"
+            "only the mapper reports it"
         );
         match end.recv_timeout(PATIENCE) {
             Ok(StreamEnd::Failed(e)) => assert_eq!(e.to_string(), "no table"),
@@ -254,7 +255,7 @@ fn a_client_that_leaves_cancels_its_source() {
             end.recv_timeout(PATIENCE),
             Ok(StreamEnd::ClientGone)
         ));
-        assert!(end.recv_timeout(PATIENCE).is_err(), "told once");
+        assert!(end.recv_timeout(PATIENCE).is_err(), "reported once");
         assert_eq!(server.line().outcome, Outcome::ClientGone);
         assert_eq!(server.connect().get("/").text(), "short");
         assert_eq!(server.line().outcome, Outcome::Done);
@@ -273,7 +274,8 @@ fn a_client_that_stalls_holds_the_source_back_and_is_cut() {
     let mut stalled = server.connect();
     stalled.send(GET);
     stalled.head().unwrap();
-    // The kernel's buffers fill, then the source is not asked any more: the only worker serves others.
+    // The kernel's buffers fill, then the source is no longer called: the only worker serves
+    // others.
     let mut n_fills = 0;
     loop {
         let (chunks, _) = Script::of([Act::Done(b"other".to_vec(), 1)]).body();
@@ -299,7 +301,7 @@ fn a_client_that_stalls_holds_the_source_back_and_is_cut() {
     let line = server.line();
     assert_eq!((line.outcome, line.status), (Outcome::Stalled, 200));
     assert!(line.n_rows.is_some());
-    // What the kernel has of it may still be read; its end is an error.
+    // Bytes that the kernel still has may be read; then the client sees an error.
     let (_, reset) = stalled.rest();
     assert!(reset);
 }
@@ -360,7 +362,7 @@ fn too_late() -> ChunkError {
     }
 }
 
-/// What a source that obeys no cancel may bring in the end.
+/// Late results of a source that ignores a cancel.
 fn late_acts() -> [Act; 3] {
     [
         Act::Bytes(rows(0..10)),

@@ -1,4 +1,5 @@
-//! TLS, asked by rustls' own client over sockets that cut where they like. `tests/serve/test_tls.py` asks with OpenSSL.
+//! TLS, tested with rustls' own client over sockets that split at random; `tests/serve/test_tls.py`
+//! tests with OpenSSL.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use common::{Act, PATIENCE, Script, echo, streaming};
 use onecopy_serve::{
-    Body, BodyPolicy, Config, Error, FileBody, FnHandler, Handler, Held, ItemSink, Items, Outcome,
-    Pulled, Pushed, Request, Response, Tls, TlsProblem,
+    Body, BodyPolicy, Config, Error, FileBody, FnHandler, Handler, ItemSink, Items, Outcome,
+    Pulled, Pushed, Request, Response, SharedBytes, Tls, TlsProblem,
 };
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use rustls::version::{TLS12, TLS13};
@@ -118,7 +119,7 @@ impl Handler for Forms {
                 Response::new(200).body(Body::File(FileBody::new(file, 5, body.len() - 5)))
             }
             "/parts" => {
-                let parts = body.chunks(999).map(|part| Held::new(part.to_vec()));
+                let parts = body.chunks(999).map(|part| SharedBytes::new(part.to_vec()));
                 Response::new(200).body(Body::Parts(parts.collect()))
             }
             _ => Response::new(200).body(body),
@@ -215,7 +216,7 @@ impl Items for Handed {
             match self.0.recv_timeout(PATIENCE) {
                 Err(_) => return Pulled::Done,
                 Ok(None) => return Pulled::Failed,
-                Ok(Some(text)) => match sink.push(Held::new(text.as_bytes())) {
+                Ok(Some(text)) => match sink.push(SharedBytes::new(text.as_bytes())) {
                     Pushed::Next => {}
                     Pushed::Full => return Pulled::More,
                     Pushed::Enough => return Pulled::Done,
@@ -256,7 +257,7 @@ fn an_item_is_with_the_client_before_the_next_one_is_made() {
 #[test]
 fn what_is_no_handshake_is_told_so_and_refused() {
     let secure = Secure::start(echo());
-    for (sent, told) in [
+    for (sent, reported) in [
         // A record of a handshake with nonsense in it: an alert (21) of version 3.
         (
             &b"\x16\x03\x01\x00\x04\x63\x00\x00\x00"[..],
@@ -275,7 +276,7 @@ fn what_is_no_handshake_is_told_so_and_refused() {
         let mut come = Vec::new();
         socket.read_to_end(&mut come).unwrap();
         assert!(
-            come.starts_with(told),
+            come.starts_with(reported),
             "{} for {}",
             come.escape_ascii(),
             sent.escape_ascii()

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{PATIENCE, TestServer};
 use onecopy_serve::{
-    Body, BodyPolicy, Config, FnHandler, Handler, Held, ItemSink, Items, NoItems, Outcome, Pulled,
-    Pushed, Request, RequestBody, Response, WriteError,
+    Body, BodyPolicy, Config, FnHandler, Handler, ItemSink, Items, NoItems, Outcome, Pulled,
+    Pushed, Request, RequestBody, Response, SharedBytes, WriteError,
 };
 
 const BLOCK_BYTES: usize = 1 << 20;
@@ -44,19 +44,19 @@ impl Handler for Writes {
         let report = |result| self.written.lock().unwrap().send(result).unwrap();
         if request.path() == "/many" {
             loop {
-                let written = writer.write(Held::new(vec![b'x'; BLOCK_BYTES]));
+                let written = writer.write(SharedBytes::new(vec![b'x'; BLOCK_BYTES]));
                 report(written);
                 if written.is_err() {
                     return Response::new(200);
                 }
             }
         }
-        report(writer.write(Held::new(b"first,")));
+        report(writer.write(SharedBytes::new(b"first,")));
         if request.path() == "/gate" {
             let opened = self.gate.lock().unwrap().recv_timeout(PATIENCE);
             opened.expect("the test opens the gate");
         }
-        report(writer.write(Held::new(b"second,")));
+        report(writer.write(SharedBytes::new(b"second,")));
         match request.path() {
             "/panics" => panic!("on request"),
             "/fails" => Response::new(200).body(Body::Items(Box::new(NoItems))),
@@ -256,7 +256,7 @@ impl Items for Gated {
         let mut n_bytes = 0;
         loop {
             n_bytes += 64 << 10;
-            if sink.push(Held::new(vec![b'x'; 64 << 10])) != Pushed::Next {
+            if sink.push(SharedBytes::new(vec![b'x'; 64 << 10])) != Pushed::Next {
                 break;
             }
         }

@@ -1,4 +1,5 @@
-//! A chunk that is filled once and handed on: in memory of its own, or in an object of somebody else.
+//! `Chunk`: a sink of bytes that is filled once and then passed on as a whole, without a copy. Its
+//! memory is on the heap or belongs to another owner, such as a Python object.
 
 use std::any::Any;
 use std::fmt;
@@ -7,67 +8,77 @@ use std::ops::Deref;
 
 use crate::{ByteSink, SinkFull};
 
-/// Memory that a [`Chunk`] can live in besides the heap: the data area of a fresh Python `bytes`, say. What the chunk
-/// holds is then in its final place, and no copy is made to hand it on.
+/// Memory of a [`Chunk`] other than the heap, such as the data area of a new Python `bytes`. The
+/// contents are written directly into the memory of the owner, so no copy is made when the chunk is
+/// passed on.
 ///
 /// # Safety
 ///
-/// `grow` returns a pointer to at least `capacity` writable bytes that nobody else reads, writes or frees while the
-/// memory lives, with the first `len` bytes of the former area kept (the first call has `len` 0).
+/// `grow` returns a pointer to at least `capacity` writable bytes that nobody else reads, writes or
+/// frees while the memory lives, with the first `len` bytes of the former area kept (the first call
+/// has `len` 0).
 pub unsafe trait ChunkMemory: Any + Send {
-    /// Makes the area at least `capacity` bytes large, keeping the first `len`. `None` where it cannot: the area stays as
-    /// it was then, or [`ChunkMemory::is_lost`] says from now on that it is gone.
+    /// Enlarges the memory area to at least `capacity` bytes and keeps its first `len` bytes.
+    /// Returns its address and its new capacity. Returns `None` if the area cannot be enlarged; it
+    /// is then unchanged, or [`ChunkMemory::is_lost`] returns `true` from then on.
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)>;
 
-    /// Whether a growth that failed has freed the area.
+    /// Returns `true` if a call of [`ChunkMemory::grow`] failed and freed the area.
     fn is_lost(&self) -> bool {
         false
     }
 
-    /// The memory as what it is, to take it back out of a chunk.
+    /// Returns the memory as `Any`, so that its owner can downcast it to its concrete type.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The current chunk of a stream: a [`ByteSink`] with static dispatch whatever memory is below it (only growth is a
-/// dynamic call). It dereferences to the bytes written so far.
+/// The current chunk of a stream: a [`ByteSink`] that has the same type for any memory, and whose
+/// methods are dispatched statically (only growth is a dynamic call). It dereferences to the bytes
+/// that were written.
 ///
-/// Whoever pumps a stream owns the chunk, clears and reuses it, so that a stream allocates nothing per chunk.
+/// The owner of a stream clears and reuses its chunk, so that a stream allocates no memory per
+/// chunk.
 pub struct Chunk {
     ptr: *mut u8,
     len: usize,
     capacity: usize,
-    /// `None`: the parts are those of a `Vec<u8>`.
+    /// The memory, if it belongs to another owner. `None` for a chunk on the heap: `ptr`, `len` and
+    /// `capacity` are then the parts of a `Vec<u8>`.
     memory: Option<Box<dyn ChunkMemory>>,
-    /// Bytes that growing has moved since they were last asked for.
+    /// The number of bytes that were copied because the chunk grew, since the last call of
+    /// [`Chunk::take_moved_bytes`].
     moved_bytes: usize,
 }
 
-/// From this size on a block that grows is moved by its pages and not byte by byte: glibc's `malloc` takes it from the
-/// system whatever was freed before (its `DEFAULT_MMAP_THRESHOLD_MAX` on 64 bits), and its `realloc` then uses mremap(2).
+/// The size in bytes from which growth moves a block by remapping its pages instead of copying
+/// bytes. From this size on, glibc's `malloc` always allocates a block by mmap(2), and its
+/// `realloc` moves it by mremap(2). (The size is `DEFAULT_MMAP_THRESHOLD_MAX` on 64-bit systems,
+/// the upper limit of glibc's dynamic threshold.)
 pub const MOVED_BY_PAGES_BYTES: usize = 32 << 20;
 
-/// Room that growing leaves behind what was asked for: a long text is measured, and must not move again for the quote behind it
-/// and the numbers of its row.
-const BEHIND_BYTES: usize = 256;
+/// The number of bytes that growth reserves in addition to the request. A long text makes the chunk
+/// grow to exactly the measured size; the closing quote and the following short values must not
+/// make it grow again.
+const EXTRA_BYTES: usize = 256;
 
-// SAFETY: the area is owned by the chunk alone (a Vec's, or by the contract of ChunkMemory, which is Send).
+// SAFETY: only the chunk owns the area (a Vec's, or by the contract of ChunkMemory, which is Send).
 unsafe impl Send for Chunk {}
 
 impl Chunk {
-    /// An empty chunk on the heap with room for `capacity` bytes.
+    /// Creates an empty chunk on the heap with a capacity of `capacity` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Chunk {
         Chunk::from(Vec::with_capacity(capacity))
     }
 
-    /// An empty chunk in `memory`, with room for `capacity` bytes.
+    /// Creates an empty chunk in `memory`, with a capacity of `capacity` bytes.
     ///
     /// # Errors
-    /// [`SinkFull`] where the memory cannot give that much.
+    /// [`SinkFull`] if the memory cannot provide that much.
     pub fn in_memory(memory: impl ChunkMemory, capacity: usize) -> Result<Chunk, SinkFull> {
         let mut memory = Box::new(memory);
         let (ptr, capacity) = memory.grow(0, capacity).ok_or(SinkFull {
-            asked_bytes: capacity,
+            requested_bytes: capacity,
         })?;
         Ok(Chunk {
             ptr,
@@ -78,18 +89,21 @@ impl Chunk {
         })
     }
 
-    /// The bytes as a `Vec`. Copies: none for a chunk on the heap, one for a chunk in other memory.
+    /// Returns the bytes as a `Vec`. Copies: the bytes of a chunk on the heap are not copied; those
+    /// of a chunk in other memory are copied once.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         if self.memory.is_some() {
             return self.to_vec();
         }
         let this = ManuallyDrop::new(self);
-        // SAFETY: without a memory the parts are those of a Vec<u8>, and `this` is not dropped.
+        // SAFETY: without a memory the fields are the parts of a Vec<u8>, and `this` is not
+        // dropped.
         unsafe { Vec::from_raw_parts(this.ptr, this.len, this.capacity) }
     }
 
-    /// Takes the memory out, with the number of bytes written into it; `None` for a chunk on the heap (which is lost).
+    /// Returns the memory of the other owner, and the number of bytes written into it. Returns
+    /// `None` for a chunk on the heap, whose bytes are then dropped.
     #[must_use]
     pub fn into_memory(mut self) -> Option<(Box<dyn Any>, usize)> {
         let memory = self.memory.take()?;
@@ -97,39 +111,41 @@ impl Chunk {
         Some((memory.into_any(), this.len))
     }
 
-    /// Forgets the bytes and keeps the room.
+    /// Removes all bytes, but keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Bytes that fit before it has to grow.
+    /// Returns the number of bytes that the chunk can hold before it has to grow.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Bytes that were moved since this was last asked, because the chunk grew and its place was too small: what the
-    /// ledger counts as copied. At most that: a block of some hundred KiB may have been moved by its pages.
+    /// Returns the number of bytes that were moved because the chunk outgrew its allocation, since
+    /// the last call of this function. The copy counters (`Ledger`) count them as copied. The
+    /// number is an upper bound: a block of some hundred KiB may have been moved by remapping its
+    /// pages.
     pub fn take_moved_bytes(&mut self) -> usize {
         std::mem::take(&mut self.moved_bytes)
     }
 
-    /// The same bytes, to be changed in place.
+    /// Returns the written bytes as a mutable slice.
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the first len bytes were initialised by commits, and the area is ours alone.
+        // SAFETY: commits initialised the first len bytes, and only this chunk refers to the area.
         unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
     }
 
     #[cold]
     fn grow(&mut self, n_bytes: usize) -> Result<(), SinkFull> {
         let full = SinkFull {
-            asked_bytes: n_bytes,
+            requested_bytes: n_bytes,
         };
         let wanted = self
             .len
             .checked_add(n_bytes)
             .ok_or(full)?
-            .saturating_add(BEHIND_BYTES)
+            .saturating_add(EXTRA_BYTES)
             .max(self.capacity.saturating_mul(2));
         let (before, capacity_before) = (self.ptr, self.capacity);
         let grown = self.grow_to(wanted, full);
@@ -151,7 +167,8 @@ impl Chunk {
             return Ok(());
         }
         let mut vec =
-            // SAFETY: without a memory the parts are those of a Vec<u8>; they are written back below, also on failure.
+            // SAFETY: without a memory the fields are the parts of a Vec<u8>; they are written back
+            // below, also on failure.
             ManuallyDrop::new(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
         let done = vec.try_reserve_exact(wanted - self.len).map_err(|_| full);
         (self.ptr, self.capacity) = (vec.as_mut_ptr(), vec.capacity());
@@ -181,7 +198,7 @@ impl Default for Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         if self.memory.is_none() {
-            // SAFETY: without a memory the parts are those of a Vec<u8>, dropped here once.
+            // SAFETY: without a memory the fields are the parts of a Vec<u8>, dropped here once.
             drop(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
         }
     }
@@ -192,7 +209,7 @@ impl Deref for Chunk {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the first len bytes were initialised by commits, and the area is ours alone.
+        // SAFETY: commits initialised the first len bytes, and only this chunk refers to the area.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
     }
 }
@@ -206,7 +223,8 @@ impl fmt::Debug for Chunk {
     }
 }
 
-// SAFETY: the spare area follows the committed bytes in the same memory, and commit only moves the end.
+// SAFETY: the spare area follows the committed bytes in the same memory, and commit only moves the
+// end.
 unsafe impl ByteSink for Chunk {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -223,8 +241,8 @@ unsafe impl ByteSink for Chunk {
         if self.capacity - self.len < n_bytes {
             self.grow(n_bytes)?;
         }
-        // SAFETY: the area has capacity bytes (grow's contract), of which len are committed; MaybeUninit asks for
-        // no initialisation.
+        // SAFETY: the area has capacity bytes (grow's contract), of which len are committed;
+        // MaybeUninit needs no initialisation.
         Ok(unsafe {
             std::slice::from_raw_parts_mut(self.ptr.add(self.len).cast(), self.capacity - self.len)
         })
@@ -246,10 +264,12 @@ unsafe impl ByteSink for Chunk {
 mod tests {
     use super::*;
 
-    /// Memory that is a boxed slice, remembers how often it grew, and refuses past a limit.
+    /// Memory for tests: a boxed slice that counts how often it grew, and whose growth fails past a
+    /// limit.
     struct Slab(Box<[u8]>, usize);
 
-    // SAFETY: the box is reallocated only inside grow, with its first bytes kept, and is read by nobody else.
+    // SAFETY: the box is reallocated only inside grow, with its first bytes kept, and nothing else
+    // reads it.
     unsafe impl ChunkMemory for Slab {
         fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
             if capacity > self.1 {
@@ -280,8 +300,8 @@ mod tests {
 
     #[test]
     fn chunk_in_other_memory_is_filled_in_place() {
-        let mut chunk = Chunk::in_memory(Slab(Box::default(), 4096), 8).expect("room");
-        chunk.put(b"hello, ").expect("room");
+        let mut chunk = Chunk::in_memory(Slab(Box::default(), 4096), 8).expect("it fits");
+        chunk.put(b"hello, ").expect("it fits");
         chunk.put(b"world").expect("it grows");
         let (memory, len) = chunk.into_memory().expect("it has a memory");
         let slab = memory.downcast::<Slab>().expect("it is ours");
@@ -289,17 +309,17 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_long_text_does_not_move_it() {
-        let mut chunk = Chunk::in_memory(Slab(Box::default(), 8192), 64).expect("room");
+    fn bytes_after_a_long_text_do_not_move_it() {
+        let mut chunk = Chunk::in_memory(Slab(Box::default(), 8192), 64).expect("it fits");
         chunk.put(&[1; 3000]).expect("it grows");
         chunk.put(b"\",\"n\":1}]").expect("it fits");
         assert_eq!(chunk.take_moved_bytes(), 0);
     }
 
     #[test]
-    fn what_growing_moves_is_counted_until_it_is_asked_for() {
-        let mut chunk = Chunk::in_memory(Slab(Box::default(), 4096), 64).expect("room");
-        chunk.put(&[1; 64]).expect("room");
+    fn bytes_moved_by_growth_are_counted_until_they_are_taken() {
+        let mut chunk = Chunk::in_memory(Slab(Box::default(), 4096), 64).expect("it fits");
+        chunk.put(&[1; 64]).expect("it fits");
         assert_eq!(chunk.take_moved_bytes(), 0, "it fits");
         chunk.put(b"x").expect("it grows");
         chunk.put(&[2; 400]).expect("it grows again");
@@ -310,7 +330,7 @@ mod tests {
     #[test]
     fn memory_that_is_lost_while_it_grows_leaves_an_empty_chunk() {
         struct Lost(Slab, bool);
-        // SAFETY: as Slab's; once it is lost it gives no area out.
+        // SAFETY: as Slab's; after the loss it returns no area.
         unsafe impl ChunkMemory for Lost {
             fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
                 let grown = self.0.grow(len, capacity);
@@ -330,17 +350,22 @@ mod tests {
             }
         }
         let memory = Lost(Slab(Box::default(), 100), false);
-        let mut chunk = Chunk::in_memory(memory, 8).expect("room");
-        chunk.put(b"gone").expect("room");
+        let mut chunk = Chunk::in_memory(memory, 8).expect("it fits");
+        chunk.put(b"gone").expect("it fits");
         assert!(chunk.put(&[0; 200]).is_err());
         assert!(chunk.is_empty() && chunk.capacity() == 0);
     }
 
     #[test]
     fn refused_growth_keeps_what_was_written() {
-        let mut chunk = Chunk::in_memory(Slab(Box::default(), 100), 8).expect("room");
-        chunk.put(b"kept").expect("room");
-        assert_eq!(chunk.put(&[0; 200]), Err(SinkFull { asked_bytes: 200 }));
+        let mut chunk = Chunk::in_memory(Slab(Box::default(), 100), 8).expect("it fits");
+        chunk.put(b"kept").expect("it fits");
+        assert_eq!(
+            chunk.put(&[0; 200]),
+            Err(SinkFull {
+                requested_bytes: 200
+            })
+        );
         assert_eq!(&*chunk, b"kept");
     }
 }

@@ -1,28 +1,31 @@
-//! The shortest decimal that reads back as the same float, of floats of usual size.
+//! The shortest decimal that reads back as the same float, for floats from 2^-16 up to 2^52.
 //!
-//! A float is `c * 2^q`, and all that reads back as it is at most half of `2^q` away. Between 2^-16
-//! and 2^52 the scale `10^m` that makes its first 16 digits a whole number is a factor below 2^64,
-//! so that one multiplication gives these digits and the digits after them without any error. Such
-//! a number is the result where it is near enough, from below or from above; else one more digit
-//! is: there is never a third case, for `m` is the least that `10^m * 2^q >= 1`.
+//! A float is `c * 2^q`, and every number that reads back as the float is at most half of `2^q`
+//! away from it. Multiplied by `10^m`, the float has its first 16 digits before the decimal point.
+//! For a float from 2^-16 up to 2^52, this factor is below 2^64, so one multiplication gives all
+//! digits exactly. If the 16 digits, rounded down or up, are close enough to the float, they are
+//! the result. Otherwise a 17th digit is needed. More digits are never needed, because `m` is the
+//! least number with `10^m * 2^q >= 1`.
 
-/// Ten to the eighth: what eight digits do not reach.
+/// 10^8: a number below it has at most eight decimal digits.
 pub const EIGHT_DIGITS: u64 = 100_000_000;
 
-/// The exponents of two that are written here, from this one on.
+/// The lowest biased binary exponent of a float that this module converts (2^-16).
 const FIRST: u64 = 1023 - 16;
-/// How many: up to the floats below 2^52.
+/// The number of binary exponents of the floats that this module converts: from `FIRST` on, up to
+/// that of the largest float below 2^52.
 const N_EXPONENTS: usize = 68;
-/// Places after the point at most.
+/// The largest number of digits after the decimal point of a result.
 pub(crate) const MOST_PLACES: usize = 21;
 
-/// Constants of an exponent.
+/// The constants for all floats that have the same binary exponent.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Scale {
-    /// A unit in the last place of the float as a part of the 16th digit, in 2^-53.
+    /// The weight of the lowest bit of the float's significand, in units of 2^-53 times the weight
+    /// of the 16th decimal digit.
     unit: u64,
-    /// Places after the point, if 17 digits are written.
+    /// The number of digits after the decimal point of a result with 17 digits.
     n_places: usize,
 }
 
@@ -33,11 +36,11 @@ static SCALES: [Scale; N_EXPONENTS] = {
     }; N_EXPONENTS];
     let mut i = 0;
     while i < N_EXPONENTS {
-        // `c` has 53 bits: 52 of them are places of the binary fraction.
+        // `c` has 53 bits; 52 of them are after the binary point.
         let q = FIRST as i32 - 1023 - 52 + i as i32;
-        // The logarithm of 2, exact enough for these.
+        // 315653 / 2^20 is the decimal logarithm of 2, precise enough for these exponents.
         let places = -((q * 315_653) >> 20);
-        // 10^(places - 1) * 2^q
+        // The unit is 10^(places - 1) * 2^q, as a multiple of 2^-53.
         let unit = 5_u64.pow(places as u32 - 1) << (53 + q + places - 1);
         all[i] = Scale {
             unit,
@@ -48,27 +51,30 @@ static SCALES: [Scale; N_EXPONENTS] = {
     all
 };
 
-/// Forms of a result, by twice the places after the point; the second of two leaves out a leading zero.
+/// The number of layouts of a result: two for each number of decimal places. The second of the two
+/// omits the first digit, which is zero.
 pub(crate) const N_FORMS: usize = 2 * MOST_PLACES + 2;
 
-/// The form of a decimal.
+/// Returns the index of the layout of a decimal with these first 16 digits and this number of
+/// decimal places.
 #[inline(always)]
 pub(crate) fn form_of(first: u64, n_places: usize) -> usize {
     2 * n_places + usize::from(first < 1_000_000_000_000_000)
 }
 
-/// The content of a byte of a form.
+/// The meaning of one byte in a layout.
 #[derive(Clone, Copy)]
 pub(crate) enum Byte {
-    /// A digit: 0 to 15 are the first 16, and 16 the last.
+    /// A digit, by its index among the 17 digits: 0 to 15 are the first 16 digits, and 16 is the
+    /// last one.
     Digit(u8),
-    /// The point.
+    /// The decimal point.
     Point,
-    /// A zero, before the digits or after them.
+    /// A zero, which is before the 17 digits or after them.
     Zero,
 }
 
-/// The bytes of a form, without the sign.
+/// Returns the layout with index `i`: the meaning of each byte of the text, without the sign.
 pub(crate) const fn form(i: usize) -> [Byte; 32] {
     let mut all = [Byte::Zero; 32];
     if i < 2 {
@@ -77,7 +83,7 @@ pub(crate) const fn form(i: usize) -> [Byte; 32] {
     let n_places = i / 2;
     let point = POINTS[i] as usize;
     all[point] = Byte::Point;
-    // Digits that are not before the point follow it, at once or after zeros.
+    // Digits that are not before the point follow the point, directly or after zeros.
     let (mut at, mut digit) = if n_places >= 17 {
         (n_places - 15, 0)
     } else {
@@ -94,7 +100,7 @@ pub(crate) const fn form(i: usize) -> [Byte; 32] {
     all
 }
 
-/// Where the point is in each form.
+/// For each layout, the position of the decimal point in the text without the sign.
 pub(crate) static POINTS: [u8; N_FORMS] = {
     let mut all = [1; N_FORMS];
     let mut i = 2;
@@ -106,32 +112,35 @@ pub(crate) static POINTS: [u8; N_FORMS] = {
     all
 };
 
-/// The digits of a float.
+/// The decimal digits of a float: 17 digits, and the number of them that follow the decimal point.
 #[derive(Clone, Copy)]
 pub(crate) struct Decimal {
-    /// The first 16, of which one may be zero; below 2^53.
+    /// The first 16 digits as an integer below 2^53; the first digit may be zero.
     pub(crate) first: u64,
-    /// One more.
+    /// The 17th digit; 0 if the first 16 digits are sufficient.
     pub(crate) last: u64,
-    /// The number of the 17 after the point: 1 to [`MOST_PLACES`].
+    /// How many of the 17 digits follow the decimal point: 1 to [`MOST_PLACES`].
     pub(crate) n_places: usize,
 }
 
-/// The digits of a float, but for its sign; `None` of zero, and of one past these magnitudes.
+/// Returns the digits of the float with these `bits`, without its sign; `None` for zero and for
+/// floats outside of the range from 2^-16 up to 2^52.
 #[inline(always)]
 pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     let exponent = (bits >> 52 & 0x7FF).wrapping_sub(FIRST);
     let scale = SCALES.get(exponent as usize)?;
-    // 2^11 * c; a mask of the lower bits would be made of a part of a register, and wait for what
-    // the last float left there.
+    // 2^11 * c. (A mask of the lower bits would be written to a part of a register, which would
+    // wait for the result of the previous float in that register.)
     let c = bits << 11 | 1 << 63;
     let product = u128::from(c) * u128::from(scale.unit);
     let (whole, rest) = ((product >> 64) as u64, product as u64);
-    // Half of a unit; a tie is read as the even float, so it is only for an even one. All these are multiples of 2^14.
+    // Half of a unit in the last place. A decimal exactly between two floats reads back as the one
+    // with the even significand, so the half itself is permitted only for an even one. All these
+    // values are multiples of 2^14.
     let near = (scale.unit << 10) - (bits & 1);
     let is_below = rest <= near;
     let (_, is_above) = rest.overflowing_add(near);
-    // To the nearest, and ties to even: of these there are 2.5 and 7.5.
+    // Rounds to the nearest digit, ties to even; the only possible ties are 2.5 and 7.5.
     let digit = ((u128::from(rest) * 10 + (1 << 63)) >> 64) as u64 - u64::from(rest == 1 << 62);
     Some(Decimal {
         first: whole + u64::from(is_above),
@@ -140,15 +149,16 @@ pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     })
 }
 
-/// The exponents of two of the 32-bit floats that are written here, from this one on.
+/// The lowest biased binary exponent of a 32-bit float that this module converts (2^-16).
 const FIRST_32: u32 = 127 - 16;
-/// How many: up to the floats below 2^23.
+/// The number of binary exponents of the 32-bit floats that this module converts: from `FIRST_32`
+/// on, up to that of the largest float below 2^23.
 const N_EXPONENTS_32: usize = 39;
-/// Binary places of [`SCALES_32`].
+/// The number of binary places with which the units in [`SCALES_32`] are stored.
 const UNIT_PLACES_32: u32 = 40;
 
-/// As [`SCALES`], of 32-bit floats: the unit is a part of the 8th digit, in 2^-40, and 9 digits are
-/// written.
+/// The same constants as in [`SCALES`], for 32-bit floats. The unit is stored as a multiple of
+/// 2^-40 of the weight of the 8th digit, and results have at most 9 digits.
 static SCALES_32: [Scale; N_EXPONENTS_32] = {
     let mut all = [Scale {
         unit: 0,
@@ -168,13 +178,13 @@ static SCALES_32: [Scale; N_EXPONENTS_32] = {
     all
 };
 
-/// The digits of a 32-bit float, but for its sign, as those of a longer one; `None` of zero, and of
-/// one past these magnitudes.
+/// Returns the digits of the 32-bit float with these `bits`, without its sign; `None` for zero and
+/// for floats outside of the range from 2^-16 up to 2^23.
 #[inline(always)]
 pub(crate) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let exponent = (bits >> 23 & 0xFF).wrapping_sub(FIRST_32);
     let scale = SCALES_32.get(exponent as usize)?;
-    // As in `decimal`; 24 bits of the one, 40 of the other.
+    // The multiplication of [`decimal`], with factors of 24 and 40 bits.
     let product = u64::from(bits & 0x7F_FFFF | 0x80_0000) * scale.unit;
     let (whole, rest) = (
         product >> UNIT_PLACES_32,
@@ -186,7 +196,7 @@ pub(crate) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let digit = ((u128::from(rest) * 10 + (1 << 63)) >> 64) as u64 - u64::from(rest == 1 << 62);
     let last = if is_below | is_above { 0 } else { digit };
     let nine = (whole + u64::from(is_above)) * 10 + last;
-    // Its first digit is that of 17 digits, or follows a zero.
+    // The first of the nine digits becomes the first of 17 digits, or follows a zero.
     let is_short = nine < 100_000_000;
     Some(Decimal {
         first: nine * if is_short { 100_000_000 } else { 10_000_000 },

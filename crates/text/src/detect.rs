@@ -1,4 +1,6 @@
-//! Which encoding bytes are in, and why: by mark, pattern, validity, and last by chardetng.
+//! Detection of the encoding of bytes: by a byte order mark, by a pattern of zero bytes, by their
+//! validity as UTF-8, and finally by the library chardetng. The reason is reported with the
+//! encoding.
 
 use std::fmt;
 
@@ -7,28 +9,33 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use crate::encoding::{Encoding, Legacy, Order};
 use crate::{MalformedKind, Units, find_malformed};
 
-/// Bytes in which the pattern of zeros is looked for.
+/// The number of bytes at the start of the stream in which zero bytes are counted, to detect UTF-16
+/// and UTF-32.
 const PATTERN_BYTES: usize = 64 * 1024;
 
-/// Bytes that chardetng is given, counted from where the first one above 0x7F stands.
+/// The largest number of bytes that are passed to chardetng, counted from the first byte that is
+/// above 0x7F or an escape (0x1B).
 const GUESSED_BYTES: usize = 256 * 1024;
 
-/// ASCII that it is given before that.
+/// The number of ASCII bytes before the first byte above 0x7F (or escape) that are also passed to
+/// chardetng.
 const CONTEXT_BYTES: usize = 16;
 
-/// How much a detection is worth.
+/// How certain it is that a detected encoding is correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// A choice among encodings that would all read the bytes: chardetng's, by what letters stand side by side.
+    /// The bytes are valid in several encodings, and chardetng has chosen one of them by the
+    /// letters that occur next to each other.
     Guess,
-    /// A pattern that other text hardly has.
+    /// The bytes have a pattern that rarely occurs in text of any other encoding.
     Likely,
-    /// A byte order mark, or bytes that could not be so by chance.
+    /// The bytes have a byte order mark, or are valid in an encoding in which bytes of another
+    /// encoding are very rarely valid.
     Certain,
 }
 
 impl Certainty {
-    /// `guess`, `likely` or `certain`.
+    /// Returns `guess`, `likely` or `certain`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,14 +46,15 @@ impl Certainty {
     }
 }
 
-/// Which encoding, and why.
+/// A detected encoding and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detection {
-    /// The encoding; `None` of what is no text at all. With a mark it is the one that drops it.
+    /// The detected encoding; `None` for bytes that are not text. For bytes with a byte order mark,
+    /// it is the encoding whose decoder drops the mark, such as `utf-8-sig`.
     pub encoding: Option<Encoding>,
-    /// Why, for people.
+    /// The reason for the detection, as a phrase for messages.
     pub reason: String,
-    /// How much it is worth.
+    /// How certain the detection is.
     pub certainty: Certainty,
 }
 
@@ -57,7 +65,7 @@ impl fmt::Display for Detection {
     }
 }
 
-/// Looks at a stream part by part, in constant memory.
+/// Detects the encoding of a stream that is examined part by part, in constant memory.
 ///
 /// ```
 /// use onecopy_text::Detector;
@@ -68,18 +76,19 @@ impl fmt::Display for Detection {
 /// assert_eq!(found.to_string(), "utf-8 (certain: valid UTF-8 with characters beyond ASCII)");
 /// ```
 pub struct Detector {
-    /// The first bytes.
+    /// The first 64 KiB of the stream, to detect a byte order mark or a pattern of zero bytes.
     first: Vec<u8>,
     n_bytes: u64,
-    /// The bytes at the end of a part that may go on: a sequence that was begun.
+    /// The bytes of the incomplete UTF-8 sequence at the end of the last part.
     open: Vec<u8>,
     is_ascii: bool,
-    /// Where UTF-8 was malformed first.
+    /// The position in the stream of the first byte that is malformed as UTF-8; `None` if there is
+    /// none so far.
     not_utf8_at: Option<u64>,
-    /// Whether an escape stands in it, as ISO-2022-JP has them.
+    /// `true` if the bytes passed to chardetng contain an escape (0x1B), as in ISO-2022-JP.
     has_escape: bool,
     guesser: Box<EncodingDetector>,
-    /// The last ASCII before it was given anything.
+    /// Up to 16 ASCII bytes that precede the first byte passed to chardetng.
     before: Vec<u8>,
     n_guessed: usize,
 }
@@ -97,7 +106,7 @@ impl fmt::Debug for Detector {
 }
 
 impl Detector {
-    /// A detector for a new stream.
+    /// Creates a detector for a new stream.
     #[must_use]
     pub fn new() -> Detector {
         Detector {
@@ -113,7 +122,7 @@ impl Detector {
         }
     }
 
-    /// Looks at the next part. Copies: of the first 64 KiB, one.
+    /// Examines the next part of the stream.
     pub fn push(&mut self, part: &[u8]) {
         let missing = PATTERN_BYTES - self.first.len();
         self.first
@@ -125,7 +134,8 @@ impl Detector {
         self.n_bytes += part.len() as u64;
     }
 
-    /// What it is; `is_whole` says whether the text ends here, or only what was looked at.
+    /// Returns the detected encoding. `is_whole` is `true` if all bytes of the text were examined,
+    /// and `false` if only its start was.
     #[must_use]
     pub fn finish(mut self, is_whole: bool) -> Detection {
         if is_whole && self.not_utf8_at.is_none() && !self.open.is_empty() {
@@ -141,7 +151,7 @@ impl Detector {
         let mut rest = part;
         let mut at = self.n_bytes;
         if !self.open.is_empty() {
-            // With the next 3 bytes what was begun is whole or malformed.
+            // With 3 more bytes, an incomplete sequence is either complete or malformed.
             let n_open = self.open.len();
             self.open.extend_from_slice(&part[..part.len().min(3)]);
             let first = find_malformed(Units::Utf8(&self.open));
@@ -171,7 +181,9 @@ impl Detector {
         }
     }
 
-    /// Feeds chardetng, from the first byte on that tells something: ASCII alone tells it nothing, and it is slow.
+    /// Passes the bytes to chardetng, starting with the first byte that is not ASCII or is an
+    /// escape (0x1B). Leading ASCII is not passed, except for the last few bytes of it, because
+    /// chardetng is slow and ASCII contains no information for it.
     fn guess(&mut self, part: &[u8]) {
         if self.n_guessed >= GUESSED_BYTES {
             return;
@@ -185,7 +197,8 @@ impl Detector {
                 self.before.drain(..spare);
                 return;
             };
-            // What stands before it: whether it begins a word.
+            // chardetng also receives the bytes before that byte, which show if it is at the start
+            // of a word.
             let near = &part[at.saturating_sub(CONTEXT_BYTES)..at];
             let far = self.before.len().min(CONTEXT_BYTES - near.len());
             self.guesser
@@ -199,7 +212,8 @@ impl Detector {
         self.n_guessed += part.len();
     }
 
-    /// UTF-16 and UTF-32 without a mark, by where bytes of zero stand; binary data, where they stand anywhere.
+    /// Detects UTF-16 and UTF-32 without a byte order mark, by the positions of zero bytes. Other
+    /// zero bytes are reported as binary data.
     fn by_zeros(&self, is_whole: bool) -> Option<Detection> {
         let mut n = [0_usize; 4];
         for (i, _) in self.first.iter().enumerate().filter(|(_, b)| **b == 0) {
@@ -234,7 +248,8 @@ impl Detector {
                 }
             }
         }
-        // Text has ASCII among it, if only blanks and line ends: zeros stand on one side.
+        // Text contains ASCII characters, at least blanks and line ends, so its zero bytes are all
+        // at even or all at odd positions.
         let (even, odd) = (n[0] + n[2], n[1] + n[3]);
         for (order, here, there, name) in [
             (Order::Little, odd, even, "second"),
@@ -243,12 +258,14 @@ impl Detector {
             let whole = !is_all || first.len().is_multiple_of(2);
             if here > 4 * there && whole && is_utf16_text(first, order) {
                 let reason = format!(
-                    "{here} of the {name} of each 2 bytes are zero and {there} of the others, as in UTF-16"
+                    "{here} of the {name} of each 2 bytes are zero and {there} of the others, \
+                     as in UTF-16"
                 );
                 return likely(Encoding::Utf16(order), reason);
             }
         }
-        // East Asian text has few zeros, on both sides: then it is told by where its characters stand.
+        // East Asian text has few zero bytes, at even and at odd positions; it is recognized by the
+        // share of frequently used characters.
         let usual = [Order::Little, Order::Big].map(|order| usual_share(first, order));
         for (order, here, there, name) in [
             (Order::Little, usual[0], usual[1], "little"),
@@ -257,7 +274,8 @@ impl Detector {
             let whole = !is_all || first.len().is_multiple_of(2);
             if here > 0.95 && there < 0.8 && whole && is_utf16_text(first, order) {
                 let reason = format!(
-                    "as UTF-16, {name}-endian, {:.0} % of the characters are usual ones, and {:.0} % the other way",
+                    "as UTF-16, {name}-endian, {:.0} % of the characters are usual ones, and {:.0} % \
+                     the other way",
                     here * 100.0,
                     there * 100.0
                 );
@@ -271,7 +289,8 @@ impl Detector {
         })
     }
 
-    /// ASCII, UTF-8, or what chardetng says.
+    /// Detects ASCII and UTF-8. For bytes that are neither, returns the encoding that chardetng
+    /// guesses.
     fn by_bytes(&self) -> Detection {
         let certain = |encoding, reason: &str| Detection {
             encoding: Some(encoding),
@@ -305,7 +324,7 @@ impl Detector {
         Detection {
             encoding: Some(Encoding::Legacy(Legacy(guessed))),
             reason: format!(
-                "not UTF-8 (byte {at}); the letters stand side by side as they do in {} text",
+                "not UTF-8 (byte {at}); the sequence of letters is that of {} text",
                 Legacy(guessed).name()
             ),
             certainty: Certainty::Guess,
@@ -317,7 +336,7 @@ fn by_mark(first: &[u8], n_bytes: u64) -> Option<Detection> {
     let utf32 = Encoding::Utf32(Order::Marked);
     let utf16 = Encoding::Utf16(Order::Marked);
     let found = match first {
-        // The same bytes begin UTF-16 with U+0000, which no text does.
+        // The same bytes also begin UTF-16 that starts with U+0000, which does not occur in text.
         [0xFF, 0xFE, 0, 0, ..] if n_bytes.is_multiple_of(4) => (utf32, "UTF-32, little-endian"),
         [0, 0, 0xFE, 0xFF, ..] => (utf32, "UTF-32, big-endian"),
         [0xEF, 0xBB, 0xBF, ..] => (Encoding::Utf8Marked, "UTF-8"),
@@ -332,9 +351,10 @@ fn by_mark(first: &[u8], n_bytes: u64) -> Option<Detection> {
     })
 }
 
-/// The first byte that is not ASCII, or an escape.
+/// Returns the position of the first byte that is not ASCII or is an escape (0x1B); `None` if there
+/// is none.
 fn first_telling(part: &[u8]) -> Option<usize> {
-    // Block by block, since these two looks are made by vectors.
+    // The bytes are searched in blocks, because both searches are vectorized.
     let blocks = part.chunks(4096);
     let plain = |block: &&[u8]| block.is_ascii() && !block.contains(&0x1B);
     let n_plain = blocks.take_while(plain).count() * 4096;
@@ -350,23 +370,27 @@ fn utf16_units(bytes: &[u8], order: Order) -> impl Iterator<Item = u16> + '_ {
     })
 }
 
-/// Whether the bytes are well-formed UTF-16 without U+0000.
+/// Returns `true` if the bytes are well-formed UTF-16 without U+0000. A surrogate pair may be
+/// incomplete at the end.
 fn is_utf16_text(bytes: &[u8], order: Order) -> bool {
     let units: Vec<u16> = utf16_units(bytes, order).collect();
     let good = match find_malformed(Units::Utf16(&units)) {
         None => true,
-        // What was looked at may end inside a pair.
+        // The sample may end inside a surrogate pair.
         Some(e) => e.kind == MalformedKind::UnexpectedEnd,
     };
     good && !units.contains(&0)
 }
 
-/// The share of characters of the scripts that most text is written in.
+/// Returns the share (0 to 1) of the UTF-16 units that belong to the scripts in which most texts
+/// are written.
 fn usual_share(bytes: &[u8], order: Order) -> f64 {
     let n_usual = utf16_units(bytes, order)
         .filter(|u| {
-            matches!(u, 0x09 | 0x0A | 0x0D | 0x20..0x7F | 0xA0..0x700 | 0x900..0xE80 | 0x2000..0x2070)
-                || matches!(u, 0x3000..0x3100 | 0x4E00..0xA000 | 0xAC00..0xD7A4 | 0xFF00..0xFFF0)
+            matches!(
+                u,
+                0x09 | 0x0A | 0x0D | 0x20..0x7F | 0xA0..0x700 | 0x900..0xE80 | 0x2000..0x2070
+            ) || matches!(u, 0x3000..0x3100 | 0x4E00..0xA000 | 0xAC00..0xD7A4 | 0xFF00..0xFFF0)
         })
         .count();
     n_usual as f64 / (bytes.len() / 2).max(1) as f64

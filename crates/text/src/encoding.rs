@@ -1,8 +1,9 @@
-//! The encodings of bytes, by their names.
+//! The encodings of text as bytes, found by their names.
 //!
-//! A name means what the WHATWG Encoding Standard says, with one exception: `iso-8859-1`, `latin-1`, `ascii` and their kin
-//! are the real ISO 8859-1 and ASCII, as in CPython and iconv, where the standard reads windows-1252. `utf-16` and `utf-32`
-//! are those with a byte order mark, as in CPython. Case, `-`, `_` and blanks do not matter.
+//! A name has the meaning that the WHATWG Encoding Standard gives it, with one exception. The
+//! WHATWG standard defines `iso-8859-1`, `latin-1`, `ascii` and their aliases as windows-1252; here
+//! they are the real ISO 8859-1 and ASCII, as in CPython and iconv. `utf-16` and `utf-32` have a
+//! byte order mark, as in CPython. Case, `-`, `_` and blanks in names are ignored.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,29 +11,31 @@ use std::sync::OnceLock;
 
 use encoding_rs as whatwg;
 
-/// The order of the bytes of a unit.
+/// The byte order of the 16-bit or 32-bit units of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The lowest byte first.
+    /// Little-endian: the lowest byte first.
     Little,
-    /// The highest byte first.
+    /// Big-endian: the highest byte first.
     Big,
-    /// As the byte order mark says, little-endian without one; written little-endian with a mark.
+    /// Input is read in the order that its byte order mark shows, or as little-endian if it has no
+    /// mark. Output is little-endian with a mark.
     Marked,
 }
 
-/// How text stands in bytes.
+/// An encoding of text as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// UTF-8 (RFC 3629).
     Utf8,
-    /// UTF-8 with a mark that is dropped where it stands, and written.
+    /// UTF-8 with a byte order mark, which is dropped from input if present, and always written to
+    /// output.
     Utf8Marked,
     /// UTF-16 (RFC 2781).
     Utf16(Order),
     /// UTF-32.
     Utf32(Order),
-    /// ISO 8859-1: each byte is the code point of its number.
+    /// ISO 8859-1: the value of each byte is the code point.
     Latin1,
     /// ASCII.
     Ascii,
@@ -51,7 +54,7 @@ impl fmt::Debug for Legacy {
 }
 
 impl Legacy {
-    /// Its name in lower case, as CPython's codecs are named.
+    /// Returns the name of the encoding in lower case, in the style of CPython's codecs.
     #[must_use]
     pub fn name(self) -> &'static str {
         LEGACY
@@ -60,20 +63,21 @@ impl Legacy {
             .map_or("unknown", |(_, name, _)| name)
     }
 
-    /// Its place in the list of them.
+    /// Returns the index of the encoding in the list `LEGACY`.
     pub(crate) fn number(self) -> usize {
         let is_it = |(encoding, ..): &(&whatwg::Encoding, &str, &str)| *encoding == self.0;
         LEGACY.iter().position(is_it).unwrap_or(LEGACY.len())
     }
 
-    /// Whether each byte is a character.
+    /// Returns `true` if each byte of a text in this encoding is one character.
     #[must_use]
     pub fn is_single_byte(self) -> bool {
         self.0.is_single_byte()
     }
 }
 
-/// Each encoding of the standard that is decoded by encoding_rs, its name here and the best known of its other labels.
+/// Each encoding of the WHATWG Encoding Standard that encoding_rs decodes, with its name in this
+/// crate and its other best-known labels.
 #[rustfmt::skip]
 static LEGACY: &[(&whatwg::Encoding, &str, &str)] = &[
     (whatwg::BIG5, "big5", "big5-hkscs"),
@@ -114,7 +118,8 @@ static LEGACY: &[(&whatwg::Encoding, &str, &str)] = &[
     (whatwg::X_USER_DEFINED, "x-user-defined", ""),
 ];
 
-/// Our own, with the other names they have.
+/// The encodings that this crate converts without encoding_rs. Each has its names, except for the
+/// one that [`Encoding::name`] returns.
 #[rustfmt::skip]
 static OWN: &[(Encoding, &str)] = &[
     (Encoding::Utf8, "utf8 u8 utf cp65001"),
@@ -125,20 +130,31 @@ static OWN: &[(Encoding, &str)] = &[
     (Encoding::Utf32(Order::Marked), "u32"),
     (Encoding::Utf32(Order::Little), "utf-32le"),
     (Encoding::Utf32(Order::Big), "utf-32be"),
-    (Encoding::Latin1, "iso-8859-1 iso-8859-1:1987 iso-ir-100 latin latin1 l1 cp819 ibm819 csisolatin1 8859 iso-8859"),
-    (Encoding::Ascii, "us-ascii us 646 ansi_x3.4-1968 ansi_x3.4-1986 cp367 ibm367 csascii iso646-us iso_646.irv:1991 iso-ir-6"),
+        (
+            Encoding::Latin1,
+            "iso-8859-1 iso-8859-1:1987 iso-ir-100 latin latin1 l1 cp819 ibm819 csisolatin1 8859 \
+             iso-8859",
+        ),
+        (
+            Encoding::Ascii,
+            "us-ascii us 646 ansi_x3.4-1968 ansi_x3.4-1986 cp367 ibm367 csascii iso646-us \
+             iso_646.irv:1991 iso-ir-6",
+        ),
 ];
 
-/// Names that are neither the standard's nor made from one by a rule.
+/// Further names of encodings. They are neither labels of the WHATWG Encoding Standard nor derived
+/// from these labels by a rule.
 #[rustfmt::skip]
 static MORE: &[(&str, &str)] = &[
-    ("ms932", "shift_jis"), ("mskanji", "shift_jis"), ("cp949", "euc-kr"), ("uhc", "euc-kr"), ("ms949", "euc-kr"),
+    ("ms932", "shift_jis"), ("mskanji", "shift_jis"), ("cp949", "euc-kr"), ("uhc", "euc-kr"),
+    ("ms949", "euc-kr"),
     ("cp936", "gbk"), ("ms936", "gbk"), ("ujis", "euc-jp"), ("cp874", "windows-874"),
 ];
 
 impl Encoding {
-    /// The encoding of this name; `None` where it is unknown, and of the labels that the standard keeps for encodings that
-    /// nobody should decode (`iso-2022-kr`, `hz-gb-2312`, `replacement`).
+    /// Returns the encoding with this name. Returns `None` for an unknown name, and for the labels
+    /// that the WHATWG Encoding Standard reserves for encodings that must not be decoded
+    /// (`iso-2022-kr`, `hz-gb-2312`, `replacement`).
     ///
     /// ```
     /// use onecopy_text::{Encoding, Order};
@@ -151,13 +167,14 @@ impl Encoding {
     #[must_use]
     pub fn by_name(name: &str) -> Option<Encoding> {
         let name = name.trim();
-        // Most names are told here: without memory of its own the look-up is as short as a short text's conversion.
-        let (mut place, mut n) = ([0; 40], 0);
+        // Most names are found here. Without an allocation, this look-up is as fast as the
+        // conversion of a short text.
+        let (mut buffer, mut n) = ([0; 40], 0);
         for &byte in name.as_bytes().iter().filter(|b| !b"-_ ".contains(b)) {
-            *place.get_mut(n)? = byte.to_ascii_lowercase();
+            *buffer.get_mut(n)? = byte.to_ascii_lowercase();
             n += 1;
         }
-        let plain = &place[..n];
+        let plain = &buffer[..n];
         if let Some(known) = known().get(plain) {
             return Some(*known);
         }
@@ -169,12 +186,13 @@ impl Encoding {
             e if e == whatwg::UTF_8 => Encoding::Utf8,
             e if e == whatwg::UTF_16LE => Encoding::Utf16(Order::Little),
             e if e == whatwg::UTF_16BE => Encoding::Utf16(Order::Big),
-            // Every label of it that is the real ISO 8859-1 or ASCII by its name was found above.
+            // Labels of windows-1252 that name the real ISO 8859-1 or ASCII were found above.
             e => Encoding::Legacy(Legacy(e)),
         })
     }
 
-    /// Its name, which [`Encoding::by_name`] and, but for a few, CPython take.
+    /// Returns the name of the encoding. [`Encoding::by_name`] accepts it, and so does CPython
+    /// except for a few names.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -192,7 +210,8 @@ impl Encoding {
         }
     }
 
-    /// Every encoding, with the best known of its other names.
+    /// Returns every encoding, each with its best-known names besides the one that
+    /// [`Encoding::name`] returns.
     pub fn all() -> impl Iterator<Item = (Encoding, Vec<&'static str>)> {
         let own = OWN.iter().map(|(encoding, more)| (*encoding, *more));
         let legacy = LEGACY
@@ -202,7 +221,8 @@ impl Encoding {
             .map(|(encoding, more)| (encoding, more.split_whitespace().collect()))
     }
 
-    /// Whether it has every character: UTF-8, UTF-16, UTF-32 in any form.
+    /// Returns `true` if the encoding has every Unicode character: UTF-8, UTF-16 and UTF-32 in any
+    /// form.
     #[must_use]
     pub fn is_unicode(self) -> bool {
         matches!(
@@ -211,7 +231,8 @@ impl Encoding {
         )
     }
 
-    /// Its byte order mark: U+FEFF in it, where it may have one.
+    /// Returns the byte order mark of the encoding: U+FEFF in this encoding, or no bytes if it has
+    /// no mark.
     #[must_use]
     pub fn mark(self) -> &'static [u8] {
         match self {
@@ -224,7 +245,7 @@ impl Encoding {
         }
     }
 
-    /// Whether its name promises a mark.
+    /// Returns `true` if the name of the encoding implies a byte order mark.
     #[must_use]
     pub fn is_marked(self) -> bool {
         matches!(
@@ -234,7 +255,7 @@ impl Encoding {
     }
 }
 
-/// The encodings by the names in the tables above, without what does not matter in them.
+/// Returns the map from the normalized names in `LEGACY`, `OWN` and `MORE` to the encodings.
 fn known() -> &'static HashMap<Vec<u8>, Encoding> {
     static KNOWN: OnceLock<HashMap<Vec<u8>, Encoding>> = OnceLock::new();
     KNOWN.get_or_init(|| {
@@ -253,7 +274,8 @@ fn known() -> &'static HashMap<Vec<u8>, Encoding> {
     })
 }
 
-/// A name without what does not matter in it.
+/// Returns a name in lower case, without the characters that comparisons of names ignore (`-`, `_`
+/// and blanks).
 fn squashed(name: &str) -> Vec<u8> {
     let bytes = name.bytes().filter(|b| !b"-_ ".contains(b));
     bytes.map(|b| b.to_ascii_lowercase()).collect()
@@ -264,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_that_is_told_is_taken() {
+    fn every_listed_name_is_accepted() {
         let mut n = 0;
         for (encoding, more) in Encoding::all() {
             for name in [encoding.name()].into_iter().chain(more) {
@@ -298,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_should_decode_is_unknown() {
+    fn labels_of_the_replacement_encoding_are_unknown() {
         for name in [
             "replacement",
             "iso-2022-kr",

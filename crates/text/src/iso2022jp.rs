@@ -1,18 +1,19 @@
-//! The state of a decoder of ISO-2022-JP between two parts, which encoding_rs does not give away.
+//! The state that an ISO-2022-JP decoder has after a part of a stream, which encoding_rs does not
+//! expose.
 
-/// A character set, chosen by an escape sequence.
+/// A character set of ISO-2022-JP, selected by an escape sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
     #[default]
     Ascii,
     Roman,
     Katakana,
-    /// JIS X 0208, two bytes to a character.
+    /// JIS X 0208, in which each character has two bytes.
     Pairs,
 }
 
-/// The state of a decoder of ISO-2022-JP between two parts, by the algorithm of the WHATWG Encoding
-/// Standard (section 12.2.1).
+/// The state of a decoder of ISO-2022-JP between two parts of a stream, as defined by the algorithm
+/// of the WHATWG Encoding Standard (section 12.2.1).
 ///
 /// ```
 /// use onecopy_text::Iso2022JpState;
@@ -25,18 +26,20 @@ enum Set {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Iso2022JpState {
     set: Set,
-    /// The escape sequence before, until the next character: another one makes it an error.
+    /// The last escape sequence if no character has followed it yet. (Another escape sequence
+    /// directly after it would be an error.)
     escape: Option<[u8; 2]>,
-    /// An escape sequence, or a pair, that was begun.
+    /// The `n_pending` bytes of an incomplete escape sequence or of an incomplete two-byte
+    /// character.
     pending: [u8; 2],
     n_pending: usize,
 }
 
-/// A character set, the escape sequence just before, and bytes that bring a new decoder into this
-/// state.
+/// A state without incomplete bytes: its character set, the escape sequence that directly precedes
+/// it, and bytes that bring a new decoder to this state.
 type Prelude = (Set, Option<[u8; 2]>, &'static [u8]);
 
-/// The states by number.
+/// The states without incomplete bytes, indexed by their number.
 const PRELUDES: [Prelude; 9] = [
     (Set::Ascii, None, b""),
     (Set::Roman, None, b"\x1b(J!"),
@@ -52,7 +55,7 @@ const PRELUDES: [Prelude; 9] = [
 const ESCAPE: u8 = 0x1B;
 
 impl Iso2022JpState {
-    /// Notes the next bytes of the stream.
+    /// Updates the state for the next bytes of the stream.
     pub fn push(&mut self, part: &[u8]) {
         part.iter().for_each(|&byte| self.byte(byte));
     }
@@ -67,7 +70,7 @@ impl Iso2022JpState {
                 self.escape = found.map(|_| escape);
                 match found {
                     Some((set, ..)) => self.set = *set,
-                    None => self.push(&escape), // characters after an escape that starts nothing
+                    None => self.push(&escape), // the escape starts no sequence
                 }
                 return;
             }
@@ -92,13 +95,14 @@ impl Iso2022JpState {
         self.n_pending = bytes.len();
     }
 
-    /// The bytes of an escape sequence or of a character that was begun.
+    /// Returns the bytes of an incomplete escape sequence or of an incomplete character; empty if
+    /// there is none.
     #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.pending[..self.n_pending]
     }
 
-    /// The same with nothing begun.
+    /// Returns this state without incomplete bytes.
     #[must_use]
     pub fn without_pending(&self) -> Iso2022JpState {
         Iso2022JpState {
@@ -108,14 +112,16 @@ impl Iso2022JpState {
         }
     }
 
-    /// The number of the state, from 0 (that of a new decoder) to 8, without what was begun.
+    /// Returns the number of this state without incomplete bytes: from 0 (the state of a new
+    /// decoder) to 8.
     #[must_use]
     pub fn number(&self) -> u8 {
         let is_it = |state: &Prelude| (state.0, state.1) == (self.set, self.escape);
         PRELUDES.iter().position(is_it).unwrap_or_default() as u8
     }
 
-    /// The state of this number, with nothing begun; `None` if there is no such state.
+    /// Returns the state with this number, without incomplete bytes; `None` if no state has the
+    /// number.
     #[must_use]
     pub fn of_number(number: u8) -> Option<Iso2022JpState> {
         let &(set, escape, _) = PRELUDES.get(usize::from(number))?;
@@ -126,8 +132,8 @@ impl Iso2022JpState {
         })
     }
 
-    /// Bytes that bring a new decoder into this state, without what was begun; the caller drops the
-    /// text that they become.
+    /// Returns bytes that bring a new decoder to this state, except for its incomplete bytes. The
+    /// caller discards the text to which these bytes are decoded.
     #[must_use]
     pub fn prelude(&self) -> &'static [u8] {
         PRELUDES[usize::from(self.number())].2
@@ -150,7 +156,8 @@ mod tests {
         Transcoder::new(encoding, Encoding::Utf8, options)
     }
 
-    /// The text of the rest of a stream, by a decoder that has only the state.
+    /// Decodes the remaining bytes of a stream with a new decoder that is brought to the saved
+    /// state.
     fn resumed(state: &Iso2022JpState, rest: &[u8]) -> Vec<u8> {
         let (mut decoder, mut dropped, mut text) = (decoder(), Vec::new(), Vec::new());
         decoder.push(state.prelude(), &mut dropped).unwrap();

@@ -1,20 +1,20 @@
-//! The narrowest PEP 393 representation that holds a text.
+//! The kinds of a `str` (PEP 393), and the narrowest kind that holds a text.
 
-/// How wide the code units of a Python `str` are (PEP 393).
+/// The width of the code units of a Python `str` (PEP 393).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// All code points below U+0080: one byte each, and the bytes are UTF-8.
+    /// All code points are below U+0080: one byte each, and the bytes are also UTF-8.
     Ascii,
-    /// All below U+0100: one byte each.
+    /// All code points are below U+0100: one byte each.
     Latin1,
-    /// All below U+10000: two bytes each.
+    /// All code points are below U+10000: two bytes each.
     Ucs2,
-    /// Any: four bytes each.
+    /// Any code points: four bytes each.
     Ucs4,
 }
 
 impl Kind {
-    /// The kind that a code point needs.
+    /// Returns the narrowest kind of `str` that can store a code point.
     #[must_use]
     pub fn of(code_point: u32) -> Kind {
         match code_point {
@@ -25,7 +25,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a text in UTF-8 whose largest byte this is.
+    /// Returns the kind of `str` for a text in UTF-8 whose largest byte is `max`.
     #[must_use]
     pub(crate) fn of_utf8(max: u8) -> Kind {
         match max {
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of a code unit.
+    /// Returns the number of bytes of a code unit of this kind.
     #[must_use]
     pub fn unit_bytes(self) -> usize {
         match self {
@@ -46,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// The largest code point of the kind, as `PyUnicode_New` wants it.
+    /// Returns the largest code point of the kind, which is the second argument of `PyUnicode_New`.
     #[must_use]
     pub fn max_char(self) -> u32 {
         match self {
@@ -58,11 +58,11 @@ impl Kind {
     }
 }
 
-/// What a `str` for a text needs: its kind and its length.
+/// The kind and length of a `str` for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Narrowest representation.
+    /// The narrowest kind that can hold all characters of the text.
     pub kind: Kind,
-    /// Length in code points.
+    /// The length of the text in code points.
     pub n_chars: usize,
 }

@@ -1,30 +1,35 @@
-//! The ledger: how many bytes of text were taken in, converted and copied, by stage.
+//! The ledger: counts of the bytes of text that were received, converted and copied, by stage.
 //!
-//! An operation carries a [`Ledger`] handle. Where payload is converted or copied, a [`Tally`] is kept on the
-//! spot and entered once per batch (a block, a chunk), so the cost is a few additions per cell. A handle can go to
-//! any thread: the counts land in the scope that started the work, and in every scope around it.
+//! An operation carries a [`Ledger`] handle. Code that converts or copies text adds its counts to a
+//! local [`Tally`], and adds the tally to the ledger once per batch (a block of rows or a chunk of
+//! output). The cost is a few additions per cell. A handle can be used in any thread. Its counts
+//! are added to the scope to which it belongs, and to every scope that contains that scope.
 //!
-//! # What counts as what
+//! # Definitions
 //!
-//! All sizes are bytes of text as its owner holds it, before it is handled: 20 bytes for ten units of UTF-16, whatever
-//! they become. Only text (and what is written as text: digits of a decimal) is counted, no headers, quotes, commas.
+//! All sizes are in bytes of the text as its owner stores it, before it is handled: ten units of
+//! UTF-16 are 20 bytes, whatever they are converted to. Only text is counted, and output that is
+//! written as text (such as the digits of a decimal); headers, quotes and commas are not.
 //!
-//! There is no stage behind the chunk: the kernel takes it from where it was filled, and nothing is left to count. (The
-//! witness sees it, `tests/copies`.)
+//! No stage follows the chunk: the kernel reads the chunk where it was filled, so nothing remains
+//! to be counted. (The independent counter of `tests/copies` covers this step.)
 //!
-//! - **taken**: the text entered, noted once, by the first stage that touches it. The sum over the stages is then the
-//!   payload, the 1 in "converted ≤ 1 × payload and copied ≤ 1 × payload". A later stage that handles the same text uses
-//!   the `_again` methods, which leave it alone.
-//! - **converted**: read and written in another form: another encoding, another width of units (UTF-16 to a `str` of one
-//!   byte a character), or with escapes looked for on the way (a JSON body is converted even where no byte changed). A
-//!   look that writes nothing (validation, measuring) counts as nothing: it is no second conversion, and no copy.
-//! - **copied**: moved by user space as it is: UTF-8 that is ASCII to a `str`, UTF-16 to a `str` of kind 2, pieces of a
-//!   long value gathered, a chunk that moves because it grows, bytes joined for a caller who wants them in one. What the
-//!   kernel or the driver copies is theirs and not here; a borrowed view is no copy.
-//! - **conversions**: how many texts (cells, parts of a long one) were converted.
+//! - **taken**: the text received, counted once, by the first stage that handles it. The sum over
+//!   the stages is therefore the payload, which is the unit of "converted ≤ 1 × payload and copied
+//!   ≤ 1 × payload". A later stage that handles the same text uses the `_again` methods, which do
+//!   not change this count.
+//! - **converted**: read and written in another form: another encoding, another width of units
+//!   (UTF-16 to a `str` of one byte per character), or searched for escapes while it is written (a
+//!   JSON body is converted even if no byte changed). A scan that writes nothing (validation,
+//!   measuring) is neither a conversion nor a copy.
+//! - **copied**: moved unchanged by user space: ASCII in UTF-8 to a `str`, UTF-16 to a `str` of
+//!   kind 2, parts of a long value that are gathered, a chunk that is moved when it grows, bytes
+//!   joined for a caller that needs them contiguous. Copies by the kernel or the driver are not
+//!   counted; a borrowed view is not a copy.
+//! - **conversions**: the number of texts (cells, or parts of a long value) that were converted.
 //!
-//! Whoever writes the bytes notes them, at the place that writes; [`Tally::decoded`] and [`Tally::encoded`] know which
-//! of the two it was.
+//! The code that writes the bytes also counts them; [`Tally::decoded`] and [`Tally::encoded`]
+//! decide if they count as converted or as copied.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,28 +37,29 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::convert::Made;
 use crate::{Measured, Units};
 
-/// Where text was handled on its way.
+/// A stage of the path that text takes through the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Driver to block: the driver writes there itself, so what counts here is what moves where the place of gathered long
-    /// values grows.
+    /// From the driver to a block of rows. The driver writes directly to the block. The
+    /// only bytes counted as copied are those of a long value that move because the buffer in which
+    /// its parts are collected grows.
     Fetch,
-    /// Cell to Python `str`.
+    /// From a cell to a Python `str`.
     Decode,
-    /// Cell or `str` to bytes that go out (JSON, CSV, BSON).
+    /// From a cell or a `str` to output bytes (JSON, CSV, BSON).
     Encode,
-    /// Python `str` to a parameter buffer.
+    /// From a Python `str` to the buffer of a statement's parameter.
     Parameters,
-    /// The head of an HTTP answer: its fields, into the bytes that go out.
+    /// From the header fields of an HTTP response to output bytes.
     Head,
-    /// Bytes of files on their way to a socket or another file, whatever they are. Those that the kernel moves are taken, and nothing
-    /// else.
+    /// Bytes of files that are sent to a socket or copied to another file, whatever their content.
+    /// Bytes that the operating system's kernel moves are counted as taken, but not as copied.
     Move,
 }
 
 impl Stage {
-    /// Every stage, in the order text passes them.
+    /// Every stage, in the order in which text passes them.
     pub const ALL: [Stage; 6] = [
         Stage::Fetch,
         Stage::Decode,
@@ -63,7 +69,7 @@ impl Stage {
         Stage::Move,
     ];
 
-    /// The name shown to users.
+    /// Returns the name of the stage, as it is shown to users.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -77,16 +83,17 @@ impl Stage {
     }
 }
 
-/// Counts of one stage. All sizes are bytes of text as its owner held it.
+/// The counts of one stage. All sizes are in bytes of the text in its original encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Bytes of text that entered at this stage.
+    /// The number of bytes of text that were received at this stage.
     pub taken: u64,
-    /// Bytes of it that were converted to another encoding, or scanned for escapes on their way.
+    /// The number of received bytes that were converted to another encoding, or searched for
+    /// escapes while they were written.
     pub converted: u64,
-    /// Bytes of it that were copied with no change.
+    /// The number of received bytes that were copied unchanged.
     pub copied: u64,
-    /// How many texts were converted.
+    /// The number of texts that were converted.
     pub conversions: u64,
 }
 
@@ -99,12 +106,13 @@ impl Entry {
     }
 }
 
-/// Counts of one batch on one stage: kept without atomics, entered into a [`Ledger`] when the batch ends.
+/// The counts of one batch of texts at one stage, kept without atomics. They are added to a
+/// [`Ledger`] at the end of the batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally(Entry);
 
 impl Tally {
-    /// Notes a text of `len_bytes` that was converted.
+    /// Counts a text of `len_bytes` bytes as taken and converted.
     #[inline]
     pub fn converted(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
@@ -112,7 +120,7 @@ impl Tally {
         self.0.conversions += 1;
     }
 
-    /// Notes `n_texts` of `len_bytes` in all that were converted.
+    /// Counts `n_texts` texts of `len_bytes` bytes in total as taken and converted.
     #[inline]
     pub fn converted_many(&mut self, n_texts: u64, len_bytes: u64) {
         self.0.taken += len_bytes;
@@ -120,26 +128,29 @@ impl Tally {
         self.0.conversions += n_texts;
     }
 
-    /// Notes a text of `len_bytes` that was copied as it is.
+    /// Counts a text of `len_bytes` bytes as taken and copied unchanged.
     #[inline]
     pub fn copied(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
         self.0.copied += len_bytes as u64;
     }
 
-    /// Notes a text of `len_bytes` for which stands already what it would have become.
+    /// Counts a text of `len_bytes` bytes as taken but not converted, because the result of its
+    /// conversion was already in a cache.
     #[inline]
     pub fn found(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
     }
 
-    /// Notes bytes that the kernel moved: taken, and not touched here.
+    /// Counts bytes that the operating system's kernel moved: as taken but not copied, because user
+    /// space did not read or write them.
     #[inline]
     pub fn moved(&mut self, len_bytes: u64) {
         self.0.taken += len_bytes;
     }
 
-    /// Notes a text on its way into a `str`: a copy where its units match the `str`'s already, else a conversion.
+    /// Counts a text that was converted to a `str`: as copied if the `str` has the same units as
+    /// the text, otherwise as converted.
     #[inline]
     pub fn decoded(&mut self, text: &Measured<'_>) {
         if text.is_copied() {
@@ -149,7 +160,8 @@ impl Tally {
         }
     }
 
-    /// Notes a text of `len_bytes` that was made a `str` in one pass.
+    /// Counts a text of `len_bytes` bytes that was converted to a `str` in one pass. Bytes that
+    /// were written into a `str` that was then discarded are counted as copied in addition.
     pub fn decoded_large<S>(&mut self, len_bytes: usize, made: &Made<S>) {
         if made.is_copied {
             self.copied(len_bytes);
@@ -159,7 +171,8 @@ impl Tally {
         self.copied_again(made.in_vain_bytes);
     }
 
-    /// Notes a text on its way to plain UTF-8: a copy where it was UTF-8, else a conversion.
+    /// Counts a text that was written as plain UTF-8. A text that was UTF-8 already counts as
+    /// copied, and any other text as converted.
     #[inline]
     pub fn encoded(&mut self, units: Units<'_>) {
         match units {
@@ -168,20 +181,23 @@ impl Tally {
         }
     }
 
-    /// Notes a conversion of bytes that an earlier stage took in (a long value that was gathered first).
+    /// Counts a conversion of bytes that an earlier stage has already counted as taken, such as the
+    /// bytes of a long value whose parts were collected first.
     #[inline]
     pub fn converted_again(&mut self, len_bytes: usize) {
         self.0.converted += len_bytes as u64;
         self.0.conversions += 1;
     }
 
-    /// Notes a copy of bytes that were counted as taken in before: the extra copies that must not be.
+    /// Counts an extra copy of bytes that an earlier stage has already counted as taken. Such a
+    /// copy should not occur.
     #[inline]
     pub fn copied_again(&mut self, len_bytes: usize) {
         self.0.copied += len_bytes as u64;
     }
 
-    /// Enters the counts into `ledger` under `stage` and starts anew.
+    /// Adds the counts of this tally to the counts of `stage` in `ledger`, and resets the tally to
+    /// 0.
     pub fn enter(&mut self, ledger: &Ledger, stage: Stage) {
         if self.0 != Entry::default() {
             ledger.enter(stage, &self.0);
@@ -189,7 +205,7 @@ impl Tally {
         }
     }
 
-    /// The counts so far.
+    /// Returns the counts that were not yet added to a ledger by [`Tally::enter`].
     #[must_use]
     pub fn entry(&self) -> Entry {
         self.0
@@ -210,18 +226,20 @@ struct Scope {
     outer: Ledger,
 }
 
-/// A handle to the scope whose text is counted; the default handle counts nothing.
+/// A handle to a scope. A scope adds up the numbers of text bytes that were received, converted and
+/// copied. The default handle belongs to no scope and counts nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Option<Arc<Scope>>);
 
 impl Ledger {
-    /// A handle that counts nothing and costs a branch.
+    /// Returns a handle that counts nothing; each use then costs only a branch.
     #[must_use]
     pub fn off() -> Ledger {
         Ledger(None)
     }
 
-    /// A new scope inside `outer`: what it counts, `outer` counts too.
+    /// Creates a scope inside the scope of `outer`. Counts of the new scope are also added to the
+    /// scope of `outer`.
     #[must_use]
     pub fn within(outer: &Ledger) -> Ledger {
         Ledger(Some(Arc::new(Scope {
@@ -230,13 +248,13 @@ impl Ledger {
         })))
     }
 
-    /// Whether anything is counted.
+    /// Returns `true` if the handle belongs to a scope, so that its counts are recorded.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Adds `entry` to `stage`, here and in every scope around.
+    /// Adds `entry` to the counts of `stage`, in this scope and in every scope that contains it.
     pub fn enter(&self, stage: Stage, entry: &Entry) {
         let mut scope = self.0.as_deref();
         while let Some(s) = scope {
@@ -249,7 +267,7 @@ impl Ledger {
         }
     }
 
-    /// The counts of one stage so far.
+    /// Returns the counts that the scope has for one stage.
     #[must_use]
     pub fn stage(&self, stage: Stage) -> Entry {
         self.0.as_deref().map_or_else(Entry::default, |s| {
@@ -263,7 +281,7 @@ impl Ledger {
         })
     }
 
-    /// The sum over all stages.
+    /// Returns the sum of the counts of all stages.
     #[must_use]
     pub fn total(&self) -> Entry {
         let mut sum = Entry::default();

@@ -1,4 +1,6 @@
-//! The encodings of the WHATWG Encoding Standard by encoding_rs, in parts, with our policies and positions.
+//! Converts streams in the encodings of the WHATWG Encoding Standard, part by part. The library
+//! encoding_rs does the conversion, and this module adds the crate's policies for malformed bytes
+//! and the positions of errors.
 
 use std::collections::TryReserveError;
 use std::fmt;
@@ -12,17 +14,19 @@ use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeErro
 use crate::transcode::naive;
 use crate::{ByteSink, Units};
 
-/// Bytes of UTF-8 that are made at a time.
+/// The size in bytes of the buffer into which a step of encoding_rs writes.
 const SCRATCH_BYTES: usize = 16 * 1024;
 
-/// Bytes that may be told as malformed after they were taken in.
+/// The number of recent input bytes that are kept. They are needed because encoding_rs may report
+/// bytes as malformed only after it has read the bytes that follow them.
 const RECENT_BYTES: usize = 8;
 
-/// The table of an encoding in which each byte is a character.
+/// The conversion table of an encoding in which each byte is a character.
 pub struct ByteTable {
-    /// The character of each byte; [`NONE`] where there is none.
+    /// For each byte, its character; [`NONE`] if the byte has none.
     chars: [u16; 256],
-    /// The byte of each character; 0 where there is none, and of U+0000.
+    /// For each character below U+10000, its byte; 0 for U+0000 and for characters that the
+    /// encoding does not have.
     bytes: Box<[u8]>,
 }
 
@@ -32,7 +36,8 @@ impl fmt::Debug for ByteTable {
     }
 }
 
-/// U+FFFF, which no encoding has.
+/// The entry of a [`ByteTable`] for a byte that has no character: U+FFFF, which no encoding
+/// contains.
 const NONE: u16 = 0xFFFF;
 
 impl ByteTable {
@@ -42,11 +47,11 @@ impl ByteTable {
             bytes: vec![0; 1 << 16].into_boxed_slice(),
         };
         for byte in 0..=255_u8 {
-            let mut place = [0; 8];
+            let mut buffer = [0; 8];
             let mut decoder = encoding.0.new_decoder_without_bom_handling();
             let (result, _, n) =
-                decoder.decode_to_utf8_without_replacement(&[byte], &mut place, true);
-            let char = std::str::from_utf8(&place[..n])
+                decoder.decode_to_utf8_without_replacement(&[byte], &mut buffer, true);
+            let char = std::str::from_utf8(&buffer[..n])
                 .ok()
                 .and_then(|c| c.chars().next());
             if let (DecoderResult::InputEmpty, Some(c)) = (result, char) {
@@ -57,14 +62,16 @@ impl ByteTable {
         table
     }
 
-    /// Appends the text as UCS-2; `false` where a byte has no character, and `out` holds anything then.
+    /// Appends the characters of the bytes as UCS-2. Returns `false` if a byte has no character;
+    /// the units appended to `out` are then unspecified.
     pub fn decode(&self, bytes: &[u8], out: &mut Vec<u16>) -> bool {
         let from = out.len();
         out.extend(bytes.iter().map(|b| self.chars[usize::from(*b)]));
         !out[from..].contains(&NONE)
     }
 
-    /// Appends the text's bytes; `false` where a character has none, and `out` holds anything then.
+    /// Appends the text in this encoding. Returns `false` if the encoding lacks a character; the
+    /// bytes appended to `out` are then unspecified.
     pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
         let mut all = true;
         let mut byte_of = |c: u32| {
@@ -82,9 +89,11 @@ impl ByteTable {
     }
 }
 
-/// The one or two bytes of each character below U+10000 in an encoding without states.
+/// The table that encodes each character below U+10000 as one or two bytes, for an encoding without
+/// shift states.
 pub struct PairTable {
-    /// The bytes, the first one high; 0 where there are none of this length, and of U+0000.
+    /// For each character, its code of one or two bytes as a big-endian number. The number is 0 for
+    /// U+0000, and for a character that has no such code.
     codes: Box<[u16]>,
 }
 
@@ -98,11 +107,11 @@ impl PairTable {
     fn of(encoding: Legacy) -> PairTable {
         let mut encoder = encoding.0.new_encoder();
         let mut code = |c: u32| {
-            let (mut utf8, mut place) = ([0; 4], [0; 8]);
+            let (mut utf8, mut buffer) = ([0; 4], [0; 8]);
             let text = char::from_u32(c)?.encode_utf8(&mut utf8);
             let (result, _, n) =
-                encoder.encode_from_utf8_without_replacement(text, &mut place, false);
-            match (result, &place[..n]) {
+                encoder.encode_from_utf8_without_replacement(text, &mut buffer, false);
+            match (result, &buffer[..n]) {
                 (EncoderResult::InputEmpty, [one]) => Some(u16::from(*one)),
                 (EncoderResult::InputEmpty, [first, second]) => {
                     Some(u16::from_be_bytes([*first, *second]))
@@ -114,7 +123,8 @@ impl PairTable {
         PairTable { codes }
     }
 
-    /// Appends the text's bytes; `false` where a character has none here, and `out` holds anything then.
+    /// Appends the text in this encoding. Returns `false` if a character has no code in this table;
+    /// the bytes appended to `out` are then unspecified.
     pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
         let mut put = |c: u32| {
             let code = self.codes.get(c as usize).copied().unwrap_or(0);
@@ -134,14 +144,16 @@ impl PairTable {
     }
 }
 
-/// As [`TABLES`].
+/// The [`PairTable`]s that were built so far. The index of a table is that of its encoding in
+/// `LEGACY`.
 static PAIR_TABLES: [OnceLock<PairTable>; 40] = [const { OnceLock::new() }; 40];
 
-/// The tables that were asked for, in the order of `LEGACY`.
+/// The [`ByteTable`]s that were built so far. The index of a table is that of its encoding in
+/// `LEGACY`.
 static TABLES: [OnceLock<ByteTable>; 40] = [const { OnceLock::new() }; 40];
 
 impl Legacy {
-    /// Its table, where each byte is a character.
+    /// Returns the byte table of this encoding; `None` for a multi-byte encoding.
     #[must_use]
     pub fn byte_table(self) -> Option<&'static ByteTable> {
         if !self.is_single_byte() {
@@ -151,8 +163,9 @@ impl Legacy {
         Some(at.get_or_init(|| ByteTable::of(self)))
     }
 
-    /// Its table for encoding, where characters are one or two bytes and there are no states. Made at the first use, in some
-    /// milliseconds.
+    /// Returns the table that encodes characters as one or two bytes. Returns `None` if the
+    /// encoding has shift states, or characters of more than two bytes. The table is built at its
+    /// first use, which takes some milliseconds.
     #[must_use]
     pub fn pair_table(self) -> Option<&'static PairTable> {
         if self.is_single_byte() || !self.is_ascii_compatible() {
@@ -162,16 +175,17 @@ impl Legacy {
         Some(at.get_or_init(|| PairTable::of(self)))
     }
 
-    /// Whether bytes of ASCII are ASCII in it.
+    /// Returns `true` if ASCII bytes have their ASCII meaning in this encoding.
     #[must_use]
     pub fn is_ascii_compatible(self) -> bool {
         self.0.is_ascii_compatible()
     }
 
-    /// A whole text as UTF-8; `None` where it is malformed.
+    /// Decodes a whole text to UTF-8; returns `None` for malformed text.
     ///
     /// # Errors
-    /// Without memory for it.
+    ///
+    /// Returns an error if memory is exhausted.
     pub fn decode_whole(self, bytes: &[u8]) -> Result<Option<Vec<u8>>, TryReserveError> {
         let mut decoder = self.0.new_decoder_without_bom_handling();
         let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len());
@@ -181,10 +195,12 @@ impl Legacy {
         Ok((result == DecoderResult::InputEmpty).then_some(out))
     }
 
-    /// A whole text in the encoding; `None` where it lacks a character, or the text is no UTF-8.
+    /// Encodes a whole text; returns `None` if the encoding lacks a character, or if the text is
+    /// not UTF-8.
     ///
     /// # Errors
-    /// Without memory for it.
+    ///
+    /// Returns an error if memory is exhausted.
     pub fn encode_whole(self, utf8: &[u8]) -> Result<Option<Vec<u8>>, TryReserveError> {
         let Some(text) = validity::as_str(utf8) else {
             return Ok(None);
@@ -198,7 +214,7 @@ impl Legacy {
     }
 }
 
-/// As many zeros.
+/// Returns `n` zero bytes.
 fn zeros(n: usize) -> Result<Vec<u8>, TryReserveError> {
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(n)?;
@@ -206,13 +222,13 @@ fn zeros(n: usize) -> Result<Vec<u8>, TryReserveError> {
     Ok(zeros)
 }
 
-/// Decodes a stream to UTF-8.
+/// Decodes a stream in an encoding of the WHATWG Encoding Standard to UTF-8, with encoding_rs.
 pub(crate) struct LegacyDecoder {
     decoder: encoding_rs::Decoder,
     is_single_byte: bool,
     fed_bytes: u64,
     settled_bytes: u64,
-    /// The last bytes that were taken in, the newest last.
+    /// The last bytes of the input that were read; the most recent byte is the last one.
     recent: [u8; RECENT_BYTES],
     scratch: Box<[u8]>,
 }
@@ -240,23 +256,26 @@ impl LegacyDecoder {
         }
     }
 
-    /// Bytes that have become text or were told as malformed; exact where the stream came byte by byte.
+    /// Returns the number of input bytes that were decoded or reported as malformed. The number is
+    /// exact only if the stream was pushed one byte at a time.
     pub(crate) fn settled_bytes(&self) -> u64 {
         self.settled_bytes
     }
 
-    /// The bytes of an incomplete character, if the last four of the stream came one by one.
+    /// Returns the bytes of an incomplete character at the end of the input. The last four bytes of
+    /// the input must have been pushed one at a time.
     pub(crate) fn pending(&self) -> &[u8] {
         let n = (self.fed_bytes - self.settled_bytes) as usize;
         &self.recent[RECENT_BYTES - n.min(RECENT_BYTES)..]
     }
 
-    /// Bytes that were taken in.
+    /// Returns the number of input bytes that encoding_rs has read.
     pub(crate) fn taken_bytes(&self) -> u64 {
         self.fed_bytes
     }
 
-    /// The characters of a part with the place each starts at: slow, to find one. The decoder is of no more use.
+    /// Decodes a part and returns each character with its start position in the stream. This is
+    /// slow, and is only used to locate a character. The decoder cannot be used afterwards.
     pub(crate) fn chars(
         &mut self,
         part: &[u8],
@@ -287,14 +306,14 @@ impl LegacyDecoder {
             match result {
                 DecoderResult::InputEmpty => return Ok(()),
                 DecoderResult::OutputFull => {}
-                DecoderResult::Malformed(len, behind) => {
-                    let end = RECENT_BYTES - usize::from(behind);
+                DecoderResult::Malformed(len, n_after) => {
+                    let end = RECENT_BYTES - usize::from(n_after);
                     let bytes = &self.recent[end - usize::from(len)..end];
-                    self.settled_bytes = self.fed_bytes - u64::from(behind);
+                    self.settled_bytes = self.fed_bytes - u64::from(n_after);
                     let at_bytes = self.settled_bytes - u64::from(len);
                     let reason = match self.is_single_byte {
                         true => Reason::Undefined,
-                        false if last && part.is_empty() && behind == 0 && self.is_cut(bytes) => {
+                        false if last && part.is_empty() && n_after == 0 && self.is_cut(bytes) => {
                             Reason::IncompleteSequence
                         }
                         false => Reason::IllegalSequence,
@@ -305,7 +324,8 @@ impl LegacyDecoder {
         }
     }
 
-    /// Whether bytes at the end of the stream are the start of a sequence: more of them would have been waited for.
+    /// Returns `true` if `bytes` are an incomplete sequence that further bytes could complete.
+    /// `bytes` are the last bytes of the stream.
     fn is_cut(&self, bytes: &[u8]) -> bool {
         let mut again = self.decoder.encoding().new_decoder_without_bom_handling();
         let (result, ..) = again.decode_to_utf8_without_replacement(bytes, &mut [0; 64], false);
@@ -320,7 +340,7 @@ impl LegacyDecoder {
     }
 }
 
-/// Encodes a text that comes in parts of whole characters.
+/// Encodes a text that is pushed in parts; each part ends at a character boundary.
 pub(crate) struct LegacyEncoder {
     encoder: encoding_rs::Encoder,
     scratch: Box<[u8]>,
@@ -340,7 +360,9 @@ impl LegacyEncoder {
         }
     }
 
-    /// Appends the text up to a character that cannot be encoded, which comes back with the bytes behind which it stands.
+    /// Encodes the text up to the first character that the encoding lacks, and appends the result.
+    /// Returns the number of bytes of `text` up to the end of that character, and the character.
+    /// Returns `None` if the whole text was encoded.
     pub(crate) fn push<S: ByteSink>(
         &mut self,
         text: &str,
@@ -359,9 +381,10 @@ impl LegacyEncoder {
             match result {
                 EncoderResult::InputEmpty => return Ok(None),
                 EncoderResult::OutputFull => {}
-                // Not the one that it tells: for the escapes of ISO-2022-JP that is U+FFFD.
-                EncoderResult::Unmappable(told) => {
-                    let c = text[..at].chars().next_back().unwrap_or(told);
+                // The character is read from the text: encoding_rs reports U+FFFD for the escape
+                // characters of ISO-2022-JP.
+                EncoderResult::Unmappable(reported) => {
+                    let c = text[..at].chars().next_back().unwrap_or(reported);
                     return Ok(Some((at, c)));
                 }
             }
@@ -382,10 +405,10 @@ mod tests {
     }
 
     #[test]
-    fn tables_give_what_encoding_rs_gives_for_every_character() {
+    fn tables_encode_every_character_as_encoding_rs_does() {
         let mut n_tables = 0;
         for encoding in legacy() {
-            // No encoding of one byte a character has any between.
+            // Single-byte encodings have no characters between these two code points.
             let skipped = if encoding.is_single_byte() {
                 0x2600..0xF000
             } else {
@@ -405,7 +428,7 @@ mod tests {
                 }
                 if let Some(table) = encoding.pair_table() {
                     let made = table.encode(wide, &mut out).then_some(out);
-                    // Those of four bytes are not in it.
+                    // The table does not contain codes of four bytes.
                     let expected = expected.filter(|bytes| bytes.len() <= 2);
                     assert_eq!(made, expected, "{encoding:?} {c:?}");
                 }
@@ -413,7 +436,7 @@ mod tests {
             n_tables += usize::from(encoding.byte_table().is_some());
             n_tables += usize::from(encoding.pair_table().is_some());
         }
-        // All but ISO-2022-JP, which has states.
+        // All encodings except ISO-2022-JP, which has shift states, have a table.
         assert_eq!(n_tables, 35);
     }
 

@@ -1,33 +1,33 @@
-//! Text between encodings, with no I/O: the room that all others stand on.
+//! Conversion of text between encodings, without I/O: the crate that all others build on.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`units`] | [`Units`]: borrowed text as 8, 16 or 32-bit units, in the encoding its owner holds it in |
-//! | [`sink`] | [`ByteSink`]: the contiguous current chunk that bytes land in |
-//! | [`chunk`] | [`Chunk`]: a sink in memory of its own or in an object of somebody else |
-//! | [`policy`] | what to do with malformed text, and [`Malformed`], which tells where it stands |
-//! | [`kind`] | the narrowest PEP 393 representation for a text: [`Kind`], [`Shape`] |
-//! | [`validate`] | whether text is well-formed, where it is not, how long it is in UTF-8 |
-//! | [`convert`] | `Units` to UTF-8, to JSON string bodies, to the data area of a `str`, to UTF-16 |
+//! | [`units`] | [`Units`]: borrowed text as 8, 16 or 32-bit units, in the encoding of its owner |
+//! | [`sink`] | [`ByteSink`]: contiguous memory to which conversions append bytes |
+//! | [`chunk`] | [`Chunk`]: a sink on the heap or in memory of another owner |
+//! | [`policy`] | the handling of malformed text, and [`Malformed`]: its kind and position |
+//! | [`kind`] | [`Kind`], [`Shape`]: the narrowest `str` (PEP 393) for a text |
+//! | [`validate`] | validates text, finds malformed sequences, computes the length in UTF-8 |
+//! | [`convert`] | converts `Units` to UTF-8, UTF-16, bodies of JSON strings, and the data of a `str` |
 //! | `decimal` | the shortest decimal of a float |
-//! | `new_object` | fresh `str` and `bytes` that conversions write into |
+//! | `new_object` | traits that allocate the `str` or `bytes` into which a conversion writes |
 //! | [`encoding`] | the encodings of bytes by their names: [`Encoding`] |
-//! | [`transcode`] | any encoding to any other, in parts: [`Transcoder`] |
-//! | `legacy` | the encodings of the WHATWG Encoding Standard, by encoding_rs |
-//! | `iso2022jp` | the state of a decoder of ISO-2022-JP between two parts |
-//! | [`detect`] | which encoding bytes are in, and why: [`Detector`] |
-//! | [`stream`] | [`Carry`]: joins the parts of a long text |
-//! | `arch` | the kernels, and the one place that chooses between them: [`kernel`] |
-//! | [`ledger`] | how many bytes of text were taken in, converted and copied, by stage |
-//! | [`planted`] | a copy or conversion too many, in test builds only: it must turn the ledger's witness red |
-//! | [`naive`] | the slow twin of every fast path, one code point at a time |
+//! | [`transcode`] | [`Transcoder`]: converts a stream from any encoding to any other, part by part |
+//! | `legacy` | the encodings of the WHATWG Encoding Standard, converted by encoding_rs |
+//! | `iso2022jp` | the state of an ISO-2022-JP decoder between two parts |
+//! | [`detect`] | [`Detector`]: detects the encoding of bytes, and reports the reason |
+//! | [`stream`] | [`Carry`]: converts a long text in parts, which may end inside a character |
+//! | `arch` | the vector kernels, and the table that chooses one for each operation |
+//! | [`ledger`] | counts of the bytes of text that were received, converted and copied, by stage |
+//! | [`planted`] | an extra copy or conversion, in test builds only, which the independent counter must detect |
+//! | [`naive`] | the reference implementation of every fast path, one code point at a time |
 //!
-//! `unsafe` lives in `sink`, `chunk` and `arch` alone.
+//! `unsafe` is used only in `sink`, `chunk` and `arch`.
 #![deny(unsafe_code)]
 
-#[allow(unsafe_code)] // Fence: vector kernels, simdutf, and what relies on what they have checked.
+#[allow(unsafe_code)] // Unsafe boundary: vector kernels, simdutf, code that relies on their checks.
 mod arch;
-#[allow(unsafe_code)] // Fence: chunk memory, owned or somebody else's.
+#[allow(unsafe_code)] // Unsafe boundary: memory of chunks, on the heap or of another owner.
 pub mod chunk;
 pub mod convert;
 mod decimal;
@@ -41,7 +41,7 @@ pub mod naive;
 mod new_object;
 pub mod planted;
 pub mod policy;
-#[allow(unsafe_code)] // Fence: windows into uninitialised chunk memory.
+#[allow(unsafe_code)] // Unsafe boundary: windows into uninitialised memory of chunks.
 pub mod sink;
 pub mod stream;
 pub mod transcode;

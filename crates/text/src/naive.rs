@@ -1,11 +1,13 @@
-//! The slow twins: one code point at a time, as the standards say it. Fast paths are tested against them.
+//! The reference implementations: one code point at a time, as the standards specify. Fast paths
+//! are tested against them.
 
 use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
-/// U+FFFD REPLACEMENT CHARACTER.
+/// U+FFFD REPLACEMENT CHARACTER, which replaces malformed sequences.
 pub const REPLACEMENT: u32 = 0xFFFD;
 
-/// The code points of `units`, each a scalar value or the malformed sequence in its place.
+/// Returns the code points of `units`: a scalar value for each character, and an error for each
+/// malformed sequence.
 pub fn code_points(units: Units<'_>) -> impl Iterator<Item = Result<u32, Malformed>> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -37,7 +39,7 @@ fn scalar(c: u32) -> Result<u32, MalformedKind> {
     }
 }
 
-// Each unit is read once into a local: it may change between two reads.
+// Each unit is read once into a local variable, because it may change between two reads.
 
 fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
     match (u[0], u.get(1).copied()) {
@@ -51,7 +53,9 @@ fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
     }
 }
 
-/// Unicode 16, table 3-7: well-formed UTF-8 byte sequences.
+/// Decodes the first character of `u`, by table 3-7 of Unicode 16 (well-formed UTF-8 byte
+/// sequences). Returns the character or the error, and the length in bytes of the character or of
+/// the malformed sequence.
 fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
     let lead = u[0];
     let (n, low, high) = match lead {
@@ -77,16 +81,16 @@ fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
     (Ok(c), n)
 }
 
-/// The first malformed sequence.
+/// Returns the first malformed sequence of a text; `None` if there is none.
 #[must_use]
 pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
     code_points(units).find_map(Result::err)
 }
 
-/// The code points under `policy`.
+/// Returns the code points of the text. Malformed sequences are handled as `policy` specifies.
 ///
 /// # Errors
-/// [`Malformed`] at the first malformed sequence under [`Policy::Strict`].
+/// Returns the first [`Malformed`] sequence under [`Policy::Strict`].
 pub fn decode(units: Units<'_>, policy: Policy) -> Result<Vec<u32>, Malformed> {
     code_points(units)
         .map(|item| match (item, policy) {
@@ -96,10 +100,10 @@ pub fn decode(units: Units<'_>, policy: Policy) -> Result<Vec<u32>, Malformed> {
         .collect()
 }
 
-/// Kind and length of the narrowest `str`.
+/// Returns the kind and length of the narrowest `str` that holds the text.
 ///
 /// # Errors
-/// As [`decode`].
+/// Returns the errors of [`decode`].
 pub fn shape(units: Units<'_>, policy: Policy) -> Result<Shape, Malformed> {
     let code_points = decode(units, policy)?;
     let kind = Kind::of(code_points.iter().copied().max().unwrap_or(0));
@@ -109,10 +113,10 @@ pub fn shape(units: Units<'_>, policy: Policy) -> Result<Shape, Malformed> {
     })
 }
 
-/// The text as UTF-8.
+/// Returns the text converted to UTF-8. Malformed sequences are handled as `policy` specifies.
 ///
 /// # Errors
-/// As [`decode`].
+/// Returns the errors of [`decode`].
 pub fn to_utf8(units: Units<'_>, policy: Policy) -> Result<Vec<u8>, Malformed> {
     let mut out = String::new();
     out.extend(
@@ -123,10 +127,10 @@ pub fn to_utf8(units: Units<'_>, policy: Policy) -> Result<Vec<u8>, Malformed> {
     Ok(out.into_bytes())
 }
 
-/// The text as UTF-16.
+/// Returns the text converted to UTF-16. Malformed sequences are handled as `policy` specifies.
 ///
 /// # Errors
-/// As [`decode`].
+/// Returns the errors of [`decode`].
 pub fn to_utf16(units: Units<'_>, policy: Policy) -> Result<Vec<u16>, Malformed> {
     let mut out = Vec::new();
     for c in decode(units, policy)? {
@@ -136,11 +140,12 @@ pub fn to_utf16(units: Units<'_>, policy: Policy) -> Result<Vec<u16>, Malformed>
     Ok(out)
 }
 
-/// The text as the body of a JSON string in UTF-8, without its quotes (RFC 8259, section 7): `"`, `\` and the
-/// controls below U+0020 are escaped, by their short form where there is one.
+/// Returns the text as the body of a JSON string in UTF-8, without its quotes (RFC 8259, section
+/// 7). `"`, `\` and the control characters below U+0020 are escaped: with a letter (`\n`) if JSON
+/// has one for the character, otherwise as `\u` and four digits.
 ///
 /// # Errors
-/// As [`decode`].
+/// Returns the errors of [`decode`].
 pub fn to_json_body(units: Units<'_>, policy: Policy) -> Result<Vec<u8>, Malformed> {
     let mut out = Vec::new();
     for c in decode(units, policy)? {

@@ -1,22 +1,23 @@
-//! Fresh `str` and `bytes` that conversions write into.
+//! The traits that a caller implements to allocate the `str` or `bytes` into which a conversion
+//! writes.
 
 use std::mem::MaybeUninit;
 
 use crate::Shape;
 
-/// The data area of a fresh `str`.
+/// The data area of a new `str`, in which the units of the text are stored.
 #[derive(Debug)]
 pub enum StrData<'a> {
-    /// Kind 1, ASCII or Latin-1.
+    /// A `str` of kind 1, ASCII or Latin-1: 8 bits per character.
     One(&'a mut [MaybeUninit<u8>]),
-    /// Kind 2.
+    /// A `str` of kind 2: 16 bits per character.
     Two(&'a mut [MaybeUninit<u16>]),
-    /// Kind 4.
+    /// A `str` of kind 4: 32 bits per character.
     Four(&'a mut [MaybeUninit<u32>]),
 }
 
 impl StrData<'_> {
-    /// The same data, borrowed again.
+    /// Returns a shorter borrow of this data, which leaves the data usable afterwards.
     pub(crate) fn reborrow(&mut self) -> StrData<'_> {
         match self {
             StrData::One(data) => StrData::One(data),
@@ -26,47 +27,49 @@ impl StrData<'_> {
     }
 }
 
-/// Makes fresh `str`s.
+/// Allocates new `str`s for conversions.
 pub trait NewStr {
-    /// A fresh `str`.
+    /// The type of a new `str`.
     type Str;
-    /// Why none could be made.
+    /// The error if a `str` cannot be allocated.
     type Error;
 
-    /// A `str` of this shape, its data not yet written. Where it is given up, it is dropped.
+    /// Allocates a `str` of this shape; its data is written afterwards. If the conversion fails,
+    /// the `str` is dropped.
     ///
     /// # Errors
-    /// No memory.
+    /// Returns an error if memory is exhausted.
     fn new_str(&mut self, shape: Shape) -> Result<Self::Str, Self::Error>;
 
-    /// The data area: `shape.n_chars` units of the kind.
+    /// Returns the data area of the `str`: `shape.n_chars` units of its kind.
     fn data<'a>(&self, made: &'a mut Self::Str) -> StrData<'a>;
 }
 
-/// A `str` that was made in one pass.
+/// A `str` that was made in one pass over the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeStr<S> {
-    /// The `str`.
+    /// The `str` that was made.
     pub made: S,
-    /// Whether it is a plain copy: the units matched those of the `str` already.
+    /// `true` if the conversion was a plain copy, because the `str` has the same units as the text.
     pub is_copied: bool,
-    /// Bytes of the text that were written for nothing, since a wider character followed.
+    /// The number of bytes of the text that were written to a `str` of too narrow a kind, which was
+    /// then discarded.
     pub in_vain_bytes: usize,
 }
 
-/// Makes fresh `bytes`.
+/// Allocates new `bytes` objects for conversions.
 pub trait NewBytes {
-    /// Fresh `bytes`.
+    /// The type of a new `bytes`.
     type Bytes;
-    /// Why none could be made.
+    /// The error if the `bytes` cannot be allocated.
     type Error;
 
-    /// `bytes` of this length, their data not yet written.
+    /// Allocates `bytes` of length `len`; their data is written afterwards.
     ///
     /// # Errors
-    /// No memory.
+    /// Returns an error if memory is exhausted.
     fn new_bytes(&mut self, len: usize) -> Result<Self::Bytes, Self::Error>;
 
-    /// The data: as many bytes.
+    /// Returns the data area of the `bytes`, which has the requested length.
     fn data<'a>(&self, made: &'a mut Self::Bytes) -> &'a mut [MaybeUninit<u8>];
 }

@@ -1,23 +1,27 @@
-//! Planted faults, to prove that the witness of the ledger is awake.
+//! Deliberate faults in test builds, which prove that the independent counter detects an extra
+//! copy.
 //!
-//! The promise "converted once, copied at most once" is measured by the ledger and checked by a witness that counts on its
-//! own. A witness that never turns red proves nothing, so every promised path calls [`extra_work_on_text`] on its payload,
-//! beside the conversion, and every path that sends a chunk calls [`extra_work_on_chunk`]. In a normal build both are
-//! nothing. In a test build with the feature `planted-copy` they do once more what the ledger does not know of, and the
-//! witness test of each path must fail. No release is built with the feature.
+//! The project promises that text is converted once and copied at most once. The ledger counts
+//! conversions and copies, and an independent counter in the tests checks the ledger. To prove that
+//! this counter detects an extra copy, a test build contains extra copies. Code that converts text
+//! calls [`extra_work_on_text`] with this text, and code that sends a chunk calls
+//! [`extra_work_on_chunk`]. In a normal build both functions do nothing. In a test build with the
+//! feature `planted-copy`, they do extra work that the ledger does not count, and each test that
+//! counts copies must fail. No release is built with this feature.
 //!
-//! `ONECOPY_PLANTED` says which fault such a build has:
+//! `ONECOPY_PLANTED` selects the fault in such a build:
 //!
 //! | value | fault |
 //! |---|---|
-//! | `copy`, or not set | the text is copied to the heap as it is |
-//! | `conversion` | the text is converted to UTF-8 on the heap, by vector kernels that call no routine of the C library |
+//! | `copy`, or not set | the text is copied to the heap unchanged |
+//! | `conversion` | the text is converted to UTF-8 on the heap, by kernels that call nothing of the C library |
 //! | `send` | a finished chunk is copied before it is sent |
-//! | `none` | none: the build itself is right, and red comes from the fault alone |
+//! | `none` | no fault: the tests must pass, which shows that their failures come from the faults |
 
-/// One more copy or conversion of `units` in a planted build; nothing otherwise.
+/// In a build with the feature `planted-copy`, copies or converts `units` once more, as a
+/// deliberate fault for tests. In any other build, does nothing.
 ///
-/// Copies: none; one onto the heap in a planted build, which is what it is for.
+/// The copy or converted text is allocated on the heap.
 #[inline(always)]
 pub fn extra_work_on_text(units: crate::Units<'_>) {
     #[cfg(feature = "planted-copy")]
@@ -26,9 +30,10 @@ pub fn extra_work_on_text(units: crate::Units<'_>) {
     let _ = units;
 }
 
-/// One more copy of a chunk that is about to be sent, in a planted build; nothing otherwise.
+/// In a build with the feature `planted-copy`, copies a chunk once more before it is sent, as a
+/// deliberate fault for tests. In any other build, does nothing.
 ///
-/// Copies: as [`extra_work_on_text`].
+/// The copy or converted text is allocated on the heap.
 #[inline(always)]
 pub fn extra_work_on_chunk(bytes: &[u8]) {
     #[cfg(feature = "planted-copy")]
@@ -37,7 +42,8 @@ pub fn extra_work_on_chunk(bytes: &[u8]) {
     let _ = bytes;
 }
 
-/// Whether this build has planted faults: for the tests that expect red, and for `--version` to say so.
+/// Returns `true` if this build has deliberate faults. It is called by the tests that must fail in
+/// such a build, and for the output of `--version`.
 #[must_use]
 pub const fn is_planted() -> bool {
     cfg!(feature = "planted-copy")
@@ -82,8 +88,8 @@ mod planted {
                 Units::Utf32(u) => drop(black_box(u.to_vec())),
             },
             Fault::Conversion => {
-                // Room for the longest result at once, so that nothing grows and moves: only the conversion is one too
-                // many.
+                // The capacity suffices for the longest result, so that the buffer does not grow
+                // and the conversion is the only extra work.
                 let mut out = Vec::with_capacity(3 * units.len_units());
                 let _ = convert::to_json_body(units, Policy::Replace, &mut out);
                 black_box(out);

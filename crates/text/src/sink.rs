@@ -1,63 +1,67 @@
-//! The chunk that bytes land in.
+//! [`ByteSink`]: the destination of every conversion, to which bytes are appended.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// A sink cannot take more: memory ran out, or its fixed size is used up.
+/// The error of a full sink: memory is exhausted, or the sink's fixed size is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinkFull {
-    /// Bytes that were asked for past those committed.
-    pub asked_bytes: usize,
+    /// The number of bytes for which space was requested, in addition to the bytes already written.
+    pub requested_bytes: usize,
 }
 
 impl fmt::Display for SinkFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no room for {} more bytes", self.asked_bytes)
+        write!(f, "no space for {} more bytes", self.requested_bytes)
     }
 }
 
 impl std::error::Error for SinkFull {}
 
-/// A place in a sink to come back to: counted in bytes from the start of the current chunk.
+/// A position in the bytes that a sink contains, counted from the start of its current chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
-/// The contiguous current chunk: bytes are written once, in their final place.
+/// A contiguous chunk to which bytes are appended. Each byte is written once, at its final address.
 ///
-/// It ends in a `Vec`, a Python `bytes` or a finished chunk. A socket takes finished chunks and is never a sink.
+/// The bytes are in a `Vec`, in a Python `bytes` object, or in a [`Chunk`](crate::Chunk). A socket
+/// is not a sink: it receives finished chunks.
 ///
 /// # Safety
 ///
-/// `spare(n)` returns at least `n` bytes that directly follow `committed()` in memory owned by the sink, and
-/// `commit(n)` makes the first `n` of the last spare part of `committed()` without moving or changing them.
+/// `spare(n)` returns at least `n` bytes that directly follow `committed()` in memory owned by the
+/// sink, and `commit(n)` makes the first `n` of the last spare part of `committed()` without moving
+/// or changing them.
 pub unsafe trait ByteSink {
-    /// The bytes written so far.
+    /// Returns the bytes written to the current chunk so far.
     fn committed(&self) -> &[u8];
 
-    /// The same bytes, to be changed in place.
+    /// Returns the bytes written so far as a mutable slice.
     fn committed_mut(&mut self) -> &mut [u8];
 
-    /// Room for at least `n_bytes` behind the committed bytes; may move them.
+    /// Reserves space for at least `n_bytes` after the committed bytes. The committed bytes may be
+    /// moved.
     ///
     /// # Errors
-    /// [`SinkFull`] where the sink cannot grow so far; what is committed stays.
+    /// Returns [`SinkFull`] if the sink cannot grow; the committed bytes are unchanged.
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull>;
 
-    /// Commits `n_bytes` of the last `spare`.
+    /// Commits the first `n_bytes` of the slice that the last call of `spare` returned.
     ///
     /// # Safety
-    /// The caller has initialised the first `n_bytes` of the slice that the last `spare` returned, and nothing was
-    /// called on the sink since.
+    /// The caller must have initialised the first `n_bytes` of the slice that the last `spare`
+    /// returned, and must not have called another method of the sink since.
     unsafe fn commit(&mut self, n_bytes: usize);
 
-    /// Cuts the committed bytes to `len_bytes`; no effect where there are fewer.
+    /// Truncates the committed bytes to `len_bytes`; has no effect if fewer bytes are committed.
     fn cut(&mut self, len_bytes: usize);
 
-    /// A checked window of at least `n_bytes`: what is put into it is committed when it is dropped.
+    /// Reserves at least `n_bytes` and returns them as a [`Window`]. Bytes written to the window
+    /// are committed when the window is dropped.
     ///
     /// # Errors
-    /// As [`ByteSink::spare`].
+    /// Returns the error of [`ByteSink::spare`].
     #[inline]
     fn window(&mut self, n_bytes: usize) -> Result<Window<'_, Self>, SinkFull>
     where
@@ -75,7 +79,7 @@ pub unsafe trait ByteSink {
     /// Appends one byte.
     ///
     /// # Errors
-    /// As [`ByteSink::spare`].
+    /// Returns the error of [`ByteSink::spare`].
     #[inline]
     fn put_byte(&mut self, byte: u8) -> Result<(), SinkFull> {
         self.spare(1)?[0].write(byte);
@@ -84,15 +88,15 @@ pub unsafe trait ByteSink {
         Ok(())
     }
 
-    /// Appends `bytes`.
+    /// Appends all of `bytes`.
     ///
     /// # Errors
-    /// As [`ByteSink::spare`].
+    /// Returns the error of [`ByteSink::spare`].
     #[inline]
     fn put(&mut self, bytes: &[u8]) -> Result<(), SinkFull> {
         let spare = self.spare(bytes.len())?;
-        // SAFETY: spare has at least bytes.len() bytes (contract of `spare`), and it is borrowed mutably, so the
-        // two do not overlap.
+        // SAFETY: spare has at least bytes.len() bytes (contract of `spare`), and it is borrowed
+        // mutably, so the two do not overlap.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), spare.as_mut_ptr().cast(), bytes.len());
         }
@@ -101,35 +105,36 @@ pub unsafe trait ByteSink {
         Ok(())
     }
 
-    /// The current end, to come back to with [`ByteSink::patch`] or [`ByteSink::rewind`].
+    /// Returns the position after the committed bytes, for a later call of `patch` or `rewind`.
     #[inline]
     fn mark(&self) -> Mark {
         Mark(self.committed().len())
     }
 
-    /// Bytes written since `mark`; none where they were taken back.
+    /// Returns the number of bytes written since `mark`; 0 if bytes before `mark` were removed.
     #[inline]
     fn len_since(&self, mark: Mark) -> usize {
         self.committed().len().saturating_sub(mark.0)
     }
 
-    /// Overwrites committed bytes from `mark` on.
+    /// Overwrites committed bytes from `mark` on with `bytes`.
     ///
     /// # Panics
-    /// Where `bytes` would reach past the committed end: a bug of the caller.
+    /// Panics if `bytes` would extend past the committed end, which is a bug in the caller.
     #[inline]
     fn patch(&mut self, mark: Mark, bytes: &[u8]) {
         self.committed_mut()[mark.0..][..bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Takes back all that was written since `mark`.
+    /// Removes all bytes that were written since `mark`.
     #[inline]
     fn rewind(&mut self, mark: Mark) {
         self.cut(mark.0);
     }
 }
 
-// SAFETY: Vec keeps its spare capacity directly behind its elements; set_len after initialisation only extends it.
+// SAFETY: Vec keeps its spare capacity directly after its elements; set_len after initialisation
+// only extends it.
 unsafe impl ByteSink for Vec<u8> {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -145,7 +150,7 @@ unsafe impl ByteSink for Vec<u8> {
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
         if self.capacity() - self.len() < n_bytes {
             self.try_reserve(n_bytes).map_err(|_| SinkFull {
-                asked_bytes: n_bytes,
+                requested_bytes: n_bytes,
             })?;
         }
         Ok(self.spare_capacity_mut())
@@ -155,7 +160,8 @@ unsafe impl ByteSink for Vec<u8> {
     unsafe fn commit(&mut self, n_bytes: usize) {
         let len = self.len() + n_bytes;
         debug_assert!(len <= self.capacity());
-        // SAFETY: the caller vouches that these bytes of the spare capacity are initialised.
+        // SAFETY: by this method's contract the caller initialised these bytes of the spare
+        // capacity.
         unsafe { self.set_len(len) };
     }
 
@@ -165,30 +171,31 @@ unsafe impl ByteSink for Vec<u8> {
     }
 }
 
-/// Room in a sink that was checked once: puts are bounded by it and committed when the window is dropped.
+/// Reserved space in a sink. Each write is checked against the end of the space. The written bytes
+/// are committed when the window is dropped.
 ///
-/// Two addresses are all that a loop of puts carries along, so that they can stay in registers.
+/// The window keeps addresses, so that a loop of writes can keep them in registers.
 #[derive(Debug)]
 pub struct Window<'a, S: ByteSink> {
     sink: &'a mut S,
     start: *mut MaybeUninit<u8>,
-    /// Where the next byte goes, from `start` to `end`.
+    /// The address of the next byte, between `start` and `end`.
     at: *mut MaybeUninit<u8>,
     end: *mut MaybeUninit<u8>,
 }
 
 impl<S: ByteSink> Window<'_, S> {
-    /// Bytes that still fit.
+    /// Returns the number of bytes for which the window still has space.
     #[inline(always)]
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.end as usize - self.at as usize
     }
 
-    /// Puts one byte.
+    /// Writes one byte.
     ///
     /// # Panics
-    /// Where the window is full: a bug of the caller.
+    /// Panics if the window is full, which is a bug in the caller.
     #[inline(always)]
     pub fn put_byte(&mut self, byte: u8) {
         assert!(self.at != self.end, "window is full");
@@ -199,50 +206,52 @@ impl<S: ByteSink> Window<'_, S> {
         }
     }
 
-    /// Puts `bytes`.
+    /// Writes all of `bytes`.
     ///
     /// # Panics
-    /// Where they do not fit: a bug of the caller.
+    /// Panics if `bytes` do not fit, which is a bug in the caller.
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.room(), "window is full");
-        // SAFETY: they fit, checked on the line above; the window is the only user of the spare memory.
+        assert!(bytes.len() <= self.remaining(), "window is full");
+        // SAFETY: they fit, checked on the line above; the window is the only user of the spare
+        // memory.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.cast::<u8>(), bytes.len());
             self.at = self.at.add(bytes.len());
         }
     }
 
-    /// Puts the first `len_bytes` of `bytes` by one copy of fixed size: for keys and numbers, where a copy of unknown
-    /// length is a call that costs more than the bytes.
+    /// Writes the first `len_bytes` of `bytes` by one copy of the fixed size `N`. A copy of
+    /// variable length would be a function call, which takes longer than a short copy.
     ///
     /// # Panics
-    /// Where the window has not `N` bytes left, or `len_bytes` is above `N`: a bug of the caller.
+    /// Panics if fewer than `N` bytes fit, or if `len_bytes` is above `N`: a bug in the caller.
     #[inline(always)]
     pub fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
-        assert!(N <= self.room() && len_bytes <= N, "window is full");
-        // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array has no other duty.
+        assert!(N <= self.remaining() && len_bytes <= N, "window is full");
+        // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array needs
+        // nothing else.
         unsafe {
             self.at.cast::<[u8; N]>().write_unaligned(*bytes);
             self.at = self.at.add(len_bytes);
         }
     }
 
-    /// The rest of the window, for a kernel to write into; follow it with [`Window::advance`].
+    /// Returns the unused space. After writing to it, the caller must call [`Window::advance`].
     #[inline(always)]
     pub fn rest(&mut self) -> &mut [MaybeUninit<u8>] {
         // SAFETY: from `at` to `end` it is spare memory; the window borrows the sink mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.at, self.room()) }
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.remaining()) }
     }
 
-    /// Counts `n_bytes` of [`Window::rest`] as put.
+    /// Commits the first `n_bytes` of the space that [`Window::rest`] returned.
     ///
     /// # Safety
-    /// The first `n_bytes` of the rest were initialised.
+    /// The caller must have initialised the first `n_bytes` of the rest.
     #[inline(always)]
     pub unsafe fn advance(&mut self, n_bytes: usize) {
-        debug_assert!(n_bytes <= self.room());
-        // SAFETY: not past the end, by the caller's word.
+        debug_assert!(n_bytes <= self.remaining());
+        // SAFETY: not past the end, by this method's contract.
         self.at = unsafe { self.at.add(n_bytes) };
     }
 }
@@ -251,55 +260,56 @@ impl<S: ByteSink> Drop for Window<'_, S> {
     #[inline]
     fn drop(&mut self) {
         let n_put = self.at as usize - self.start as usize;
-        // SAFETY: the bytes of the spare up to `at` were written by put_byte, put, or by the kernel that vouched for
-        // them in advance; the sink was borrowed all the while.
+        // SAFETY: put_byte and put wrote the bytes of the spare up to `at`, or the caller of
+        // `advance` vouched for them; the sink was borrowed all the while.
         unsafe { self.sink.commit(n_put) };
     }
 }
 
-/// What bytes are put into where there is room for them: a [`Window`], or a [`Pen`]. Writers of values that fit into a known
-/// number of bytes are written over it once.
+/// A destination with a known amount of space: a [`Window`] or a [`Pen`].
 pub trait Put {
-    /// Bytes that still fit.
-    fn room(&self) -> usize;
+    /// Returns the number of bytes for which the destination still has space.
+    fn remaining(&self) -> usize;
 
-    /// Puts one byte.
+    /// Writes one byte.
     ///
     /// # Panics
-    /// Where there is no room: a bug of the caller (so for all below).
+    /// Panics if the byte does not fit, which is a bug in the caller.
     fn put_byte(&mut self, byte: u8);
 
-    /// Puts `bytes`.
+    /// Writes all of `bytes`.
     fn put(&mut self, bytes: &[u8]);
 
-    /// Puts the first `len_bytes` of `bytes` by one copy of fixed size, for which there must be room.
+    /// Writes the first `len_bytes` of `bytes` by one copy of all `N` bytes, which must fit.
     fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize);
 
-    /// Puts what `make` makes of a buffer: the buffer stands in the place itself, and where its text starts with it nothing is
-    /// copied. (Text that was written byte by byte and is then copied by one large load waits for its stores.)
+    /// Stores `buffer` at the destination, calls `make` with a reference to it, and keeps the text
+    /// that `make` returns. This text must be a part of the buffer, and is moved to the start of
+    /// the destination if it is not there. (A copy from a buffer elsewhere would wait until the
+    /// stores to that buffer have completed.)
     ///
     /// # Panics
-    /// Also where `T` has to be aligned or dropped.
+    /// Panics if the text does not fit, or if `T` requires alignment or drop.
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]);
 }
 
-/// [`Put::put_made`] at `at`; the bytes put.
+/// Does what [`Put::put_made`] does, at the address `at`; returns the number of bytes written.
 ///
 /// # Safety
-/// `at` is writable for a `T`.
+/// `at` must be writable for a `T`.
 #[inline(always)]
 unsafe fn make_at<T>(at: *mut u8, buffer: T, make: impl FnOnce(&mut T) -> &[u8]) -> usize {
     const {
         assert!(align_of::<T>() == 1 && !std::mem::needs_drop::<T>());
     }
-    // SAFETY: writable, by the caller's word, and a place for bytes needs no alignment; then it is a `T`, and nobody else's. The
-    // text may overlap its start.
+    // SAFETY: writable, by this function's contract, and memory of bytes needs no alignment; then
+    // it is a `T` that only this function refers to. The text may overlap its start.
     unsafe {
-        let place = at.cast::<T>();
-        place.write(buffer);
-        let text = make(&mut *place);
+        let target = at.cast::<T>();
+        target.write(buffer);
+        let text = make(&mut *target);
         let (from, n) = (text.as_ptr(), text.len());
-        assert!(n <= size_of::<T>(), "the text is not of the buffer");
+        assert!(n <= size_of::<T>(), "the text is not in the buffer");
         if from != at.cast_const() {
             std::ptr::copy(from, at, n);
         }
@@ -309,8 +319,8 @@ unsafe fn make_at<T>(at: *mut u8, buffer: T, make: impl FnOnce(&mut T) -> &[u8])
 
 impl<S: ByteSink> Put for Window<'_, S> {
     #[inline(always)]
-    fn room(&self) -> usize {
-        self.room()
+    fn remaining(&self) -> usize {
+        self.remaining()
     }
 
     #[inline(always)]
@@ -330,8 +340,8 @@ impl<S: ByteSink> Put for Window<'_, S> {
 
     #[inline(always)]
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]) {
-        assert!(size_of::<T>() <= self.room(), "window is full");
-        // SAFETY: there is room, checked on the line above, and what was made was written.
+        assert!(size_of::<T>() <= self.remaining(), "window is full");
+        // SAFETY: it fits, checked on the line above, and the buffer was initialised.
         unsafe {
             let n = make_at(self.at.cast(), buffer, make);
             self.advance(n);
@@ -339,41 +349,42 @@ impl<S: ByteSink> Put for Window<'_, S> {
     }
 }
 
-/// A place held open over thousands of puts: two addresses and nothing else, handed on by value, so that they stay in
-/// registers. (A [`Window`] that is passed by reference costs 5 ns a value.)
+/// A destination passed by value: two addresses, which stay in registers over thousands of writes.
+/// (To write a value to a [`Window`] passed by reference takes 5 ns longer than to a pen.)
 ///
-/// It knows of no sink: who opened it asks [`Pen::at`] how far it came.
+/// A pen has no reference to a sink. Its owner calls [`Pen::at`] to determine how much was written.
 #[derive(Debug)]
 pub struct Pen<'s> {
     at: *mut u8,
     end: *mut u8,
-    room: PhantomData<&'s mut [MaybeUninit<u8>]>,
+    memory: PhantomData<&'s mut [MaybeUninit<u8>]>,
 }
 
 impl<'s> Pen<'s> {
-    /// Opens a place.
+    /// Creates a pen that writes to `memory`.
     #[inline(always)]
     #[must_use]
-    pub fn new(room: &'s mut [MaybeUninit<u8>]) -> Pen<'s> {
-        let range = room.as_mut_ptr_range();
+    pub fn new(memory: &'s mut [MaybeUninit<u8>]) -> Pen<'s> {
+        let range = memory.as_mut_ptr_range();
         Pen {
             at: range.start.cast(),
             end: range.end.cast(),
-            room: PhantomData,
+            memory: PhantomData,
         }
     }
 
-    /// Where the next byte goes.
+    /// Returns the address of the next byte.
     #[inline(always)]
     #[must_use]
     pub fn at(&self) -> *mut u8 {
         self.at
     }
 
-    /// Takes back what was put behind `at`, or goes on behind what was written up to there.
+    /// Sets the address of the next byte: a lower one removes bytes, a higher one adds written
+    /// bytes.
     ///
     /// # Safety
-    /// `at` is inside the place, and what is before it was written.
+    /// `at` must be inside the destination, and the bytes before `at` must have been written.
     #[inline(always)]
     pub unsafe fn set_at(&mut self, at: *mut u8) {
         debug_assert!(at <= self.end);
@@ -383,13 +394,13 @@ impl<'s> Pen<'s> {
 
 impl Put for Pen<'_> {
     #[inline(always)]
-    fn room(&self) -> usize {
+    fn remaining(&self) -> usize {
         self.end as usize - self.at as usize
     }
 
     #[inline(always)]
     fn put_byte(&mut self, byte: u8) {
-        assert!(self.at != self.end, "no room");
+        assert!(self.at != self.end, "not enough space");
         // SAFETY: `at` is before `end`, checked on the line above.
         unsafe {
             self.at.write(byte);
@@ -399,8 +410,8 @@ impl Put for Pen<'_> {
 
     #[inline(always)]
     fn put(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.room(), "no room");
-        // SAFETY: they fit, checked on the line above; the pen is the only user of the place.
+        assert!(bytes.len() <= self.remaining(), "not enough space");
+        // SAFETY: they fit, checked on the line above; only this pen writes to the destination.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at, bytes.len());
             self.at = self.at.add(bytes.len());
@@ -409,8 +420,9 @@ impl Put for Pen<'_> {
 
     #[inline(always)]
     fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
-        assert!(N <= self.room() && len_bytes <= N, "no room");
-        // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array has no other duty.
+        assert!(N <= self.remaining() && len_bytes <= N, "not enough space");
+        // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array needs
+        // nothing else.
         unsafe {
             self.at.cast::<[u8; N]>().write_unaligned(*bytes);
             self.at = self.at.add(len_bytes);
@@ -419,8 +431,8 @@ impl Put for Pen<'_> {
 
     #[inline(always)]
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]) {
-        assert!(size_of::<T>() <= self.room(), "no room");
-        // SAFETY: there is room, checked on the line above, and what was made was written.
+        assert!(size_of::<T>() <= self.remaining(), "not enough space");
+        // SAFETY: it fits, checked on the line above, and the buffer was initialised.
         unsafe {
             let n = make_at(self.at, buffer, make);
             self.at = self.at.add(n);
@@ -443,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn put_short_keeps_only_the_bytes_asked_for() {
+    fn put_short_keeps_only_the_given_number_of_bytes() {
         let mut sink = vec![b'a'];
         let mut window = sink.window(16).expect("memory");
         window.put_short(b"bcdefgh\0", 2);
@@ -457,8 +469,8 @@ mod tests {
     fn put_short_refuses_where_its_whole_copy_does_not_fit() {
         let mut sink: Vec<u8> = Vec::with_capacity(8);
         let mut window = sink.window(1).expect("memory");
-        let room = window.room();
-        window.put(&vec![0_u8; room - 1]);
+        let capacity = window.remaining();
+        window.put(&vec![0_u8; capacity - 1]);
         window.put_short(b"ab", 1);
     }
 
@@ -482,7 +494,7 @@ mod tests {
     fn window_refuses_more_than_it_holds() {
         let mut sink: Vec<u8> = Vec::with_capacity(8);
         let mut window = sink.window(1).expect("memory");
-        let room = window.room();
-        window.put(&vec![0_u8; room + 1]);
+        let capacity = window.remaining();
+        window.put(&vec![0_u8; capacity + 1]);
     }
 }

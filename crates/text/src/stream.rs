@@ -1,15 +1,18 @@
-//! Long values in parts: a part may end inside a character.
+//! [`Carry`]: converts a long value that arrives in parts, which may end inside a character.
 
 use crate::convert::{to_json_body, to_utf8};
 use crate::{
     ByteSink, ConvertError, Malformed, MalformedKind, Policy, Units, find_malformed, naive,
 };
 
-/// Joins the parts of one long text, so that converting them one by one gives what converting the whole gives.
+/// Joins the parts of one long text, so that converting the parts gives the same result as
+/// converting the whole text.
 ///
-/// A driver cuts where its buffer ends, which may be inside a UTF-8 sequence or between the halves of a surrogate pair.
-/// The carry keeps those 1 to 3 units until the next part. All parts have the same [`Units`] variant. After the last
-/// part comes one `finish_`; the carry is then as new, and so it is after an error.
+/// A driver ends a part at the end of its buffer, which may be inside a UTF-8 sequence or between
+/// the halves of a surrogate pair. The carry keeps the 1 to 3 units of such an incomplete character
+/// until the next part. All parts must have the same [`Units`] variant. The caller must call one
+/// `finish_` method after the last part. After that call, and after an error, the carry can be used
+/// for another text.
 ///
 /// ```
 /// use onecopy_text::{Carry, Policy, Units};
@@ -27,44 +30,50 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carry {
     held: Held,
-    /// Units of the text that came before the held ones.
+    /// The number of units of the whole text that precede the carried units.
     before_units: usize,
 }
 
-/// The start of a character whose rest has not come.
+/// The carried units: the start of a character whose remaining units have not arrived.
 #[derive(Clone, Copy, Debug, Default)]
 enum Held {
     #[default]
     Nothing,
-    /// The start of a UTF-8 sequence, 1 to 3 bytes.
+    /// The start of a UTF-8 sequence: an array with its 1 to 3 bytes, and the number of these
+    /// bytes.
     Utf8([u8; 3], usize),
-    /// A high surrogate.
+    /// A high surrogate of UTF-16, whose low surrogate is expected in the next part.
     Utf16(u16),
 }
 
-/// What became of the held units when a part came.
+/// The result of joining the carried units with the first units of the next part.
 enum Joined {
-    /// The character, and how many units of the part belong to it.
+    /// The units form this character. The second value is the number of its units that are in the
+    /// next part.
     Char(char, usize),
-    /// What is malformed, and how many units of the part belong to it.
+    /// The units are malformed. The second value is the number of units of the malformed sequence
+    /// that are in the next part.
     Malformed(Malformed, usize),
-    /// Too few came: all of them are held now.
+    /// The carried units and the part together are still an incomplete character; all of them are
+    /// now carried.
     StillOpen,
 }
 
 impl Carry {
-    /// A carry for a new text.
+    /// Creates a carry for a new text.
     #[must_use]
     pub fn new() -> Carry {
         Carry::default()
     }
 
-    /// Appends the next part as UTF-8, but for an end that may belong to the next; returns the bytes written.
+    /// Appends the next part as UTF-8, except for an incomplete character at its end, which is
+    /// carried. Returns the number of bytes written.
     ///
-    /// Copies: none besides the conversion.
+    /// The conversion is the only copy of the text.
     ///
     /// # Errors
-    /// As [`to_utf8`], with positions counted from the start of the whole text; the sink is then as it was.
+    /// Returns the errors of [`to_utf8`], with positions counted from the start of the whole text.
+    /// The sink is unchanged after an error.
     pub fn to_utf8<S: ByteSink>(
         &mut self,
         part: Units<'_>,
@@ -74,10 +83,11 @@ impl Carry {
         self.part(part, policy, sink, to_utf8)
     }
 
-    /// As [`Carry::to_utf8`], to the body of a JSON string.
+    /// Appends the next part as the body of a JSON string, except for an incomplete character at
+    /// its end, which is carried. Returns the number of bytes written.
     ///
     /// # Errors
-    /// As [`Carry::to_utf8`].
+    /// Returns the errors of [`Carry::to_utf8`].
     pub fn to_json_body<S: ByteSink>(
         &mut self,
         part: Units<'_>,
@@ -87,10 +97,11 @@ impl Carry {
         self.part(part, policy, sink, to_json_body)
     }
 
-    /// Ends the text: a character that was begun is malformed now. Returns the bytes written.
+    /// Ends a text that was converted to UTF-8. If an incomplete character is still carried, it is
+    /// malformed. Returns the number of bytes written.
     ///
     /// # Errors
-    /// As [`Carry::to_utf8`].
+    /// Returns the errors of [`Carry::to_utf8`].
     pub fn finish_utf8<S: ByteSink>(
         &mut self,
         policy: Policy,
@@ -111,16 +122,17 @@ impl Carry {
         to_utf8(Units::Utf32(&[naive::REPLACEMENT]), policy, sink)
     }
 
-    /// As [`Carry::finish_utf8`], for a text that went to the body of a JSON string.
+    /// Ends a text that was converted to the body of a JSON string. If an incomplete character is
+    /// still carried, it is malformed.
     ///
     /// # Errors
-    /// As [`Carry::to_utf8`].
+    /// Returns the errors of [`Carry::to_utf8`].
     pub fn finish_json_body<S: ByteSink>(
         &mut self,
         policy: Policy,
         sink: &mut S,
     ) -> Result<usize, ConvertError> {
-        // U+FFFD needs no escape.
+        // The only character that may be written here, U+FFFD, needs no escape.
         self.finish_utf8(policy, sink)
     }
 
@@ -171,7 +183,8 @@ impl Carry {
         let now = rest.take(rest.len_units() - self.held.len_units());
         n_written += convert(now, policy, sink).map_err(|e| match e {
             ConvertError::Malformed(e) => {
-                // Looked at with the held units behind it: what ends here is not the end of the text.
+                // The search includes the units that are carried, because their end is not the end
+                // of the text.
                 let e = find_malformed(rest).unwrap_or(e);
                 ConvertError::Malformed(e.later_by(self.before_units))
             }
@@ -191,12 +204,12 @@ impl Held {
         }
     }
 
-    /// The start of a character at the end of `units`, if there is one.
+    /// Returns the incomplete character at the end of `units`; [`Held::Nothing`] if there is none.
     fn open_end(units: Units<'_>) -> Held {
         match units {
             Units::Utf8(u) => {
                 let tail = &u[u.len().saturating_sub(3)..];
-                // The last lead byte is the only place where an open sequence can start.
+                // Only a sequence that starts at the last lead byte can be incomplete.
                 let Some(lead) = tail.iter().rposition(|&b| b & 0xC0 != 0x80) else {
                     return Held::Nothing;
                 };
@@ -215,7 +228,8 @@ impl Held {
         }
     }
 
-    /// The held units and the first of `part`; `None` where nothing is held.
+    /// Joins the carried units with the first units of `part`. Returns `None` if no units are
+    /// carried.
     fn join(&mut self, part: Units<'_>) -> Option<Joined> {
         let (first, n_held, len) = match (*self, part) {
             (Held::Nothing, _) => return None,
@@ -227,7 +241,7 @@ impl Held {
                 let joined = &joined[..n + more];
                 let first = naive::code_points(Units::Utf8(joined)).next()?;
                 if matches!(first, Err(e) if e.kind == MalformedKind::UnexpectedEnd) {
-                    // At most 3: a sequence of 4 is complete.
+                    // At most 3 bytes are kept, because a sequence of 4 is complete.
                     let mut held = [0; 3];
                     held[..joined.len()].copy_from_slice(joined);
                     *self = Held::Utf8(held, joined.len());
@@ -286,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_ends_inside_a_character_is_an_error_at_its_place_in_the_whole() {
+    fn a_text_that_ends_inside_a_character_is_an_error_at_its_position_in_the_whole() {
         let mut sink = Vec::new();
         let mut carry = Carry::new();
         carry
@@ -308,7 +322,8 @@ mod tests {
 
     #[test]
     fn half_a_pair_before_an_open_end_is_lone_and_not_at_the_end() {
-        // Found by `parts_of_a_text_matches_naive`: the second high surrogate is held, and the first stood last.
+        // A regression that `parts_of_a_text_matches_naive` found: two high surrogates, of which
+        // the second is carried and the first is the last unit before it.
         let error = Carry::new().to_utf8(
             Units::Utf16(&[0x61, 0xD83D, 0xD800]),
             Policy::Strict,

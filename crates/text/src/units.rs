@@ -1,29 +1,31 @@
-//! Borrowed text in the encoding its owner holds it in.
+//! [`Units`]: borrowed text in the encoding of its owner; the input of every conversion.
 
-/// Borrowed text as 8, 16 or 32-bit units: a Python `str`, an ODBC cell and a request body look alike.
+/// Borrowed text as 8, 16 or 32-bit units: the form in which conversions receive a Python `str`, an
+/// ODBC cell or a request body.
 ///
-/// Nothing is copied or checked to make one; the conversions check. 16 and 32-bit units are in the
-/// machine's byte order (little-endian on every platform we build for).
+/// Creating a value copies and checks nothing; the conversions validate the text. 16-bit and 32-bit
+/// units are in the machine's byte order (little-endian on every supported platform).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units<'a> {
     /// Each byte is one code point, U+0000 to U+00FF (ISO 8859-1; PEP 393 kind 1).
     Latin1(&'a [u8]),
-    /// UTF-8 by claim, not yet validated (RFC 3629).
+    /// Text that is declared as UTF-8 (RFC 3629) and not yet validated.
     Utf8(&'a [u8]),
-    /// UTF-16 by claim, not yet validated: may hold lone surrogates (RFC 2781).
+    /// Text that is declared as UTF-16 (RFC 2781) and not yet validated: it may contain lone
+    /// surrogates.
     Utf16(&'a [u16]),
-    /// Each unit is one code point below U+10000 (PEP 393 kind 2). A surrogate is malformed even where two
-    /// stand as if they were a pair: in this form they are two code points.
+    /// Each unit is one code point below U+10000 (PEP 393 kind 2). Every surrogate is malformed,
+    /// because two units never form a pair here.
     Ucs2(&'a [u16]),
     /// Each unit is one code point (PEP 393 kind 4, UTF-32), not yet validated.
     Utf32(&'a [u32]),
 }
 
 impl<'a> Units<'a> {
-    /// The text from unit `n_units` on.
+    /// Returns the text from unit `n_units` on.
     ///
     /// # Panics
-    /// Where it has fewer (so for [`Units::take`]).
+    /// Panics if the text has fewer than `n_units` units.
     #[inline]
     #[must_use]
     pub fn skip(self, n_units: usize) -> Units<'a> {
@@ -36,7 +38,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The first `n_units` units.
+    /// Returns the first `n_units` units.
     #[inline]
     #[must_use]
     pub fn take(self, n_units: usize) -> Units<'a> {
@@ -49,7 +51,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Number of units: bytes, 16-bit or 32-bit units, not code points.
+    /// Returns the number of units (8, 16 or 32-bit units, not code points).
     #[must_use]
     pub fn len_units(&self) -> usize {
         match self {
@@ -59,7 +61,8 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Size in bytes as held: what the ledger counts as taken in.
+    /// Returns the size of the text in bytes, which is the number that the copy counters (`Ledger`)
+    /// count as `taken`.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         match self {
@@ -69,7 +72,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Whether there are no units at all.
+    /// Returns `true` if there are no units.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len_units() == 0

@@ -1,44 +1,48 @@
-//! Whether text is well-formed, where it is not, and how long it is in UTF-8.
+//! [`is_utf8`], [`find_malformed`] and [`utf8_len`]: validate text, and compute its length in
+//! UTF-8.
 
-use crate::arch::{self, encode, scalar, validity};
+use crate::arch::dispatch::{self, find_surrogate, is_ascii, utf8_error_near, utf16_error_near};
+use crate::arch::{encode, scalar};
 use crate::{Malformed, Units, naive};
 
-/// Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates).
+/// Returns `true` if the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates).
 ///
-/// Copies: none.
+/// Nothing is copied.
 #[inline]
 #[must_use]
 pub fn is_utf8(bytes: &[u8]) -> bool {
-    arch::is_ascii(bytes) || validity::is_utf8(bytes)
+    is_ascii(bytes) || dispatch::is_utf8(bytes)
 }
 
-/// The first malformed sequence, or `None` where the text is well-formed.
+/// Returns the first malformed sequence, or `None` if the text is well-formed.
 ///
-/// Copies: none.
+/// Nothing is copied.
 #[must_use]
 pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
     match units {
         Units::Latin1(_) => None,
         Units::Utf8(u) => {
-            if arch::is_ascii(u) {
+            if is_ascii(u) {
                 return None;
             }
-            let near = validity::utf8_error_near(u)?;
-            // All before is well-formed: go back to a byte that starts a character, and look closely from there.
-            let mut from = near.saturating_sub(4).min(u.len());
+            let near = utf8_error_near(u)?;
+            // All text before the approximate position `near` is well-formed. The search starts at
+            // a byte that starts a character a few bytes earlier, and examines one character at a
+            // time.
+            let mut from = near.saturating_sub(4).min(u.len().saturating_sub(1));
             while from > 0 && (0x80..0xC0).contains(&u[from]) {
                 from -= 1;
             }
             first_from(units, from)
         }
         Units::Utf16(u) => {
-            let near = validity::utf16_error_near(u)?;
-            let mut from = near.saturating_sub(2).min(u.len());
-            // Not between the halves of a pair.
+            let near = utf16_error_near(u)?;
+            let mut from = near.saturating_sub(2).min(u.len().saturating_sub(1));
+            // The search does not start between the two surrogates of a pair.
             from -= usize::from(from > 0 && (0xDC00..0xE000).contains(&u[from]));
             first_from(units, from)
         }
-        Units::Ucs2(u) => first_from(units, arch::find_surrogate(u)),
+        Units::Ucs2(u) => first_from(units, find_surrogate(u)),
         Units::Utf32(u) => {
             let good = |c: &u32| char::from_u32(*c).is_some();
             if !scalar::scan_u32(u).1 {
@@ -49,14 +53,16 @@ pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
     }
 }
 
-/// The first malformed sequence, looked for one code point at a time from a place where a character starts.
+/// Searches for a malformed sequence from unit `from` on, one code point at a time. `from` must be
+/// the start of a character. Returns the first malformed sequence.
 fn first_from(units: Units<'_>, from: usize) -> Option<Malformed> {
     naive::find_malformed(units.skip(from)).map(|e| e.later_by(from))
 }
 
-/// Bytes of the text as UTF-8.
+/// Returns the length in bytes of the text converted to UTF-8.
 ///
-/// For malformed text: with U+FFFD for each malformed sequence, as [`Policy::Replace`](crate::Policy::Replace) writes it.
+/// For malformed text, this is the length with U+FFFD for each malformed sequence, as
+/// [`Policy::Replace`](crate::Policy::Replace) writes it.
 #[must_use]
 pub fn utf8_len(units: Units<'_>) -> usize {
     let well_formed = encode::valid_utf8_len(units);

@@ -1,5 +1,6 @@
-//! Which encoding bytes are in: by mark, zeros, validity, and guessed.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! Tests of the detection of an encoding: by a byte order mark, by zero bytes, by validity, and by
+//! chardetng's guess.
+#![allow(clippy::unwrap_used)] // Helper functions of tests too.
 
 use onecopy_text::transcode::naive;
 use onecopy_text::{Certainty, Detection, Detector, Encoding, Order, TranscodeOptions};
@@ -10,7 +11,8 @@ fn detected(parts: &[&[u8]], is_whole: bool) -> Detection {
     detector.finish(is_whole)
 }
 
-/// However the bytes are cut, the answer is the same.
+/// Detects the encoding, and asserts that the result does not depend on how the bytes are divided
+/// into parts.
 fn detect(bytes: &[u8]) -> Detection {
     let whole = detected(&[bytes], true);
     for at in 0..=bytes.len() {
@@ -76,7 +78,7 @@ fn ascii_and_utf_8_are_certain_and_nothing_is_utf_8() {
 }
 
 #[test]
-fn other_text_is_guessed_and_says_so() {
+fn other_text_is_reported_as_a_guess() {
     for (text, name) in [
         (RUSSIAN, "windows-1251"),
         (JAPANESE, "shift_jis"),
@@ -100,27 +102,27 @@ fn other_text_is_guessed_and_says_so() {
 }
 
 #[test]
-fn zeros_in_no_pattern_are_no_text() {
+fn zeros_without_a_pattern_are_not_text() {
     let found = detect(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0\x90");
     assert_eq!(found.encoding, None, "{found}");
 }
 
 #[test]
-fn where_text_goes_on_its_end_is_not_held_against_it() {
+fn an_incomplete_end_is_not_an_error_if_the_text_goes_on() {
     let part = &"Straße".as_bytes()[..5];
     assert_eq!(detected(&[part], false).encoding, Some(Encoding::Utf8));
     assert_ne!(detected(&[part], true).encoding, Some(Encoding::Utf8));
 }
 
 #[test]
-fn a_byte_too_many_behind_a_character_that_was_cut_is_seen() {
-    // Found by the fuzz target `text_codec`: it was taken for a part of the character.
+fn an_extra_byte_after_a_character_cut_by_a_part_is_malformed() {
+    // Found by the fuzz target `text_codec`: it was treated as a part of the character.
     let found = detect(b"\xed\x9f\x98\x80 ");
     assert_ne!(found.encoding, Some(Encoding::Utf8), "{found}");
 }
 
 #[test]
-fn bytes_far_behind_are_seen() {
+fn bytes_far_from_the_start_are_examined() {
     let ascii = [b'a'; 100_000];
     let found = detected(&[&ascii, &ascii, b"Gr\xf6\xdfe und gr\xfcn"], true);
     assert_eq!(

@@ -1,5 +1,6 @@
-//! The streaming transcoder against its slow twin: every encoding, every policy, cut anywhere.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! Compares the streaming transcoder with its reference implementation: every encoding and policy,
+//! with the stream divided at any position.
+#![allow(clippy::unwrap_used)] // Helper functions of tests too.
 
 use onecopy_text::transcode::naive;
 use onecopy_text::{
@@ -28,7 +29,7 @@ fn encodings() -> Vec<Encoding> {
     Encoding::all().map(|(encoding, _)| encoding).collect()
 }
 
-/// The output, and how it ended, of a stream in these parts.
+/// Returns the output for a stream that is pushed in these parts, and the result of the transcoder.
 fn streamed<'a>(
     parts: impl IntoIterator<Item = &'a [u8]>,
     from: Encoding,
@@ -46,7 +47,7 @@ fn streamed<'a>(
     (out, ended)
 }
 
-/// Texts of each script, with the line ends, marks and characters that something may happen to.
+/// Texts of each script, with line ends, marks and characters that need conversion.
 const TEXTS: [&str; 6] = [
     "plain ASCII\r\nin two lines\n",
     "\u{FEFF}Zürich, São Paulo: 10 €, “quoted”\r",
@@ -56,7 +57,7 @@ const TEXTS: [&str; 6] = [
     "",
 ];
 
-/// A text in an encoding, as far as it has the characters.
+/// Returns a text in an encoding, without the characters that the encoding lacks.
 fn written(text: &str, encoding: Encoding) -> Vec<u8> {
     let options = TranscodeOptions {
         on_unencodable: OnUnencodable::Ignore,
@@ -65,7 +66,7 @@ fn written(text: &str, encoding: Encoding) -> Vec<u8> {
     naive::transcode(text.as_bytes(), Encoding::Utf8, encoding, options).0
 }
 
-/// Bytes that are nearly text in an encoding, and what is wrong with them in many.
+/// Returns bytes that are nearly a text in an encoding; many of them have an error.
 fn nearly(encoding: Encoding) -> Vec<Vec<u8>> {
     let mut cases: Vec<Vec<u8>> = TEXTS.iter().map(|text| written(text, encoding)).collect();
     let wrong: [&[u8]; 9] = [
@@ -146,7 +147,8 @@ fn options() -> impl Strategy<Value = TranscodeOptions> {
         )
 }
 
-/// A text that is nearly one in an encoding, long enough for pieces to end inside it.
+/// Generates bytes that are nearly a text in an encoding, long enough for several steps of the
+/// transcoder.
 fn bytes(encoding: Encoding) -> impl Strategy<Value = Vec<u8>> {
     let times = prop_oneof![4 => 1..4_usize, 1 => 300..900_usize];
     let harm = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
@@ -166,7 +168,8 @@ proptest! {
 
     #[test]
     fn parts_cut_anywhere_matches_naive(
-        (bytes, from) in encoding().prop_flat_map(|e| (bytes(e), prop_oneof![9 => Just(e), 1 => encoding()])),
+        (bytes, from) in encoding()
+            .prop_flat_map(|e| (bytes(e), prop_oneof![9 => Just(e), 1 => encoding()])),
         to in encoding(),
         options in options(),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
@@ -181,7 +184,7 @@ proptest! {
 }
 
 #[test]
-fn a_failure_tells_line_and_column() {
+fn a_failure_reports_line_and_column() {
     for (from, to) in [
         ("utf-16-le", "utf-8"),
         ("utf-16-le", "koi8-r"),
@@ -219,7 +222,7 @@ fn a_failure_tells_line_and_column() {
 }
 
 #[test]
-fn a_character_that_cannot_be_written_tells_line_and_column() {
+fn a_character_that_cannot_be_written_reports_line_and_column() {
     let (from, to) = (Encoding::by_name("shift_jis").unwrap(), Encoding::Latin1);
     let bytes = written("ab\r\ncd東", from);
     for eol in [Eol::Keep, Eol::Lf, Eol::Crlf] {
@@ -240,8 +243,8 @@ fn a_character_that_cannot_be_written_tells_line_and_column() {
 }
 
 #[test]
-fn an_escape_that_cannot_be_written_is_told_as_itself() {
-    // Found by the fuzz target `text_codec`: encoding_rs tells it as U+FFFD, which is longer.
+fn an_escape_that_cannot_be_written_is_reported_as_itself() {
+    // Found by the fuzz target `text_codec`: encoding_rs reports it as U+FFFD, which is longer.
     let to = Encoding::by_name("iso-2022-jp").unwrap();
     let options = TranscodeOptions::default();
     let (out, ended) = streamed([&b"\x1b$B"[..]], Encoding::Utf8, to, options);
@@ -253,8 +256,9 @@ fn an_escape_that_cannot_be_written_is_told_as_itself() {
 }
 
 #[test]
-fn the_place_is_exact_after_a_part_that_ends_inside_a_character() {
-    // Found by `parts_cut_anywhere_matches_naive`: the second decoder took what was begun for done.
+fn the_position_is_exact_after_a_part_that_ends_inside_a_character() {
+    // Found by `parts_cut_anywhere_matches_naive`: the second decoder treated an incomplete
+    // character as complete.
     let from = Encoding::by_name("shift_jis").unwrap();
     let parts = [&b" "[..], b"and\x93", b"\x8c "];
     let expected = TranscodeError::Unencodable {
@@ -266,7 +270,7 @@ fn the_place_is_exact_after_a_part_that_ends_inside_a_character() {
 }
 
 #[test]
-fn a_character_behind_what_was_left_out_is_told_at_its_own_place() {
+fn a_character_after_an_omitted_one_is_reported_at_its_own_position() {
     let options = TranscodeOptions {
         on_malformed: OnMalformed::Ignore,
         ..TranscodeOptions::default()

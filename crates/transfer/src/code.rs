@@ -1,4 +1,5 @@
-//! The one-time code: eight letters, and with TLS behind a dot the fingerprint of the receiver's certificate.
+//! [`Code`]: the one-time code. It has eight letters, and with TLS also a dot and the fingerprint
+//! of the receiver's certificate.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,14 +9,15 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::error::{Error, Reason};
 use crate::identity::{FINGERPRINT_BYTES, Fingerprint};
 
-/// Crockford's letters: none that is taken for another.
+/// The letters of Crockford's base 32, which excludes letters that look alike.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// Wrong codes after which a receiver ends.
+/// After this number of wrong codes, a receiver accepts no code any more.
 const MAX_WRONG_CODES: u32 = 3;
-/// Letters of the secret: 40 bits. A guesser has three tries.
+/// The number of letters of the secret. Each letter has 5 bits, so the secret has 40 bits. An
+/// attacker can try only [`MAX_WRONG_CODES`] secrets.
 const SECRET_LETTERS: usize = 8;
 
-/// A code, as a receiver prints it and a sender is given it.
+/// A one-time code, which the receiver prints and the user passes to the sender.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code {
     secret: String,
@@ -23,17 +25,17 @@ pub struct Code {
 }
 
 impl fmt::Debug for Code {
-    /// Without the secret.
+    /// Formats the code for debugging as `Code(…)`, without its secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Code(…)")
     }
 }
 
 impl Code {
-    /// One that nobody knows yet.
+    /// Creates a new random code.
     ///
     /// # Errors
-    /// The system's, where it gives no random bytes.
+    /// The error of the system if it returns no random bytes.
     pub fn make(fingerprint: Option<Fingerprint>) -> std::io::Result<Code> {
         let mut bytes = [0_u8; SECRET_LETTERS];
         let n = getrandom(&mut bytes[..], GetRandomFlags::empty())?;
@@ -47,7 +49,8 @@ impl Code {
         })
     }
 
-    /// Reads what a user typed; in any case, hyphens anywhere. `None` where it is no code.
+    /// Parses a code as typed by a user, in upper or lower case and with hyphens anywhere; returns
+    /// `None` if the text is not a code.
     #[must_use]
     pub fn parse(text: &str) -> Option<Code> {
         let text: String = text.trim().to_ascii_lowercase();
@@ -64,36 +67,39 @@ impl Code {
         })
     }
 
-    /// What goes over the wire.
+    /// Returns the secret of the code, which is sent to the receiver.
     #[must_use]
     pub fn secret(&self) -> &[u8] {
         self.secret.as_bytes()
     }
 
-    /// The certificate that the receiver must show; `None`: no TLS.
+    /// Returns the fingerprint of the certificate that the receiver must present; `None` without
+    /// TLS.
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.fingerprint
     }
 
-    /// Whether `given` is the secret. It takes as long for any `given` of a length: hashes are compared, in constant time.
+    /// Returns `true` if `given` equals the secret. The hashes of `given` and of the secret are
+    /// compared in constant time, so the duration of the call depends only on the length of
+    /// `given`.
     #[must_use]
     pub fn is(&self, given: &[u8]) -> bool {
         blake3::hash(given) == blake3::hash(self.secret.as_bytes())
     }
 }
 
-/// The comparison of what senders give with the code that they must know.
+/// Compares the codes that senders present with the receiver's code, and counts the wrong ones.
 #[derive(Debug)]
 pub(crate) struct CodeCheck {
     expected: Option<Code>,
-    /// Locked while a code is compared: senders at the same time have no more tries than one after
-    /// the other.
+    /// The number of wrong codes so far. The lock is held during a comparison, so that several
+    /// senders together have no more attempts than one sender.
     n_wrong: Mutex<u32>,
 }
 
 impl CodeCheck {
-    /// Takes any code where `expected` is `None`.
+    /// Creates the check. If `expected` is `None`, any code is accepted.
     pub(crate) fn new(expected: Option<Code>) -> CodeCheck {
         CodeCheck {
             expected,
@@ -101,7 +107,8 @@ impl CodeCheck {
         }
     }
 
-    /// Compares the code that a sender gives. After [`MAX_WRONG_CODES`] wrong ones none is right.
+    /// Compares the code that a sender presents with the receiver's code. After [`MAX_WRONG_CODES`]
+    /// wrong codes, no code is accepted.
     ///
     /// # Errors
     /// [`Error::Refusing`] with [`Reason::Code`].
@@ -115,13 +122,13 @@ impl CodeCheck {
         }
         *n_wrong = n_wrong.saturating_add(1);
         let words = match given.is_empty() {
-            true => "it wants the code that it has printed\ngive it with `--code`",
+            true => "the receiver requires the code that it has printed\npass it with `--code`",
             false => "the code is wrong\nlook at what the receiver has printed",
         };
         Err(Error::Refusing(Reason::Code, words.to_owned()))
     }
 
-    /// Returns whether too many wrong codes were given.
+    /// Returns `true` if [`MAX_WRONG_CODES`] wrong codes were presented.
     pub(crate) fn is_exhausted(&self) -> bool {
         *self.n_wrong() >= MAX_WRONG_CODES
     }
@@ -142,7 +149,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// 26 letters: 128 bits, and two of nothing.
+/// Encodes the 128 bits of a fingerprint as 26 letters; the last two bits are unused.
 fn encode(fingerprint: Fingerprint) -> String {
     let number = u128::from_be_bytes(fingerprint);
     (0..26)

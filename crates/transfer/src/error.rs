@@ -1,33 +1,36 @@
-//! The one error type of this room.
+//! [`Error`]: the errors of this crate. [`Reason`]: the reasons for which a receiver refuses a
+//! transfer.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use crate::message::Malformed;
-use crate::order::Violation;
+use crate::sender_rules::Violation;
 
-/// Why a receiver refuses, as it goes over the wire.
+/// The reason why a receiver refuses a transfer. The receiver sends the reason to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It speaks another version.
+    /// The receiver does not support the sender's version of the protocol.
     Version,
-    /// The code is wrong or missing. Look at what the receiver printed.
+    /// The code of the sender is wrong or missing. Compare it with the code that the receiver
+    /// printed.
     Code,
-    /// A name is not taken. Rename it.
+    /// The receiver does not accept the name of a file or folder. Rename the file or folder.
     Name,
-    /// Something stands there already. Move it away, or let the receiver replace files.
+    /// A file with this name exists. Rename one of the files, or let the receiver replace files
+    /// (`--replace`).
     Exists,
-    /// More bytes or files than it takes. Raise its limits.
+    /// The transfer has more bytes or files than the receiver permits. Raise the receiver's limits.
     Limit,
-    /// Its disk has no room for all. Make some.
+    /// The receiver's disk has too little space. Free some space.
     Space,
-    /// What came is not what was hashed, or not what was told. Send again.
+    /// The received data does not match its hash or the list of files. Send the data again.
     Data,
-    /// Its system failed.
+    /// A system call of the receiver failed.
     System,
-    /// Another transfer into the same folder is under way. Wait for it.
+    /// Another transfer to the receiver's folder is in progress. Wait until it ends.
     Busy,
 }
 
@@ -53,48 +56,50 @@ impl Reason {
     }
 }
 
-/// Why a transfer failed.
+/// The reason for which a transfer failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The connection broke, or nothing came for too long. Send again: it goes on where it was.
+    /// The connection broke, or no byte arrived within the timeout. Start the transfer again: it
+    /// continues after the last complete block.
     Broken(io::Error),
-    /// From the sender: the receiver refuses.
+    /// On the sender: the receiver refused the transfer, with a message.
     Refused(Reason, String),
-    /// From the receiver: it refused what the sender said.
+    /// On the receiver: the receiver itself refused the transfer, with a message.
     Refusing(Reason, String),
-    /// From the receiver: the sender gave up, in its words.
+    /// On the receiver: the sender aborted the transfer, with this message.
     Aborted(String),
-    /// A file changed while it was sent. Send it when nobody writes to it.
+    /// A file changed during its transfer. Send the file when no program writes to it.
     Changed {
-        /// Which.
+        /// The path of the file that has changed.
         path: PathBuf,
-        /// What is other than before.
+        /// A description of the change, for the error message.
         what: &'static str,
     },
-    /// From the sender: a file cannot be sent under its name.
+    /// On the sender: a file cannot be sent under its name.
     Name {
-        /// Which.
+        /// The path of the file that cannot be sent.
         path: PathBuf,
-        /// What is wrong with it, for people.
+        /// A description of the problem with the name.
         what: String,
     },
-    /// A file or folder of this end: the system failed.
+    /// On the sender or the receiver: a system call for a file or folder failed.
     File {
-        /// What was being done.
+        /// The operation that failed, such as `open the folder`.
         action: &'static str,
-        /// Which.
+        /// The path of the file or folder for which the system call failed.
         path: PathBuf,
-        /// The system's error.
+        /// The error that the system call returned.
         source: io::Error,
     },
-    /// The other end does not speak this protocol, or breaks it.
+    /// The peer does not use this protocol, or violates it.
     Protocol(String),
-    /// The certificate is not the one that the code names. Look at the code, and at who answers there.
+    /// The certificate does not match the fingerprint in the code. Check the code and the address.
     Fingerprint,
-    /// From the receiver: too many wrong codes came. Start it again, with a new code.
+    /// On the receiver: too many wrong codes were presented. Start the receiver again, which
+    /// creates a new code.
     TooManyCodes,
-    /// It was told to stop.
+    /// The caller stopped the transfer.
     Stopped,
 }
 
@@ -123,7 +128,8 @@ impl Error {
         }
     }
 
-    /// Whether the same again may go well, from where it was.
+    /// Returns `true` if the error is temporary, so that the same transfer can succeed when it is
+    /// started again.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self, Error::Broken(_) | Error::Refused(Reason::Busy, _))
@@ -134,21 +140,21 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Broken(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                f.write_str("the other end left\nsend again: it goes on where it was")
+                f.write_str("the other side disconnected\nsend again to resume the transfer")
             }
             Error::Broken(e) if is_late(e) => f.write_str(
-                "the other end said nothing for too long\nsend again: it goes on where it was",
+                "the other side sent nothing for too long\nsend again to resume the transfer",
             ),
             Error::Broken(e) => write!(
                 f,
-                "the connection broke: {e}\nsend again: it goes on where it was"
+                "the connection was lost: {e}\nsend again to resume the transfer"
             ),
             Error::Refused(_, words) => write!(f, "the receiver refuses: {words}"),
             Error::Refusing(_, words) => write!(f, "refused: {words}"),
             Error::Aborted(words) => write!(f, "the sender gave up: {words}"),
             Error::Changed { path, what } => write!(
                 f,
-                "`{}` changed while it was sent: {what}\nsend it when nobody writes to it",
+                "`{}` changed while it was sent: {what}\nsend it again when it is not being written to",
                 path.display()
             ),
             Error::Name { path, what } => {
@@ -161,20 +167,21 @@ impl fmt::Display for Error {
             } => write!(f, "cannot {action} `{}`: {source}", path.display()),
             Error::Protocol(what) => write!(
                 f,
-                "the other end breaks the protocol: {what}\nis it `onecopy`, of the same version, and do both use TLS or neither?"
+                "the other side violates the protocol: {what}\ncheck that it is `onecopy` of the same version, and that both sides use TLS or neither does"
             ),
             Error::Fingerprint => f.write_str(
-                "the receiver's certificate is not the one that the code names\ncopy the code again, whole; if it is right, somebody else answers at this address",
+                "the receiver's certificate does not match the code\ncopy the whole code again; if it is correct, another program answers at this address",
             ),
             Error::TooManyCodes => {
-                f.write_str("too many wrong codes came\nstart `onecopy receive` again: it makes a new one")
+                f.write_str("too many wrong codes\nstart `onecopy receive` again, which creates a new code")
             }
             Error::Stopped => f.write_str("stopped"),
         }
     }
 }
 
-/// A timeout of a socket comes as either.
+/// Returns `true` if the error is a timeout of a socket. The system reports a timeout as
+/// `WouldBlock` or as `TimedOut`.
 fn is_late(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,5 +1,6 @@
-//! The receiver's folder. Every file and folder is reached from the descriptor of the folder it is in, by one name, and no link is
-//! followed: so nothing that a sender says, and nobody who moves folders about meanwhile, makes a write land elsewhere.
+//! `Folder`: the receiver's folder. Every file and folder is opened by one name relative to the
+//! descriptor of its parent, and symbolic links are not followed. So neither a name that the sender
+//! chose, nor a folder that is moved meanwhile, can redirect a write to a file outside the folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,41 +15,46 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{Error, Reason};
-use crate::message::{FileHead, Time};
+use crate::message::{FileHead, FileTime};
 use crate::name::PARTS;
 
 const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// What stands under a file's name.
+/// The kind of entry that the receiver's folder already has at the path of a file to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum There {
-    /// Nothing, or a file that may be replaced.
+pub(crate) enum ExistingEntry {
+    /// No file, or a file that may be replaced.
     Free,
-    /// The file itself: the same length, modified at the same moment.
+    /// A file with the length and the modification time of the file to receive. It is treated as
+    /// already received.
     Same,
 }
 
-/// The folder, and where in it the sender is.
+/// The receiver's folder, and the open folders from it down to the current folder. The current
+/// folder is the one whose entries the sender announces or sends next.
 pub(crate) struct Folder {
     path: PathBuf,
     root: OwnedFd,
-    /// Where parts are kept.
+    /// The folder of partial files; `None` before [`Folder::open_parts`] and after
+    /// [`Folder::close_parts`].
     parts: Option<OwnedFd>,
-    /// The folders it is in; `None` for one that is not there.
+    /// The open folders inside the receiver's folder, from the outermost to the current one. An
+    /// entry is `None` if that folder does not exist.
     inner: Vec<Option<OwnedFd>>,
     replace: bool,
 }
 
-/// Two files of one transfer: its bytes so far, and its journal.
-pub(crate) struct Part {
+/// An open file in the folder of partial files: a partial file, or the journal of one.
+pub(crate) struct PartialFile {
     pub(crate) file: File,
     name: String,
 }
 
 impl Folder {
-    /// Opens it, makes it where its own folder is there.
+    /// Opens the folder at `path`. If the folder does not exist but its parent does, creates the
+    /// folder.
     pub(crate) fn open(path: &Path, replace: bool) -> Result<Folder, Error> {
         match fs::create_dir(path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
@@ -56,7 +62,7 @@ impl Folder {
             }
             _ => {}
         }
-        // The folder that the user named may be a link.
+        // The path that the user specified may be a symbolic link.
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root =
             open(path, flags, Mode::empty()).map_err(Error::errno("open the folder", path))?;
@@ -69,7 +75,7 @@ impl Folder {
         })
     }
 
-    /// Begins again at the top.
+    /// Makes the receiver's folder itself the current folder.
     pub(crate) fn rewind(&mut self) {
         self.inner.clear();
     }
@@ -81,20 +87,22 @@ impl Folder {
         }
     }
 
-    /// Goes into a folder of the present one, `path` in messages. `make`: it is made where it is not there.
+    /// Enters the folder `name` inside the current folder. This folder becomes the current folder.
+    /// `path` is the path in error messages. If `make` is given, a missing folder is created with
+    /// these permissions.
     pub(crate) fn enter(&mut self, name: &str, path: &str, make: Option<u16>) -> Result<(), Error> {
         let Some(here) = self.here() else {
             self.inner.push(None);
             return Ok(());
         };
         if let Some(mode) = make {
-            // Its owner can always write in it: what is in it comes yet.
+            // The owner always gets write permission, because files are created in the folder next.
             let mode = Mode::from_raw_mode(u32::from(mode) | 0o700);
             match mkdirat(here, name, mode) {
                 Ok(()) => {
                     let made = openat(here, name, FOLDER, Mode::empty())
                         .map_err(Error::errno("open the folder", path))?;
-                    // Whatever the umask says.
+                    // The permissions are set explicitly, so that the umask does not change them.
                     fchmod(&made, mode).map_err(Error::errno("set the permissions of", path))?;
                 }
                 Err(Errno::EXIST) => {}
@@ -107,7 +115,7 @@ impl Folder {
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 return Err(Error::Refusing(
                     Reason::Exists,
-                    format!("`{path}` is there and is no folder\nmove it away"),
+                    format!("`{path}` exists and is not a folder\nmove it away"),
                 ));
             }
             Err(e) => return Err(Error::errno("open the folder", path)(e)),
@@ -116,8 +124,9 @@ impl Folder {
         Ok(())
     }
 
-    /// Leaves a folder; with `modified` it is synced first and gets its time.
-    pub(crate) fn leave(&mut self, modified: Option<Time>) -> Result<(), Error> {
+    /// Leaves the current folder. Its parent becomes the current folder. If `modified` is given,
+    /// the folder that is left is synced to disk and gets this modification time.
+    pub(crate) fn leave(&mut self, modified: Option<FileTime>) -> Result<(), Error> {
         if let (Some(Some(inner)), Some(modified)) = (self.inner.pop(), modified) {
             let failed = |e: Errno| Error::errno("sync the folder", &self.path)(e);
             sync_folder(&inner).map_err(failed)?;
@@ -126,19 +135,24 @@ impl Folder {
         Ok(())
     }
 
-    /// Syncs the names in the topmost folder.
+    /// Syncs the receiver's folder itself to disk, which includes the names of its entries.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         sync_folder(&self.root).map_err(Error::errno("sync the folder", &self.path))
     }
 
-    /// What stands where a file is to stand.
-    pub(crate) fn look(&self, head: &FileHead, name: &str, path: &str) -> Result<There, Error> {
+    /// Returns the kind of entry that exists at the path of the file that `head` announces.
+    pub(crate) fn look(
+        &self,
+        head: &FileHead,
+        name: &str,
+        path: &str,
+    ) -> Result<ExistingEntry, Error> {
         let Some(here) = self.here() else {
-            return Ok(There::Free);
+            return Ok(ExistingEntry::Free);
         };
         let found = match statat(here, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => found,
-            Err(Errno::NOENT) => return Ok(There::Free),
+            Err(Errno::NOENT) => return Ok(ExistingEntry::Free),
             Err(e) => return Err(Error::errno("look at", path)(e)),
         };
         let refused = |what: &str| {
@@ -151,28 +165,29 @@ impl Folder {
             FileType::Symlink => return refused(" and is a symbolic link\nmove it away"),
             _ => return refused(" and is no file\nmove it away"),
         }
-        let modified = Time {
+        let modified = FileTime {
             seconds: found.st_mtime,
             nanoseconds: found.st_mtime_nsec as u32,
         };
         if (found.st_size as u64, modified) == (head.len_bytes, head.modified) {
-            return Ok(There::Same);
+            return Ok(ExistingEntry::Same);
         }
         match self.replace {
-            true => Ok(There::Free),
+            true => Ok(ExistingEntry::Free),
             false => {
                 refused(" and is another file\nmove it away, or give `--replace` to the receiver")
             }
         }
     }
 
-    /// Bytes that its file system has for this user.
+    /// Returns the number of bytes of free disk space that the user of this process may use.
     pub(crate) fn free_bytes(&self) -> Result<u64, Error> {
         let found = fstatvfs(&self.root).map_err(Error::errno("look at", &self.path))?;
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
-    /// Bytes of the part of a file that is there from an earlier run.
+    /// Returns the size in bytes of the partial file for `path` that an earlier transfer left; 0 if
+    /// no such file exists.
     pub(crate) fn part_bytes(&self, path: &str) -> u64 {
         let name = part_name(path, "part");
         let found = openat(&self.root, PARTS, FOLDER, Mode::empty())
@@ -180,7 +195,7 @@ impl Folder {
         found.map_or(0, |found| found.st_size as u64)
     }
 
-    /// Makes the place of parts, and keeps it from other receivers.
+    /// Creates the folder of partial files, and locks it against other receivers.
     pub(crate) fn open_parts(&mut self) -> Result<(), Error> {
         let path = self.path.join(PARTS);
         match mkdirat(&self.root, PARTS, Mode::from_raw_mode(0o700)) {
@@ -204,7 +219,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Lets the place of parts go, and removes it where no part of an earlier run is in it.
+    /// Releases the lock on the folder of partial files, and deletes this folder if it is empty.
     pub(crate) fn close_parts(&mut self) {
         if self.parts.take().is_some() {
             let _ = unlinkat(&self.root, PARTS, AtFlags::REMOVEDIR);
@@ -220,20 +235,21 @@ impl Folder {
         }
     }
 
-    /// The part of a file, or its journal (`kind`), made where it is not there.
-    pub(crate) fn part(&self, path: &str, kind: &str) -> Result<Part, Error> {
+    /// Opens the partial file for `path` if `kind` is `part`, or its journal if `kind` is
+    /// `journal`. Creates the file if it is missing.
+    pub(crate) fn part(&self, path: &str, kind: &str) -> Result<PartialFile, Error> {
         let name = part_name(path, kind);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let shown = self.path.join(PARTS).join(&name);
         let opened = openat(self.parts()?, &name, flags, Mode::from_raw_mode(0o600))
             .map_err(Error::errno("create", shown))?;
-        Ok(Part {
+        Ok(PartialFile {
             file: File::from(opened),
             name,
         })
     }
 
-    /// Removes what there is of a file.
+    /// Deletes the partial file for `path` and its journal.
     pub(crate) fn discard(&self, path: &str) {
         if let Ok(parts) = self.parts() {
             for kind in ["part", "journal"] {
@@ -242,10 +258,11 @@ impl Folder {
         }
     }
 
-    /// Gives a whole file its permissions, time and name: synced first, and at once.
+    /// Completes a received file: gives it its permissions and modification time, syncs it, and
+    /// moves it from the folder of partial files to its final path.
     pub(crate) fn place(
         &self,
-        part: &Part,
+        part: &PartialFile,
         head: &FileHead,
         name: &str,
         path: &str,
@@ -264,7 +281,7 @@ impl Folder {
             false => renameat_with(parts, &part.name, here, name, RenameFlags::NOREPLACE),
         };
         if matches!(renamed, Err(Errno::INVAL | Errno::NOSYS)) {
-            // A file system without the flag: it was free when it was looked at.
+            // The file system does not support the flag. The name was free when it was checked.
             renamed = renameat(parts, &part.name, here, name);
         }
         match renamed {
@@ -274,14 +291,15 @@ impl Folder {
             }
             Err(Errno::EXIST) => Err(Error::Refusing(
                 Reason::Exists,
-                format!("`{path}` has come to be there meanwhile\nmove it away"),
+                format!("`{path}` was created in the meantime\nmove it away"),
             )),
             Err(e) => Err(Error::errno("rename the part to", path)(e)),
         }
     }
 }
 
-/// Names that lead nowhere, are short enough whatever the path is, and the same at the next run.
+/// Returns the name of the partial file for `path`, or of its journal. The name is a hash of
+/// `path`: it is short and contains no separator.
 fn part_name(path: &str, kind: &str) -> String {
     let hash = blake3::hash(path.as_bytes()).to_hex();
     format!("{}.{kind}", &hash[..32])
@@ -289,13 +307,13 @@ fn part_name(path: &str, kind: &str) -> String {
 
 fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
     match fsync(folder) {
-        // Some network file systems cannot.
+        // Some network file systems cannot sync a folder.
         Err(Errno::INVAL) => Ok(()),
         done => done,
     }
 }
 
-fn times(modified: Time) -> Timestamps {
+fn times(modified: FileTime) -> Timestamps {
     Timestamps {
         last_access: Timespec {
             tv_sec: 0,

@@ -1,4 +1,5 @@
-//! Handshakes of several senders at once, so that one who does not finish its own keeps nobody out.
+//! [`Handshakes`] runs the handshakes of several senders at the same time, so that a sender that
+//! does not complete its handshake does not block other senders.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,18 +12,20 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::channel::Channel;
 use crate::error::Error;
-use crate::identity::Identity;
-use crate::link::Link;
+use crate::identity::CertificateIdentity;
 use crate::receiver::{Greeted, Receiver};
 
-/// Limits of senders that have not given the code.
+/// The limits for connections whose sender has not presented the code yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
-    /// For a whole handshake, TLS and greeting: 10 seconds unless set.
+    /// The time limit for a whole handshake, which consists of TLS and the greeting. Default 10
+    /// seconds.
     pub time: Duration,
-    /// Connections that are in their handshakes, or have ended them and are not taken yet: 16
-    /// unless set. Further ones wait in the kernel.
+    /// The largest number of connections that are in their handshake, or whose result
+    /// [`Handshakes::next`] has not returned yet. Default 16. More connections wait in the kernel's
+    /// queue.
     pub at_once: usize,
 }
 
@@ -35,62 +38,64 @@ impl Default for HandshakeLimits {
     }
 }
 
-/// Something that happened at the listener.
-pub enum Event {
-    /// A connection came.
+/// An event that [`Handshakes::next`] returns.
+pub enum HandshakeEvent {
+    /// A connection was accepted.
     Began {
-        /// The sender's address.
+        /// The address of the sender.
         from: SocketAddr,
-        /// Connections that came before, are open and are not taken yet.
+        /// The number of other connections that are in their handshake, or whose result was not
+        /// returned yet.
         n_others: usize,
     },
-    /// A handshake ended.
+    /// A handshake has ended, with or without success.
     Ended {
-        /// The sender's address.
+        /// The address of the sender.
         from: SocketAddr,
-        /// The sender, ready for [`Receiver::receive`], or why it is refused.
+        /// The sender, to be passed to [`Receiver::receive`]; or the reason why the handshake
+        /// failed.
         result: Result<Greeted, Error>,
     },
-    /// No connection can be accepted any more.
+    /// The listener failed, so no further connection can be accepted.
     Failed(io::Error),
 }
 
-/// Accepts senders and runs their handshakes, each in a thread.
+/// Accepts senders and runs the handshake of each one in a thread.
 pub struct Handshakes {
-    events: mpsc::Receiver<(Event, Option<Permit>)>,
-    shared: Arc<Shared>,
-    /// The thread that accepts, which ends when the pipe is closed.
+    events: mpsc::Receiver<(HandshakeEvent, Option<Permit>)>,
+    shared: Arc<SharedHandshakes>,
+    /// The thread that accepts connections, and a pipe. Closing the pipe ends the thread.
     accepting: Option<(JoinHandle<()>, OwnedFd)>,
 }
 
-struct Shared {
+struct SharedHandshakes {
     receiver: Arc<Receiver>,
-    identity: Option<Identity>,
+    identity: Option<CertificateIdentity>,
     limits: HandshakeLimits,
-    open: Mutex<Open>,
+    open: Mutex<OpenHandshake>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenHandshake {
     n_connections: usize,
-    /// No further one is wanted.
+    /// `true` after the [`Handshakes`] was dropped, so that no more connections are accepted.
     is_closed: bool,
 }
 
 impl Handshakes {
-    /// Accepts at `listener` until it is dropped.
+    /// Accepts connections at `listener`, until the returned value is dropped.
     ///
     /// # Errors
-    /// The system's, where the listener cannot be set up or no thread can be started.
+    /// The error of the system if the listener cannot be set up or no thread can be started.
     pub fn start(
         listener: TcpListener,
         receiver: Arc<Receiver>,
-        identity: Option<Identity>,
+        identity: Option<CertificateIdentity>,
         limits: HandshakeLimits,
     ) -> io::Result<Handshakes> {
         listener.set_nonblocking(true)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedHandshakes {
             receiver,
             identity,
             limits,
@@ -110,16 +115,16 @@ impl Handshakes {
         })
     }
 
-    /// Waits for the next event, for this time at most.
+    /// Waits for the next event. Returns `None` if no event occurs within the time `most`.
     #[must_use]
-    pub fn next(&self, most: Duration) -> Option<Event> {
+    pub fn next(&self, most: Duration) -> Option<HandshakeEvent> {
         match self.events.recv_timeout(most) {
-            // The permit goes here: another connection may come.
+            // Dropping the permit here lets another connection be accepted.
             Ok((event, _permit)) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
                 let gone = io::Error::other("the thread that accepts has ended");
-                Some(Event::Failed(gone))
+                Some(HandshakeEvent::Failed(gone))
             }
         }
     }
@@ -136,8 +141,8 @@ impl Drop for Handshakes {
     }
 }
 
-/// Counts a connection among those that are open.
-struct Permit(Arc<Shared>);
+/// A permit for one open connection. When the permit is dropped, another connection may be opened.
+struct Permit(Arc<SharedHandshakes>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
@@ -146,47 +151,48 @@ impl Drop for Permit {
     }
 }
 
-impl Shared {
-    fn open(&self) -> MutexGuard<'_, Open> {
+impl SharedHandshakes {
+    fn open(&self) -> MutexGuard<'_, OpenHandshake> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn accept_all(
-        self: Arc<Shared>,
+        self: Arc<SharedHandshakes>,
         listener: &TcpListener,
         end: &OwnedFd,
-        events: &Sender<(Event, Option<Permit>)>,
+        events: &Sender<(HandshakeEvent, Option<Permit>)>,
     ) {
         while let Some(permit) = self.permit() {
             let (socket, from) = match accept(listener, end) {
                 Ok(Some(accepted)) => accepted,
                 Ok(None) => return,
                 Err(e) => {
-                    let _ = events.send((Event::Failed(e), None));
+                    let _ = events.send((HandshakeEvent::Failed(e), None));
                     return;
                 }
             };
             let n_others = self.open().n_connections - 1;
-            let _ = events.send((Event::Began { from, n_others }, None));
+            let _ = events.send((HandshakeEvent::Began { from, n_others }, None));
             let (shared, theirs) = (Arc::clone(&self), events.clone());
             let handshake = move || {
                 let result = shared.shake_hands(socket);
-                let _ = theirs.send((Event::Ended { from, result }, Some(permit)));
+                let _ = theirs.send((HandshakeEvent::Ended { from, result }, Some(permit)));
             };
             let started = thread::Builder::new()
                 .name("handshake".to_owned())
                 .spawn(handshake);
             if let Err(e) = started {
                 let result = Err(Error::Broken(e));
-                let _ = events.send((Event::Ended { from, result }, None));
+                let _ = events.send((HandshakeEvent::Ended { from, result }, None));
             }
         }
     }
 
-    /// Waits until one more connection may be open. `None` at the end.
-    fn permit(self: &Arc<Shared>) -> Option<Permit> {
+    /// Waits until the number of open connections is below the limit, and returns the permit for
+    /// one more connection. Returns `None` after the [`Handshakes`] was dropped.
+    fn permit(self: &Arc<SharedHandshakes>) -> Option<Permit> {
         let is_full =
-            |open: &mut Open| open.n_connections >= self.limits.at_once && !open.is_closed;
+            |open: &mut OpenHandshake| open.n_connections >= self.limits.at_once && !open.is_closed;
         let waited = self.changed.wait_while(self.open(), is_full);
         let mut open = waited.unwrap_or_else(PoisonError::into_inner);
         if open.is_closed {
@@ -198,12 +204,13 @@ impl Shared {
     }
 
     fn shake_hands(&self, socket: TcpStream) -> Result<Greeted, Error> {
-        let link = Link::receiving(socket, self.identity.as_ref(), self.limits.time)?;
-        self.receiver.greet(link)
+        let channel = Channel::receiving(socket, self.identity.as_ref(), self.limits.time)?;
+        self.receiver.greet(channel)
     }
 }
 
-/// The next connection; `None` when `end` is closed.
+/// Waits for the next connection. `end` is the read end of a pipe. Returns `None` after the write
+/// end of this pipe was closed.
 fn accept(listener: &TcpListener, end: &OwnedFd) -> io::Result<Option<(TcpStream, SocketAddr)>> {
     loop {
         let mut polled = [
@@ -226,7 +233,8 @@ fn accept(listener: &TcpListener, end: &OwnedFd) -> io::Result<Option<(TcpStream
     }
 }
 
-/// Somebody came and left, or a signal.
+/// Returns `true` for an error of accept(2) after which the call can be repeated: the connection
+/// has already ended, no connection is waiting, or a signal interrupted the call.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,8 +1,9 @@
-//! Certificates made on the spot, and their fingerprints.
+//! [`CertificateIdentity`]: temporary certificates of receivers, and their fingerprints.
 //!
-//! A receiver with TLS makes a key and a certificate when it starts, and keeps them for as long as it runs. The sender is told the
-//! certificate's fingerprint by the code, which goes from one person to the other: it takes that certificate and no other, and
-//! has the receiver prove that it holds its key. Names, dates and issuers say nothing then, and nobody looks at them.
+//! A receiver with TLS creates a key and a certificate when it starts. The code that one person
+//! passes to the other contains the fingerprint of this certificate. The sender accepts only this
+//! certificate, and the handshake proves that the receiver has its key. Names, dates and issuers in
+//! the certificate are not needed and not checked.
 
 use std::io;
 use std::sync::Arc;
@@ -13,15 +14,16 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 
-/// Bytes of a fingerprint: the first of the BLAKE3 of the certificate. To make a second certificate with the same takes 2¹²⁸ tries.
+/// The size of a fingerprint in bytes: the first bytes of the BLAKE3 hash of the certificate.
+/// Finding another certificate with the same fingerprint takes 2¹²⁸ attempts.
 pub const FINGERPRINT_BYTES: usize = 16;
-/// Stands for one certificate.
+/// The fingerprint of a certificate.
 pub type Fingerprint = [u8; FINGERPRINT_BYTES];
 
-/// A receiver's certificate and key, as rustls wants them.
+/// A receiver's certificate and key, in the form that rustls requires.
 #[derive(Clone, Debug)]
-pub struct Identity {
-    /// What handshakes are made with.
+pub struct CertificateIdentity {
+    /// The TLS configuration with the certificate and key.
     pub(crate) config: Arc<ServerConfig>,
     fingerprint: Fingerprint,
 }
@@ -32,12 +34,12 @@ fn fingerprint_of(certificate: &CertificateDer<'_>) -> Fingerprint {
     first
 }
 
-impl Identity {
-    /// Makes one: ECDSA on P-256.
+impl CertificateIdentity {
+    /// Creates a key (ECDSA on P-256) and its certificate.
     ///
     /// # Errors
-    /// Of the library that makes it.
-    pub fn make() -> io::Result<Identity> {
+    /// The error of the library that creates them.
+    pub fn make() -> io::Result<CertificateIdentity> {
         let made =
             rcgen::generate_simple_self_signed(["onecopy".to_owned()]).map_err(io::Error::other)?;
         let certificate = made.cert.der().clone();
@@ -51,22 +53,24 @@ impl Identity {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
             .map_err(io::Error::other)?;
-        // No session is taken up again, and a sender that hears something while it sends hears a refusal.
+        // No tickets are sent: sessions are not resumed, and a sender treats data that it receives
+        // while it sends as a refusal.
         config.send_tls13_tickets = 0;
-        Ok(Identity {
+        Ok(CertificateIdentity {
             config: Arc::new(config),
             fingerprint,
         })
     }
 
-    /// What the code carries.
+    /// Returns the fingerprint of the certificate, which becomes a part of the receiver's code.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 }
 
-/// What a sender makes handshakes with, that takes the one certificate.
+/// Returns the TLS configuration of a sender that accepts only the certificate with this
+/// fingerprint.
 pub(crate) fn client_config(fingerprint: Fingerprint) -> io::Result<Arc<ClientConfig>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -82,7 +86,8 @@ pub(crate) fn client_config(fingerprint: Fingerprint) -> io::Result<Arc<ClientCo
     Ok(Arc::new(config))
 }
 
-/// Takes one certificate, whatever it says, from who has its key.
+/// Verifies that the certificate has the expected fingerprint, and that the peer has its key. The
+/// contents of the certificate are ignored.
 #[derive(Debug)]
 struct OneCertificate {
     fingerprint: Fingerprint,

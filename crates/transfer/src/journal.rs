@@ -1,36 +1,38 @@
-//! What stands beside a file that is not whole yet: which file it is to be, the hashes of the blocks that are there, and how many of
-//! them the disk has for sure.
+//! [`Journal`]: a file next to a partial file. It contains the identity of the file, the hashes of
+//! the received blocks, and the number of blocks that were synced to disk.
 //!
-//! A block's hash is written when the block has been, so a receiver that is killed loses none. Now and then the data is synced,
-//! then the hashes, and then the number of blocks is noted that both hold for. After a crash of the machine what was noted can be
-//! believed, what came behind it is read and hashed again (at most [`SYNC_BYTES`]), and nothing else.
+//! The hash of a block is written after the block, so that a receiver that is killed loses no
+//! block. From time to time the data is synced, then the hashes, and then the number of blocks for
+//! which both were synced. After a crash of the machine, the synced blocks are trusted, and only
+//! the later ones (at most [`SYNC_BYTES`]) are read and hashed again.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::block_hashes::{Node, Tree, block_hash};
 use crate::message::FileHead;
-use crate::tree::{Node, Tree, block_hash};
 
-/// Bytes of data between two syncs.
+/// After this number of received bytes, the data and the journal are synced to disk again.
 pub const SYNC_BYTES: u64 = 256 * 1024 * 1024;
 
 const MAGIC: &[u8; 8] = b"1copyjr1";
-/// Where the number of synced blocks stands.
+/// The offset in the journal, in bytes, of the number of blocks that were synced to disk.
 const SYNCED_AT: u64 = 88;
-/// Where the hashes begin.
+/// The offset in the journal, in bytes, of the hash of the first block.
 const HASHES_AT: u64 = 96;
 
-/// Which file a journal belongs to: all of it must be the same, or the part is worth nothing.
+/// The identity of a file: its path, length and modification time, and the settings of the
+/// transfer. A partial file is continued only if its journal has the same identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct FileIdentity {
     bytes: [u8; SYNCED_AT as usize],
 }
 
-impl Identity {
-    /// Of a file that a sender tells of.
+impl FileIdentity {
+    /// Returns the identity of a file that the sender has announced.
     #[must_use]
-    pub fn new(head: &FileHead, path: &str, hashed: bool, block_log2: u8) -> Identity {
+    pub fn new(head: &FileHead, path: &str, hashed: bool, block_log2: u8) -> FileIdentity {
         let mut bytes = [0; SYNCED_AT as usize];
         let (body, check) = bytes.split_at_mut(64);
         body[..8].copy_from_slice(MAGIC);
@@ -41,11 +43,11 @@ impl Identity {
         body[24..32].copy_from_slice(&head.len_bytes.to_le_bytes());
         body[32..64].copy_from_slice(blake3::hash(path.as_bytes()).as_bytes());
         check.copy_from_slice(&blake3::hash(body).as_bytes()[..24]);
-        Identity { bytes }
+        FileIdentity { bytes }
     }
 }
 
-/// A journal that is open.
+/// An open journal, and the number of blocks that it records.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -56,15 +58,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Reads the journal of `part`, or begins both anew where they are not `identity`'s. `len_bytes`: of the file when it is whole.
-    /// `progress` is told of bytes that are hashed again.
+    /// Opens the journal of the partial file `part`. If the identity in the journal is not
+    /// `identity`, truncates the journal and `part`. `len_bytes` is the size of the complete file.
+    /// `progress` is called for each block of `part` that is read and hashed again, with the
+    /// block's size in bytes. Returns the journal, and the hash tree of the blocks in `part`.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the system.
     pub fn open(
         file: File,
         part: &File,
-        identity: &Identity,
+        identity: &FileIdentity,
         len_bytes: u64,
         mut progress: impl FnMut(u64),
     ) -> io::Result<(Journal, Tree)> {
@@ -88,11 +92,12 @@ impl Journal {
         }
     }
 
-    /// `None` where it is another file's, or broken.
+    /// Reads the journal and returns the hash tree of the blocks that it records. Returns `None` if
+    /// the journal belongs to another file or is damaged.
     fn read(
         &mut self,
         part: &File,
-        identity: &Identity,
+        identity: &FileIdentity,
         len_bytes: u64,
         progress: &mut impl FnMut(u64),
     ) -> io::Result<Option<Tree>> {
@@ -112,7 +117,8 @@ impl Journal {
         if self.n_synced > part_bytes >> self.block_log2 {
             return Ok(None);
         }
-        // One at least is to come: the root of the tree is made of the last.
+        // At least one block must remain to be received, because the root of the hash tree is
+        // computed when the last block is added.
         let n_most = len_bytes.saturating_sub(1) >> self.block_log2;
         let mut tree = Tree::default();
         if !self.hashed {
@@ -146,16 +152,18 @@ impl Journal {
         Ok(Some(tree))
     }
 
-    /// Blocks that are there.
+    /// Returns the number of complete blocks in the partial file, from its start on.
     #[must_use]
     pub fn n_blocks(&self) -> u64 {
         self.n_blocks
     }
 
-    /// The next block stands in `part`; of hashed files with its hash. Syncs where it is time to.
+    /// Records that the next block was written to `part`; `node` is the hash of this block, or
+    /// `None` if files are not hashed. Syncs `part` and the journal if [`SYNC_BYTES`] were written
+    /// since the last sync.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the system.
     pub fn push(&mut self, part: &File, node: Option<Node>) -> io::Result<()> {
         if let Some(node) = node {
             let at = HASHES_AT + 32 * self.n_blocks;
@@ -168,10 +176,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Has the disk take the data and then the hashes, and notes that it has.
+    /// Syncs `part`, then the journal, and then records the number of synced blocks in the journal.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the system.
     pub fn sync(&mut self, part: &File) -> io::Result<()> {
         part.sync_data()?;
         self.file.sync_data()?;

@@ -1,46 +1,48 @@
-//! Files and folders from one machine to another: hashed on the way, resumed after a break, never outside of their folder.
+//! Transfers files and folders from one machine to another: [`send()`] and [`Receiver`]. Files are
+//! hashed during the transfer, an interrupted transfer can be continued, and no file is written
+//! outside of the receiver's folder.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`message`] | what the two ends say, as bytes |
-//! | [`order`] | the order in which it may be said, sizes and limits: what a sender may not do; no I/O |
-//! | [`name`] | which names are taken |
-//! | [`tree`] | BLAKE3 by blocks |
-//! | [`journal`] | what stands beside a file that is not whole yet |
+//! | [`message`] | the messages of the two ends, as bytes |
+//! | [`sender_rules`] | validation of the sender's message sequence, sizes and limits; no I/O |
+//! | [`name`] | the names that are accepted |
+//! | [`block_hashes`] | BLAKE3 by blocks |
+//! | [`journal`] | the journal next to an incomplete file |
 //! | [`code`] | the one-time code |
-//! | [`link`] | a connection, plain or TLS |
+//! | [`channel`] | a connection, plain or TLS |
 //! | [`handshakes`] | handshakes of several senders at once |
-//! | [`identity`] | certificates made on the spot, and their fingerprints |
+//! | [`identity`] | ephemeral certificates, and their fingerprints |
 //! | [`folder`] | the receiver's folder |
-//! | [`walk`] | the sender's files |
+//! | [`source_files`] | the sender's files |
 //! | [`sender`], [`receiver`] | the two ends |
-//! | [`watch`] | how far it is, told to whoever shows it |
-//! | [`error`] | the one error type of this room |
+//! | [`observer`] | progress reports |
+//! | [`error`] | the error type of this crate |
 //!
-//! The protocol is told in `docs/reference/transfer-protocol.md`.
+//! The protocol is described in `docs/reference/transfer-protocol.md`.
 #![forbid(unsafe_code)]
 
+pub mod block_hashes;
+pub mod channel;
 pub mod code;
 pub mod error;
 pub mod folder;
 pub mod handshakes;
 pub mod identity;
 pub mod journal;
-pub mod link;
 pub mod message;
 pub mod name;
-pub mod order;
+pub mod observer;
 pub mod receiver;
 pub mod sender;
-pub mod tree;
-pub mod walk;
-pub mod watch;
+pub mod sender_rules;
+pub mod source_files;
 
+pub use channel::Channel;
 pub use code::Code;
 pub use error::{Error, Reason};
 pub use handshakes::{HandshakeLimits, Handshakes};
-pub use link::Link;
-pub use order::Limits;
+pub use observer::{Observer, Phase, Summary};
 pub use receiver::{Greeted, Receiver, ReceiverOptions};
 pub use sender::{SenderOptions, send};
-pub use watch::{Phase, Summary, Watch};
+pub use sender_rules::Limits;

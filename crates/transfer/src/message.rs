@@ -1,123 +1,136 @@
-//! What the two ends say, as bytes: a kind, the length of the body (32 bits, little end first), the body.
+//! [`Message`]: the messages of the protocol as bytes. A message is its kind, the length of its
+//! body (32 bits, little-endian) and the body.
 
 use std::fmt;
 
 use crate::error::Reason;
 
-/// What the protocol calls itself at the start of a [`Message::Hello`].
+/// The magic bytes at the start of a [`Message::Hello`].
 const MAGIC: &[u8; 8] = b"onecopyT";
-/// The version spoken here.
+/// The version of the protocol.
 pub const VERSION: u16 = 1;
-/// Bytes of a header.
+/// The size in bytes of a message's header.
 pub const HEADER_BYTES: usize = 5;
-/// The most a body may have, but for the bytes of a file.
+/// The largest size in bytes of a message's body. The bytes of a file that follow a
+/// [`Message::Block`] are not a body.
 pub const MAX_BODY_BYTES: usize = 4096;
-/// The longest code.
+/// The length in bytes of the longest code.
 pub const MAX_CODE_BYTES: usize = 128;
-/// Blocks are at least this long, as a power of two: a chunk of BLAKE3's.
+/// The base-2 logarithm of the smallest block size in bytes. A block of this size is a BLAKE3
+/// chunk.
 pub const MIN_BLOCK_LOG2: u8 = 10;
-/// And at most this: both ends hold one.
+/// The base-2 logarithm of the largest block size in bytes. The receiver keeps one block in memory,
+/// and the sender up to three.
 pub const MAX_BLOCK_LOG2: u8 = 22;
 
-/// A moment: seconds since 1970, and nanoseconds.
+/// The modification time of a file: seconds since 1970, and nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Time {
-    /// Seconds, before 1970 below zero.
+pub struct FileTime {
+    /// The seconds since 1970; negative before 1970.
     pub seconds: i64,
-    /// Below 10⁹.
+    /// The nanoseconds after `seconds`, below 10⁹.
     pub nanoseconds: u32,
 }
 
-/// A file as the sender tells of it.
+/// The properties of a file, as announced by the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHead {
-    /// In bytes.
+    /// The length of the file in bytes.
     pub len_bytes: u64,
-    /// When it was modified.
-    pub modified: Time,
-    /// Permissions: the lower nine bits.
+    /// The modification time of the file.
+    pub modified: FileTime,
+    /// The permissions of the file: the lower nine bits of its mode.
     pub mode: u16,
-    /// Its name in its folder.
+    /// The name of the file in its folder.
     pub name: Vec<u8>,
 }
 
-/// What one end says.
+/// A message of the protocol, from the sender or the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Sender, first of all.
+    /// From the sender: the first message.
     Hello {
-        /// [`VERSION`].
+        /// The version of the protocol: [`VERSION`].
         version: u16,
-        /// Whether blocks and files come with their hashes.
+        /// `true` if blocks and files have hashes.
         hashed: bool,
-        /// Bytes of a block, as a power of two.
+        /// The base-2 logarithm of the block size in bytes.
         block_log2: u8,
-        /// The one-time code; empty for none.
+        /// The one-time code; empty if the sender has none.
         code: Vec<u8>,
     },
-    /// Sender: what follows is in this folder of the present one.
+    /// From the sender: a folder, inside the current one. It becomes the current folder, which
+    /// contains the entries in the messages that follow.
     Folder {
-        /// Permissions.
+        /// The permissions of the folder.
         mode: u16,
-        /// Its name.
+        /// The name of the folder.
         name: Vec<u8>,
     },
-    /// Sender: the folder ends.
+    /// From the sender: the end of the current folder. Its parent becomes the current folder.
     FolderEnd {
-        /// When the folder was modified.
-        modified: Time,
+        /// The modification time of the folder.
+        modified: FileTime,
     },
-    /// Sender: a file. In the list it is but told of; later its blocks follow.
+    /// From the sender: a file. Before [`Message::EndOfList`], this message only announces the
+    /// file. After `EndOfList`, the blocks of the file follow this message.
     File(FileHead),
-    /// Sender: the list is whole.
+    /// From the sender: the list of files is complete.
     EndOfList,
-    /// Sender: bytes of the file follow, so many; a whole block but at the end.
+    /// From the sender: a block of the current file. The value is the number of bytes of the block,
+    /// which follow this message. Only the last block of a file may be shorter than the block size.
     Block(u32),
-    /// Sender: the hash of the block that came, as a part of its file's tree.
+    /// From the sender: the hash of the block that was just sent, as a node of the file's hash
+    /// tree.
     BlockHash([u8; 32]),
-    /// Sender: the file is whole; its BLAKE3, or zeros.
+    /// From the sender: the current file is complete. The value is the BLAKE3 hash of the file, or
+    /// zeros if files are not hashed.
     FileEnd([u8; 32]),
-    /// Sender: all files are.
+    /// From the sender: all files are complete.
     Done,
-    /// Sender: it cannot go on, in words for people. What the file at hand has is worth nothing.
+    /// From the sender: the sender cannot continue. The value is a text for the user that describes
+    /// the reason. The received bytes of the current file are invalid.
     Abort(String),
-    /// Receiver, to [`Message::Hello`].
+    /// From the receiver: the reply to [`Message::Hello`].
     Welcome {
-        /// [`VERSION`].
+        /// The version of the protocol: [`VERSION`].
         version: u16,
     },
-    /// Receiver, to [`Message::EndOfList`]: go on. So many bytes are there already.
+    /// From the receiver: the reply to [`Message::EndOfList`]. The sender then sends the files.
     Accepted {
-        /// Bytes of files and of parts.
+        /// The number of bytes that the receiver already has, in complete and partial files.
         n_present: u64,
     },
-    /// Receiver, to a [`Message::File`] of more than a block: go on behind so many blocks.
+    /// From the receiver: the reply to a [`Message::File`] of more than one block. The sender then
+    /// sends the blocks that the receiver does not have.
     Start {
-        /// Blocks that are there; [`SKIP`]: the whole file is.
+        /// The number of blocks that the receiver already has; [`SKIP`] if it has the whole file.
         n_blocks: u64,
-        /// The tree over them.
+        /// The nodes of the hash tree that cover the blocks that the receiver has.
         stack: Vec<[u8; 32]>,
     },
-    /// Receiver, to [`Message::Done`]: all is on the disk.
+    /// From the receiver: the reply to [`Message::Done`], when all files are synced to disk.
     Finished,
-    /// Receiver: no, and why, in words for people.
+    /// From the receiver: the receiver refuses the transfer, with the reason and a message for the
+    /// user.
     Refused(Reason, String),
 }
 
-/// In [`Message::Start`]: the file is there.
+/// The value of `n_blocks` in [`Message::Start`] by which the receiver reports that it already has
+/// the whole file.
 pub const SKIP: u64 = u64::MAX;
 
-/// What cannot be read as a message.
+/// The reason for which bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// No message has this kind.
+    /// The kind of message is unknown.
     Kind(u8),
-    /// A body of a length that its kind cannot have.
+    /// The length of the body is not valid for this kind of message.
     Length,
-    /// It does not begin as the protocol does: the other end is something else.
+    /// The magic bytes are missing, so the peer uses another protocol.
     Magic,
-    /// A number or text that it cannot have.
+    /// A number or a text in the message is not valid.
     Value,
 }
 
@@ -134,17 +147,17 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The header of a message: its kind, and the length of what follows.
+/// The header of a message, which precedes its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Which.
+    /// The kind of the message.
     pub kind: u8,
-    /// Bytes behind the header.
+    /// The number of bytes that follow the header.
     pub len_bytes: u32,
 }
 
 impl Header {
-    /// Reads a header; refuses a length that is none before any of it is read.
+    /// Parses a header. An invalid length is reported here, before any byte of the body is read.
     ///
     /// # Errors
     /// [`Malformed`].
@@ -162,7 +175,7 @@ impl Header {
         }
     }
 
-    /// Whether what follows are bytes of a file, and no body.
+    /// Returns `true` if bytes of a file follow the header instead of a body.
     #[must_use]
     pub fn is_block(self) -> bool {
         self.kind == kind::BLOCK
@@ -188,7 +201,8 @@ mod kind {
 }
 
 impl Message {
-    /// Writes it behind `out`. Of a [`Message::Block`] that is the header; the bytes follow.
+    /// Appends the message to `out`. For a [`Message::Block`], only the header is appended. The
+    /// caller must send the bytes of the block after the header.
     pub fn write(&self, out: &mut Vec<u8>) {
         let begin = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
@@ -264,12 +278,13 @@ impl Message {
         out[begin + 1..begin + HEADER_BYTES].copy_from_slice(&len_bytes.to_le_bytes());
     }
 
-    /// Reads a message whose body is whole; of a block the body is not looked at.
+    /// Parses a message, given its header and its complete body. The bytes of a block are not
+    /// parsed.
     ///
     /// # Errors
     /// [`Malformed`].
     pub fn read(header: Header, body: &[u8]) -> Result<Message, Malformed> {
-        let mut rest = Rest(body);
+        let mut rest = BodyReader(body);
         let message = match header.kind {
             kind::HELLO => {
                 if rest.take(MAGIC.len())? != MAGIC {
@@ -321,7 +336,7 @@ impl Message {
                 let (stack, []) = rest.all().as_chunks::<32>() else {
                     return Err(Malformed::Length);
                 };
-                // One for each level of the tree.
+                // The tree has at most one hash for each of its 64 levels.
                 if stack.len() > 64 {
                     return Err(Malformed::Length);
                 }
@@ -352,12 +367,13 @@ fn mode(bytes: [u8; 2]) -> Result<u16, Malformed> {
     }
 }
 
-fn write_time(time: Time, out: &mut Vec<u8>) {
+fn write_time(time: FileTime, out: &mut Vec<u8>) {
     out.extend_from_slice(&time.seconds.to_le_bytes());
     out.extend_from_slice(&time.nanoseconds.to_le_bytes());
 }
 
-/// Words that fit into a body with something before them.
+/// Truncates a text for the user, so that it fits into the body of a message together with the
+/// other fields of the message.
 fn short(words: &str) -> &str {
     let mut end = words.len().min(MAX_BODY_BYTES - 8);
     while !words.is_char_boundary(end) {
@@ -366,10 +382,10 @@ fn short(words: &str) -> &str {
     &words[..end]
 }
 
-/// What is left of a body.
-struct Rest<'a>(&'a [u8]);
+/// The bytes of a message's body that were not parsed yet.
+struct BodyReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> BodyReader<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.0.split_at_checked(n).ok_or(Malformed::Length)?;
         self.0 = rest;
@@ -384,10 +400,10 @@ impl<'a> Rest<'a> {
         std::mem::take(&mut self.0)
     }
 
-    fn time(&mut self) -> Result<Time, Malformed> {
+    fn time(&mut self) -> Result<FileTime, Malformed> {
         let seconds = i64::from_le_bytes(self.array()?);
         match u32::from_le_bytes(self.array()?) {
-            nanoseconds if nanoseconds < 1_000_000_000 => Ok(Time {
+            nanoseconds if nanoseconds < 1_000_000_000 => Ok(FileTime {
                 seconds,
                 nanoseconds,
             }),

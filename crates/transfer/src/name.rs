@@ -1,35 +1,37 @@
-//! Which names are taken from a sender: one component each, so that no name is a path.
+//! [`check`] validates the names that a sender chooses. Each must be a single path component, so
+//! that no name is a path.
 
 use std::fmt;
 
-/// Longest name on the usual file systems, in bytes.
+/// The length in bytes of the longest name on common file systems.
 pub const MAX_NAME_BYTES: usize = 255;
-/// Longest path of names below the receiver's folder, in bytes, as Linux has it (`PATH_MAX`).
+/// The length in bytes of the longest path below the receiver's folder, as in Linux (`PATH_MAX`).
 pub const MAX_PATH_BYTES: usize = 4095;
-/// Folders in folders.
+/// The largest number of nested folders, from the receiver's folder to a file.
 pub const MAX_DEPTH: usize = 128;
-/// Where parts are kept, in the receiver's folder.
+/// The name of the folder for partial files, which is in the receiver's folder.
 pub const PARTS: &str = ".onecopy-receive";
 
-/// Why a name is refused.
+/// The reason for which a name is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameProblem {
-    /// It has no character.
+    /// The name is empty.
     Empty,
-    /// `.` or `..`.
+    /// The name is `.` or `..`.
     Dots,
-    /// It has a `/`: an absolute path, or one through folders.
+    /// The name contains a `/`, so it is a path.
     Path,
-    /// It has a NUL or another control character, which a terminal would obey.
+    /// The name contains NUL or another control character, which could control a terminal.
     Control,
-    /// It has more than 255 bytes.
+    /// The name has more than 255 bytes.
     Long,
-    /// It is no UTF-8.
+    /// The name is not valid UTF-8.
     NotUtf8,
-    /// Windows knows it as a device (`CON`, `nul.txt`), whatever folder it is in.
+    /// The name is that of a device on Windows (such as `CON` or `nul.txt`), which is reserved in
+    /// every folder.
     Device,
-    /// The receiver keeps its own parts under it.
+    /// The name is that of the receiver's folder for partial files.
     Reserved,
 }
 
@@ -41,17 +43,17 @@ impl fmt::Display for NameProblem {
             NameProblem::Path => "is a path, with a `/` in it",
             NameProblem::Control => "has a control character in it",
             NameProblem::Long => "is longer than 255 bytes",
-            NameProblem::NotUtf8 => "is no UTF-8",
+            NameProblem::NotUtf8 => "is not valid UTF-8",
             NameProblem::Device => "is the name of a device on Windows",
-            NameProblem::Reserved => "is where `onecopy receive` keeps its parts",
+            NameProblem::Reserved => "is used by `onecopy receive` for partial files",
         })
     }
 }
 
-/// Looks at a name of a file or folder, which is one component of a path.
+/// Validates the name of a file or folder.
 ///
 /// # Errors
-/// The first problem it has.
+/// The first problem that is found.
 pub fn check(name: &[u8]) -> Result<&str, NameProblem> {
     if name.is_empty() {
         return Err(NameProblem::Empty);
@@ -78,7 +80,8 @@ pub fn check(name: &[u8]) -> Result<&str, NameProblem> {
     Ok(name)
 }
 
-/// Windows looks at what stands before the first dot, without blanks behind it, in any case.
+/// Returns `true` if Windows treats the name as the name of a device. Windows compares only the
+/// part before the first dot, without trailing spaces, and ignores case.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end_matches(' ');
     let stem = stem.to_ascii_uppercase();

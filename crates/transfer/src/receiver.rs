@@ -1,4 +1,4 @@
-//! The receiving end.
+//! [`Receiver`] receives files and folders from senders.
 
 use std::io;
 use std::net::TcpStream;
@@ -6,84 +6,84 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use onecopy_files::moving::FileReceiver;
+use onecopy_files::sendfile::FileReceiver;
 
+use crate::block_hashes::{Tree, block_hash};
+use crate::channel::{Channel, Incoming};
 use crate::code::{Code, CodeCheck};
 use crate::error::{Error, Reason};
-use crate::folder::{Folder, Part, There};
-use crate::journal::{Identity, Journal};
-use crate::link::{Incoming, Link};
+use crate::folder::{ExistingEntry, Folder, PartialFile};
+use crate::journal::{FileIdentity, Journal};
 use crate::message::{FileHead, MAX_BLOCK_LOG2, Message, SKIP, VERSION};
 use crate::name;
-use crate::order::{Limits, Order};
-use crate::tree::{Tree, block_hash};
-use crate::watch::{Phase, Summary, Watch};
+use crate::observer::{Observer, Phase, Summary};
+use crate::sender_rules::{Limits, SenderState};
 
-/// What a receiver is told.
+/// The settings of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverOptions {
-    /// Where files go.
+    /// The folder to which received files are written.
     pub folder: PathBuf,
-    /// Whether files that stand there are replaced.
+    /// `true` to replace existing files.
     pub replace: bool,
-    /// What it takes.
+    /// The limits on the size of a transfer.
     pub limits: Limits,
-    /// How long it waits for the next word.
+    /// The longest time for which the receiver waits for bytes of the sender.
     pub timeout: Duration,
-    /// What a sender must know.
+    /// The code that a sender must present; `None` if none is required.
     pub code: Option<Code>,
 }
 
-/// Receives transfers, each over its own connection. Several senders may greet it at once;
-/// transfers come one after the other.
+/// Receives transfers, each over its own connection. Several handshakes may run at the same time,
+/// but only one transfer at a time can use the folder.
 #[derive(Debug)]
 pub struct Receiver {
     options: ReceiverOptions,
     codes: CodeCheck,
 }
 
-/// A sender that has given the code, if one is needed.
+/// A sender whose handshake has succeeded, and that has presented the code if one is required.
 pub struct Greeted {
-    link: Link,
-    order: Order,
+    channel: Channel,
+    order: SenderState,
     block_log2: u8,
 }
 
 impl Greeted {
-    /// The connection's socket.
+    /// Returns the socket of the connection.
     #[must_use]
     pub fn socket(&self) -> &TcpStream {
-        self.link.socket()
+        self.channel.socket()
     }
 }
 
 impl Receiver {
-    /// One that nobody has spoken to yet.
+    /// Creates a receiver with these settings.
     #[must_use]
     pub fn new(options: ReceiverOptions) -> Receiver {
         let codes = CodeCheck::new(options.code.clone());
         Receiver { options, codes }
     }
 
-    /// Reads a sender's greeting, within the time that [`Link::receiving`] was given for the
-    /// handshake. Nothing is written or looked at before the code is right.
+    /// Reads a sender's greeting and checks its code, within the time limit of
+    /// [`Channel::receiving`]. No file is read or written before the code was verified.
     ///
     /// # Errors
-    /// [`Error`], of which the sender gets the reason; [`Error::TooManyCodes`] from the last wrong
+    /// [`Error`], whose reason the sender receives. [`Error::TooManyCodes`] from the last wrong
     /// code on.
-    pub fn greet(&self, mut link: Link) -> Result<Greeted, Error> {
-        let mut order = Order::new(self.options.limits);
-        match self.hear_greeting(&mut link, &mut order) {
+    pub fn greet(&self, mut channel: Channel) -> Result<Greeted, Error> {
+        let mut order = SenderState::new(self.options.limits);
+        match self.hear_greeting(&mut channel, &mut order) {
             Ok(block_log2) => {
-                link.end_handshake(self.options.timeout)?;
+                channel.end_handshake(self.options.timeout)?;
                 Ok(Greeted {
-                    link,
+                    channel,
                     order,
                     block_log2,
                 })
             }
             Err(error) => {
-                refuse(&mut link, &error);
+                refuse(&mut channel, &error);
                 match self.codes.is_exhausted() {
                     true => Err(Error::TooManyCodes),
                     false => Err(error),
@@ -92,39 +92,40 @@ impl Receiver {
         }
     }
 
-    /// Receives one transfer. What was received when it fails stays, and the next one goes on there.
+    /// Receives one transfer. If it fails, the received blocks are kept for the next attempt.
     ///
-    /// Copies: two of hashed bytes, out of the socket and into the file; none without hashes, where there is no TLS.
+    /// The bytes of a file are copied to a buffer and from there to the file. Without hashes and
+    /// TLS, the kernel moves a file of more than one block without these copies.
     ///
     /// # Errors
-    /// [`Error`], of which the sender gets the reason.
-    pub fn receive(&self, greeted: Greeted, watch: &mut dyn Watch) -> Result<Summary, Error> {
+    /// [`Error`]; the sender receives the reason.
+    pub fn receive(&self, greeted: Greeted, observer: &mut dyn Observer) -> Result<Summary, Error> {
         let Greeted {
-            mut link,
+            mut channel,
             order,
             block_log2,
         } = greeted;
-        let done = self.transfer(&mut link, order, block_log2, watch);
+        let done = self.transfer(&mut channel, order, block_log2, observer);
         if let Err(error) = &done {
-            refuse(&mut link, error);
+            refuse(&mut channel, error);
         }
         done
     }
 
     fn transfer(
         &self,
-        link: &mut Link,
-        order: Order,
+        channel: &mut Channel,
+        order: SenderState,
         block_log2: u8,
-        watch: &mut dyn Watch,
+        observer: &mut dyn Observer,
     ) -> Result<Summary, Error> {
-        link.say(&Message::Welcome { version: VERSION })?;
-        link.flush()?;
+        channel.send(&Message::Welcome { version: VERSION })?;
+        channel.flush()?;
         let folder = Folder::open(&self.options.folder, self.options.replace)?;
-        let mut run = Run {
+        let mut run = ReceiverRun {
             order,
-            link,
-            watch,
+            channel,
+            observer,
             folder,
             block_log2,
             buffer: Vec::new(),
@@ -136,9 +137,9 @@ impl Receiver {
         done
     }
 
-    /// The size of the sender's blocks, from a greeting with the right code.
-    fn hear_greeting(&self, link: &mut Link, order: &mut Order) -> Result<u8, Error> {
-        let Incoming::Message(hello) = link.hear()? else {
+    /// Reads a sender's greeting and checks its code. Returns log2 of the sender's block size.
+    fn hear_greeting(&self, channel: &mut Channel, order: &mut SenderState) -> Result<u8, Error> {
+        let Incoming::Message(hello) = channel.recv()? else {
             return Err(Error::Protocol("bytes before a word".to_owned()));
         };
         let Message::Hello {
@@ -153,14 +154,14 @@ impl Receiver {
     }
 }
 
-/// Gives a sender the reason of an error of this end, if it is to know it.
-fn refuse(link: &mut Link, error: &Error) {
+/// Sends the refusal that [`refusal_of`] returns for `error` to the sender, if it returns one.
+fn refuse(channel: &mut Channel, error: &Error) {
     if let Some((reason, words)) = refusal_of(error) {
-        link.leave(&Message::Refused(reason, words));
+        channel.close_with(&Message::Refused(reason, words));
     }
 }
 
-/// The reason and the words that a sender gets for an error of this end.
+/// Returns the refusal to be sent to the sender after `error`; `None` to send nothing.
 fn refusal_of(error: &Error) -> Option<(Reason, String)> {
     match error {
         Error::Refusing(reason, words) => Some((*reason, words.clone())),
@@ -179,46 +180,46 @@ fn refusal_of(error: &Error) -> Option<(Reason, String)> {
     }
 }
 
-/// One transfer.
-struct Run<'a> {
-    order: Order,
-    link: &'a mut Link,
-    watch: &'a mut dyn Watch,
+/// The state of one transfer on the receiver's side.
+struct ReceiverRun<'a> {
+    order: SenderState,
+    channel: &'a mut Channel,
+    observer: &'a mut dyn Observer,
     folder: Folder,
     block_log2: u8,
-    /// A block.
+    /// A reused buffer for one received block.
     buffer: Vec<u8>,
     splicer: Option<FileReceiver>,
     summary: Summary,
 }
 
-impl Run<'_> {
+impl ReceiverRun<'_> {
     fn all(&mut self) -> Result<Summary, Error> {
         self.summary.hashed = self.order.is_hashed();
         let n_present = self.list()?;
         self.folder.rewind();
         self.folder.open_parts()?;
-        self.link.say(&Message::Accepted { n_present })?;
-        self.link.flush()?;
-        self.watch.phase(Phase::Moving {
+        self.channel.send(&Message::Accepted { n_present })?;
+        self.channel.flush()?;
+        self.observer.phase(Phase::Moving {
             n_bytes: self.order.listed_bytes(),
             n_present,
         });
         self.entries()?;
-        self.watch.phase(Phase::Syncing);
+        self.observer.phase(Phase::Syncing);
         self.folder.sync()?;
         self.folder.close_parts();
-        self.link.say(&Message::Finished)?;
-        self.link.flush()?;
+        self.channel.send(&Message::Finished)?;
+        self.channel.flush()?;
         Ok(self.summary)
     }
 
-    /// The next word, which may be said now.
-    fn hear(&mut self) -> Result<Message, Error> {
-        if self.watch.stops() {
+    /// Waits for the sender's next message and checks that the protocol permits it at this point.
+    fn recv(&mut self) -> Result<Message, Error> {
+        if self.observer.stops() {
             return Err(Error::Stopped);
         }
-        let message = match self.link.hear()? {
+        let message = match self.channel.recv()? {
             Incoming::Message(message) => message,
             Incoming::Block(n) => Message::Block(n),
         };
@@ -226,11 +227,12 @@ impl Run<'_> {
         Ok(message)
     }
 
-    /// The list: names, what stands there, free space. Nothing is written. Bytes that are there already.
+    /// Receives the list of files, and checks names, existing files and free space. No file is
+    /// written. Returns the number of bytes that already exist.
     fn list(&mut self) -> Result<u64, Error> {
         let (mut n_present, mut n_needed) = (0_u64, 0_u64);
         loop {
-            match self.hear()? {
+            match self.recv()? {
                 Message::Folder { name, .. } => {
                     let (name, path) = (self.named(&name)?.0, self.order.path());
                     self.folder.enter(&name, &path, None)?;
@@ -239,8 +241,8 @@ impl Run<'_> {
                 Message::File(head) => {
                     let (name, path) = self.named(&head.name)?;
                     let present = match self.folder.look(&head, &name, &path)? {
-                        There::Same => head.len_bytes,
-                        There::Free => self.folder.part_bytes(&path).min(head.len_bytes),
+                        ExistingEntry::Same => head.len_bytes,
+                        ExistingEntry::Free => self.folder.part_bytes(&path).min(head.len_bytes),
                     };
                     n_present += present;
                     n_needed += head.len_bytes - present;
@@ -255,23 +257,23 @@ impl Run<'_> {
             return Err(Error::Refusing(
                 Reason::Space,
                 format!(
-                    "{n_needed} bytes are to come, and its disk has {free} left\nmake room, or receive into another folder"
+                    "{n_needed} bytes are needed, and its disk has {free} left\nfree some space, or receive into another folder"
                 ),
             ));
         }
         Ok(n_present)
     }
 
-    /// A name that [`Order`] has taken, and its path in the present folder.
+    /// Returns the name of a file or folder as text, and its path below the receiver's folder.
     fn named(&self, name: &[u8]) -> Result<(String, String), Error> {
         let name = name::check(name).map_err(|e| Error::Protocol(e.to_string()))?;
         Ok((name.to_owned(), self.order.path_of(name)))
     }
 
-    /// The files.
+    /// Receives the files and folders that the list has announced.
     fn entries(&mut self) -> Result<(), Error> {
         loop {
-            match self.hear()? {
+            match self.recv()? {
                 Message::Folder { name, mode } => {
                     let (name, path) = (self.named(&name)?.0, self.order.path());
                     self.folder.enter(&name, &path, Some(mode))?;
@@ -289,26 +291,26 @@ impl Run<'_> {
         let (name, path) = self.named(&head.name)?;
         let there = self.folder.look(head, &name, &path)?;
         let hash = match (self.order.is_small(), there) {
-            (true, there) => self.small(head, &name, &path, there == There::Free)?,
-            (false, There::Free) => self.large(head, &name, &path)?,
-            (false, There::Same) => {
+            (true, there) => self.small(head, &name, &path, there == ExistingEntry::Free)?,
+            (false, ExistingEntry::Free) => self.large(head, &name, &path)?,
+            (false, ExistingEntry::Same) => {
                 self.answer(SKIP, Vec::new())?;
                 None
             }
         };
         self.summary.n_files += 1;
         self.summary.n_bytes += head.len_bytes;
-        self.watch.file(&path, hash);
+        self.observer.file(&path, hash);
         Ok(())
     }
 
     fn answer(&mut self, n_blocks: u64, stack: Vec<[u8; 32]>) -> Result<(), Error> {
         self.order.resume(n_blocks);
-        self.link.say(&Message::Start { n_blocks, stack })?;
-        self.link.flush()
+        self.channel.send(&Message::Start { n_blocks, stack })?;
+        self.channel.flush()
     }
 
-    /// A file that comes in one block at most, without a question.
+    /// Receives a file of at most one block, which the sender sends without waiting for a reply.
     fn small(
         &mut self,
         head: &FileHead,
@@ -318,7 +320,7 @@ impl Run<'_> {
     ) -> Result<Option<[u8; 32]>, Error> {
         let mut n = 0;
         let sent = loop {
-            match self.hear()? {
+            match self.recv()? {
                 Message::Block(n_bytes) => {
                     n = n_bytes as usize;
                     self.read_block(n)?;
@@ -339,7 +341,7 @@ impl Run<'_> {
                 .and_then(|()| part.file.write_all_at(bytes, 0))
                 .map_err(Error::file("write", path))?;
             self.folder.place(&part, head, name, path)?;
-            self.watch.bytes(n as u64);
+            self.observer.bytes(n as u64);
         }
         Ok(self.order.is_hashed().then_some(sent))
     }
@@ -348,13 +350,13 @@ impl Run<'_> {
         if self.buffer.len() < n {
             self.buffer.resize(n, 0);
         }
-        self.link.read_exact(&mut self.buffer[..n])?;
+        self.channel.read_exact(&mut self.buffer[..n])?;
         self.summary.n_moved += n as u64;
         self.summary.n_copied += n as u64;
         Ok(())
     }
 
-    /// A file of several blocks: from where an earlier run stopped.
+    /// Receives a file of several blocks, after those that an existing partial file contains.
     fn large(
         &mut self,
         head: &FileHead,
@@ -364,16 +366,16 @@ impl Run<'_> {
         let is_hashed = self.order.is_hashed();
         let part = self.folder.part(path, "part")?;
         let journal = self.folder.part(path, "journal")?;
-        let identity = Identity::new(head, path, is_hashed, self.block_log2);
+        let identity = FileIdentity::new(head, path, is_hashed, self.block_log2);
         let (mut journal, mut tree) =
             Journal::open(journal.file, &part.file, &identity, head.len_bytes, |_| ())
                 .map_err(Error::file("read the journal of", path))?;
         self.answer(journal.n_blocks(), tree.stack())?;
         loop {
-            match self.hear() {
+            match self.recv() {
                 Ok(Message::Block(n_bytes)) => {
                     self.block(n_bytes, path, &part, &mut journal, &mut tree)?;
-                    self.watch.bytes(u64::from(n_bytes));
+                    self.observer.bytes(u64::from(n_bytes));
                 }
                 Ok(Message::FileEnd(hash)) => {
                     if is_hashed && tree.root() != Some(hash) {
@@ -393,12 +395,12 @@ impl Run<'_> {
         }
     }
 
-    /// A block: checked before it is written, noted when it is.
+    /// Receives a block of a file: verifies its hash, writes it, and records it in the journal.
     fn block(
         &mut self,
         n_bytes: u32,
         path: &str,
-        part: &Part,
+        part: &PartialFile,
         journal: &mut Journal,
         tree: &mut Tree,
     ) -> Result<(), Error> {
@@ -412,7 +414,7 @@ impl Run<'_> {
         let n = n_bytes as usize;
         self.read_block(n)?;
         let node = block_hash(&self.buffer[..n], index, self.block_log2);
-        match self.hear()? {
+        match self.recv()? {
             Message::BlockHash(sent) if sent == node => {}
             Message::BlockHash(_) => {
                 return Err(Error::Refusing(
@@ -436,15 +438,15 @@ impl Run<'_> {
         journal.push(&part.file, Some(node)).map_err(failed())
     }
 
-    /// Bytes that nobody looks at: moved by the kernel where there is no TLS.
+    /// Receives a block of a file that is not hashed. Without TLS, the kernel moves it to the file.
     fn unhashed(
         &mut self,
         n_bytes: u32,
         at: &mut u64,
         path: &str,
-        part: &Part,
+        part: &PartialFile,
     ) -> Result<(), Error> {
-        let Some(socket) = self.link.plain() else {
+        let Some(socket) = self.channel.plain() else {
             self.read_block(n_bytes as usize)?;
             return part
                 .file
@@ -483,9 +485,9 @@ fn is_of_file(error: &io::Error) -> bool {
     )
 }
 
-/// [`Order`] lets no other message through; a message of the receiver's own is no sender's.
+/// Returns the error for a message that the protocol does not permit at this point.
 fn out_of_turn() -> Error {
-    Error::Protocol("a message came where another is due".to_owned())
+    Error::Protocol("a message arrived out of order".to_owned())
 }
 
 fn wrong_hash(path: &str) -> Error {

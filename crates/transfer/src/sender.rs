@@ -1,4 +1,4 @@
-//! The sending end.
+//! [`send`] sends files and folders to a receiver.
 
 use std::fs;
 use std::io;
@@ -7,51 +7,57 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver as Hashed, channel};
 
-use onecopy_files::moving::{FileSender, is_loopback};
+use onecopy_files::sendfile::{FileSender, is_loopback};
 
+use crate::block_hashes::{Tree, block_hash};
+use crate::channel::Channel;
 use crate::code::Code;
 use crate::error::Error;
-use crate::link::Link;
 use crate::message::{FileHead, Message, SKIP, VERSION};
-use crate::tree::{Tree, block_hash};
-use crate::walk::{Opened, Step, modified, walk};
-use crate::watch::{Phase, Summary, Watch};
+use crate::observer::{Observer, Phase, Summary};
+use crate::source_files::{OpenedFile, WalkStep, modified, walk};
 
-/// What a sender is told.
+/// The settings of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderOptions {
-    /// Files and folders.
+    /// The files and folders to send.
     pub paths: Vec<PathBuf>,
-    /// Whether blocks and files are hashed.
+    /// `true` if blocks and files are hashed.
     pub hashed: bool,
-    /// Bytes of a block, as a power of two.
+    /// The base-2 logarithm of the block size in bytes.
     pub block_log2: u8,
-    /// What the receiver has printed.
+    /// The code that the receiver printed; `None` if the receiver requires no code.
     pub code: Option<Code>,
-    /// Bytes that are hashed go by sendfile(2) over loopback too, where it is not the fastest way.
+    /// `true` to send hashed bytes by sendfile(2) over loopback too, although this is slower there.
     pub by_sendfile: bool,
 }
 
-/// Bytes of a block where nobody says otherwise: 1 MiB. A file of a TiB has a million.
+/// The base-2 logarithm of the default block size, 1 MiB. A file of 1 TiB then has a million
+/// blocks.
 pub const BLOCK_LOG2: u8 = 20;
-/// Buffers of blocks that are read, hashed and sent in turn: few, so that they stay in the processor's cache.
+/// The number of buffers for blocks. While one block is sent, another thread reads and hashes the
+/// next one. There are only two buffers, so that they stay in the processor's cache.
 const IN_TURN: usize = 2;
 
 /// Sends files and folders over one connection.
 ///
-/// Copies: none of this end's where there is no TLS; one more read of what is hashed. Over loopback one, from which it is hashed and sent.
+/// A file of more than one block is sent by sendfile(2), without a copy in this process; if it is
+/// hashed, it is also read. The bytes are copied once, through a buffer, for a file of at most one
+/// block, for a connection with TLS, and for a hashed file over loopback (unless `by_sendfile` is
+/// set).
 ///
 /// # Errors
-/// [`Error`]; the receiver is told. After [`Error::Broken`] the same again goes on where it stopped.
+/// [`Error`]; the receiver is notified. After [`Error::Broken`], a repeated call continues where
+/// the transfer stopped.
 pub fn send(
     options: &SenderOptions,
-    link: &mut Link,
-    watch: &mut dyn Watch,
+    channel: &mut Channel,
+    observer: &mut dyn Observer,
 ) -> Result<Summary, Error> {
-    let mut run = Run {
+    let mut run = SenderRun {
         options,
-        link,
-        watch,
+        channel,
+        observer,
         summary: Summary {
             hashed: options.hashed,
             ..Summary::default()
@@ -66,76 +72,77 @@ pub fn send(
             run.give_up(&error);
             Err(error)
         }
-        Err(error) => Err(link.reason_of(error)),
+        Err(error) => Err(channel.reason_of(error)),
     }
 }
 
-struct Run<'a> {
+struct SenderRun<'a> {
     options: &'a SenderOptions,
-    link: &'a mut Link,
-    watch: &'a mut dyn Watch,
+    channel: &'a mut Channel,
+    observer: &'a mut dyn Observer,
     summary: Summary,
-    /// A block.
+    /// A reused buffer for one block to send.
     buffer: Vec<u8>,
     mover: FileSender,
-    /// Bytes of the block at hand that were announced and are not sent.
+    /// The number of bytes of the current block that were not sent yet. Its header was sent
+    /// already.
     owed: u64,
 }
 
-impl Run<'_> {
+impl SenderRun<'_> {
     fn all(&mut self) -> Result<(), Error> {
         let code = self.options.code.as_ref();
-        self.link.say(&Message::Hello {
+        self.channel.send(&Message::Hello {
             version: VERSION,
             hashed: self.options.hashed,
             block_log2: self.options.block_log2,
             code: code.map_or(Vec::new(), |code| code.secret().to_vec()),
         })?;
-        self.link.flush()?;
-        match self.link.hear_answer()? {
+        self.channel.flush()?;
+        match self.channel.recv_reply()? {
             Message::Welcome { .. } => {}
             _ => return Err(out_of_turn()),
         }
-        self.watch.phase(Phase::Looking);
+        self.observer.phase(Phase::Looking);
         let n_bytes = self.list()?;
-        match self.link.hear_answer()? {
+        match self.channel.recv_reply()? {
             Message::Accepted { n_present } => {
-                self.watch.phase(Phase::Moving { n_bytes, n_present });
+                self.observer.phase(Phase::Moving { n_bytes, n_present });
             }
             _ => return Err(out_of_turn()),
         }
         let options = self.options;
         walk(&options.paths, &mut |step| match step {
-            Step::Folder { name, mode } => self.link.say(&folder(name, mode)),
-            Step::FolderEnd { modified } => self.link.say(&Message::FolderEnd { modified }),
-            Step::File {
+            WalkStep::Folder { name, mode } => self.channel.send(&folder(name, mode)),
+            WalkStep::FolderEnd { modified } => self.channel.send(&Message::FolderEnd { modified }),
+            WalkStep::File {
                 path,
                 name,
                 follows,
             } => self.file(path, name, follows),
-            Step::LeftOut { .. } => Ok(()),
+            WalkStep::LeftOut { .. } => Ok(()),
         })?;
-        self.link.say(&Message::Done)?;
-        self.link.flush()?;
-        self.watch.phase(Phase::Syncing);
-        match self.link.hear_answer()? {
+        self.channel.send(&Message::Done)?;
+        self.channel.flush()?;
+        self.observer.phase(Phase::Syncing);
+        match self.channel.recv_reply()? {
             Message::Finished => Ok(()),
             _ => Err(out_of_turn()),
         }
     }
 
-    /// Tells what there is; its bytes.
+    /// Sends the list of files and folders; returns the total size of the files in bytes.
     fn list(&mut self) -> Result<u64, Error> {
         let mut n_bytes = 0;
-        let (link, watch) = (&mut *self.link, &mut *self.watch);
+        let (channel, observer) = (&mut *self.channel, &mut *self.observer);
         walk(&self.options.paths, &mut |step| {
-            if watch.stops() {
+            if observer.stops() {
                 return Err(Error::Stopped);
             }
             match step {
-                Step::Folder { name, mode } => link.say(&folder(name, mode)),
-                Step::FolderEnd { modified } => link.say(&Message::FolderEnd { modified }),
-                Step::File {
+                WalkStep::Folder { name, mode } => channel.send(&folder(name, mode)),
+                WalkStep::FolderEnd { modified } => channel.send(&Message::FolderEnd { modified }),
+                WalkStep::File {
                     path,
                     name,
                     follows,
@@ -146,32 +153,32 @@ impl Run<'_> {
                     };
                     let found = found.map_err(Error::file("look at", path))?;
                     n_bytes += found.len();
-                    watch.bytes(found.len());
-                    link.say(&Message::File(FileHead {
+                    observer.bytes(found.len());
+                    channel.send(&Message::File(FileHead {
                         len_bytes: found.len(),
                         modified: modified(&found),
                         mode: (found.mode() & 0o777) as u16,
                         name: name.as_bytes().to_vec(),
                     }))
                 }
-                Step::LeftOut { path, what } => {
-                    watch.left_out(path, what);
+                WalkStep::LeftOut { path, what } => {
+                    observer.left_out(path, what);
                     Ok(())
                 }
             }
         })?;
-        self.link.say(&Message::EndOfList)?;
-        self.link.flush()?;
+        self.channel.send(&Message::EndOfList)?;
+        self.channel.flush()?;
         Ok(n_bytes)
     }
 
     fn file(&mut self, path: &Path, name: &str, follows: bool) -> Result<(), Error> {
-        if self.watch.stops() {
+        if self.observer.stops() {
             return Err(Error::Stopped);
         }
-        let opened = Opened::open(path, follows)?;
+        let opened = OpenedFile::open(path, follows)?;
         let head = opened.head(name);
-        self.link.say(&Message::File(head.clone()))?;
+        self.channel.send(&Message::File(head.clone()))?;
         let hash = match head.len_bytes <= 1 << self.options.block_log2 {
             true => Some(self.small(&opened, &head)?),
             false => self.large(&opened, &head)?,
@@ -179,35 +186,36 @@ impl Run<'_> {
         self.summary.n_files += 1;
         self.summary.n_bytes += head.len_bytes;
         let hash = hash.filter(|_| self.options.hashed);
-        self.watch.file(&path.display().to_string(), hash);
+        self.observer.file(&path.display().to_string(), hash);
         Ok(())
     }
 
-    /// A file of one block at most: its bytes follow at once, together with those of its neighbours.
-    fn small(&mut self, opened: &Opened, head: &FileHead) -> Result<[u8; 32], Error> {
+    /// Sends a file of at most one block, without waiting for a reply. So one write to the socket
+    /// may contain several files. Returns the hash of the file, or zeros if files are not hashed.
+    fn small(&mut self, opened: &OpenedFile, head: &FileHead) -> Result<[u8; 32], Error> {
         let n = head.len_bytes as usize;
         self.read(opened, 0, n)?;
         opened.check()?;
         if n > 0 {
-            self.link.say(&Message::Block(n as u32))?;
-            self.link.say_bytes(&self.buffer[..n])?;
+            self.channel.send(&Message::Block(n as u32))?;
+            self.channel.send_bytes(&self.buffer[..n])?;
             self.count(n as u64, n as u64);
         }
         let hash = match self.options.hashed {
             true => *blake3::hash(&self.buffer[..n]).as_bytes(),
             false => [0; 32],
         };
-        self.link.say(&Message::FileEnd(hash))?;
+        self.channel.send(&Message::FileEnd(hash))?;
         Ok(hash)
     }
 
     fn count(&mut self, n_moved: u64, n_copied: u64) {
         self.summary.n_moved += n_moved;
         self.summary.n_copied += n_copied;
-        self.watch.bytes(n_moved);
+        self.observer.bytes(n_moved);
     }
 
-    fn read(&mut self, opened: &Opened, at: u64, n: usize) -> Result<(), Error> {
+    fn read(&mut self, opened: &OpenedFile, at: u64, n: usize) -> Result<(), Error> {
         if self.buffer.len() < n {
             self.buffer.resize(n, 0);
         }
@@ -218,10 +226,11 @@ impl Run<'_> {
         }
     }
 
-    /// A file of several blocks; `None` where the receiver has it.
-    fn large(&mut self, opened: &Opened, head: &FileHead) -> Result<Option<[u8; 32]>, Error> {
-        self.link.flush()?;
-        let (n_present, stack) = match self.link.hear_answer()? {
+    /// Sends a file of several blocks. Returns its hash (zeros if files are not hashed), or `None`
+    /// if the receiver already has the file.
+    fn large(&mut self, opened: &OpenedFile, head: &FileHead) -> Result<Option<[u8; 32]>, Error> {
+        self.channel.flush()?;
+        let (n_present, stack) = match self.channel.recv_reply()? {
             Message::Start { n_blocks: SKIP, .. } => return Ok(None),
             Message::Start { n_blocks, stack } => (n_blocks, stack),
             _ => return Err(out_of_turn()),
@@ -242,15 +251,17 @@ impl Run<'_> {
             hash = done.root().ok_or_else(out_of_turn)?;
         }
         opened.check()?;
-        self.link.say(&Message::FileEnd(hash))?;
+        self.channel.send(&Message::FileEnd(hash))?;
         Ok(Some(hash))
     }
 
-    /// Another thread reads and hashes the blocks. Where the kernel sends them from the file, they are read for that alone; over
-    /// loopback, where the kernel's pages cost more (decision 0095), and through TLS what was read is what is sent.
+    /// Sends the blocks of a file that follow those in `tree`. Another thread reads and hashes the
+    /// blocks at the same time. Without TLS, sendfile(2) sends the blocks from the file. With TLS,
+    /// the blocks are sent from the buffers of the other thread. These buffers are also used over
+    /// loopback, where sendfile(2) takes longer (`docs/decisions/0095-moving-files.md`).
     fn hashed(
         &mut self,
-        opened: &Opened,
+        opened: &OpenedFile,
         head: &FileHead,
         n_blocks: u64,
         mut tree: Tree,
@@ -258,7 +269,7 @@ impl Run<'_> {
         let log2 = self.options.block_log2;
         let first = tree.n_blocks();
         let by_kernel = self
-            .link
+            .channel
             .plain()
             .is_some_and(|socket| self.options.by_sendfile || !is_loopback(socket));
         std::thread::scope(|scope| {
@@ -269,7 +280,7 @@ impl Run<'_> {
             }
             scope.spawn(move || {
                 for index in first..n_blocks {
-                    // Nobody gives any back, or listens, where sending has failed.
+                    // If sending has failed, no buffer is returned, and this thread ends.
                     let Ok(mut block) = empty.recv() else {
                         return;
                     };
@@ -292,7 +303,7 @@ impl Run<'_> {
                 if !by_kernel {
                     self.send_block(&block)?;
                 }
-                self.link.say(&Message::BlockHash(node))?;
+                self.channel.send(&Message::BlockHash(node))?;
                 tree.push(node);
                 let _ = give_back.send(block);
             }
@@ -300,45 +311,46 @@ impl Run<'_> {
         })
     }
 
-    /// Sends a block that was read.
+    /// Sends a block that another thread has read.
     fn send_block(&mut self, block: &[u8]) -> Result<(), Error> {
-        self.link.say(&Message::Block(block.len() as u32))?;
-        self.link.say_bytes(block)?;
-        // What is counted is on its way.
-        self.link.flush()?;
+        self.channel.send(&Message::Block(block.len() as u32))?;
+        self.channel.send_bytes(block)?;
+        // The observer counts bytes only after they were sent.
+        self.channel.flush()?;
         self.count(block.len() as u64, block.len() as u64);
         Ok(())
     }
 
-    /// Whether the user or the receiver wants it to end.
+    /// Returns an error if the observer stops the transfer, or if the receiver has sent a refusal.
     fn look_up(&mut self) -> Result<(), Error> {
-        if self.watch.stops() {
+        if self.observer.stops() {
             return Err(Error::Stopped);
         }
-        if self.link.has_word() {
-            self.link.hear_answer()?;
+        if self.channel.is_readable() {
+            self.channel.recv_reply()?;
             return Err(out_of_turn());
         }
         Ok(())
     }
 
-    /// Sends one block from the file.
-    fn block(&mut self, opened: &Opened, head: &FileHead, index: u64) -> Result<(), Error> {
+    /// Sends the block number `index` of a file. Without TLS, the block is sent by sendfile(2), and
+    /// with TLS through a buffer.
+    fn block(&mut self, opened: &OpenedFile, head: &FileHead, index: u64) -> Result<(), Error> {
         self.look_up()?;
         let log2 = self.options.block_log2;
         let n = block_len(head, index, log2);
         let mut at = index << log2;
-        if self.link.plain().is_none() {
+        if self.channel.plain().is_none() {
             self.read(opened, at, n as usize)?;
             let buffer = mem::take(&mut self.buffer);
             let sent = self.send_block(&buffer[..n as usize]);
             self.buffer = buffer;
             return sent;
         }
-        self.link.say(&Message::Block(n as u32))?;
-        self.link.flush()?;
+        self.channel.send(&Message::Block(n as u32))?;
+        self.channel.flush()?;
         self.owed = n;
-        while let Some(socket) = self.link.plain().filter(|_| self.owed > 0) {
+        while let Some(socket) = self.channel.plain().filter(|_| self.owed > 0) {
             match self.mover.step(socket, &opened.file, at, self.owed) {
                 Ok(moved) if moved.n_bytes == 0 => return Err(opened.shorter()),
                 Ok(moved) => {
@@ -353,17 +365,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Tells the receiver that it cannot go on: behind the block at hand, which is filled up, since its length was told.
+    /// Sends the receiver an abort with the message of `error`. If the current block is incomplete,
+    /// its missing bytes are first sent as zeros, because the block's header has announced its
+    /// length.
     fn give_up(&mut self, error: &Error) {
         let zeros = vec![0; self.owed as usize];
-        let _ = self.link.say_bytes(&zeros);
-        let _ = self.link.say(&Message::Abort(error.to_string()));
-        let _ = self.link.flush();
+        let _ = self.channel.send_bytes(&zeros);
+        let _ = self.channel.send(&Message::Abort(error.to_string()));
+        let _ = self.channel.flush();
     }
 }
 
-/// What the hashing thread has made next.
-fn next<T>(hashed: &Hashed<io::Result<T>>, opened: &Opened) -> Result<T, Error> {
+/// Waits for the next block that the other thread has read and hashed.
+fn next<T>(hashed: &Hashed<io::Result<T>>, opened: &OpenedFile) -> Result<T, Error> {
     match hashed.recv() {
         Ok(Ok(hashed)) => Ok(hashed),
         Ok(Err(e)) if e.kind() == io::ErrorKind::UnexpectedEof => Err(opened.shorter()),
@@ -386,5 +400,5 @@ fn folder(name: &str, mode: u16) -> Message {
 }
 
 fn out_of_turn() -> Error {
-    Error::Protocol("it answers what was not asked".to_owned())
+    Error::Protocol("it replied without a request".to_owned())
 }

@@ -11,11 +11,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use common::{PATIENCE, receiving, sending};
-use onecopy_transfer::handshakes::Event;
-use onecopy_transfer::identity::Identity;
+use onecopy_transfer::handshakes::HandshakeEvent;
+use onecopy_transfer::identity::CertificateIdentity;
 use onecopy_transfer::message::Message;
 use onecopy_transfer::{
-    Code, Error, Greeted, HandshakeLimits, Handshakes, Link, Receiver, Summary, send,
+    Channel, Code, Error, Greeted, HandshakeLimits, Handshakes, Receiver, Summary, send,
 };
 
 /// A time limit that a test waits for.
@@ -34,8 +34,8 @@ struct Listening {
 impl Listening {
     fn start(tls: bool, time: Duration, at_once: usize) -> Listening {
         let folder = tempfile::tempdir().unwrap();
-        let identity = tls.then(|| Identity::make().unwrap());
-        let code = Code::make(identity.as_ref().map(Identity::fingerprint)).unwrap();
+        let identity = tls.then(|| CertificateIdentity::make().unwrap());
+        let code = Code::make(identity.as_ref().map(CertificateIdentity::fingerprint)).unwrap();
         let mut options = receiving(&folder.path().join("to"));
         options.code = Some(code.clone());
         let receiver = Arc::new(Receiver::new(options));
@@ -52,25 +52,25 @@ impl Listening {
         }
     }
 
-    fn event(&self) -> Event {
+    fn event(&self) -> HandshakeEvent {
         self.handshakes.next(PATIENCE).expect("an event")
     }
 
     /// The address of the connection that began next.
     fn began(&self) -> SocketAddr {
         match self.event() {
-            Event::Began { from, .. } => from,
-            Event::Ended { from, result } => panic!("{from} ended: {:?}", result.err()),
-            Event::Failed(e) => panic!("{e}"),
+            HandshakeEvent::Began { from, .. } => from,
+            HandshakeEvent::Ended { from, result } => panic!("{from} ended: {:?}", result.err()),
+            HandshakeEvent::Failed(e) => panic!("{e}"),
         }
     }
 
     /// The address of the connection that ended its handshake next, and how.
     fn ended(&self) -> (SocketAddr, Result<Greeted, Error>) {
         match self.event() {
-            Event::Ended { from, result } => (from, result),
-            Event::Began { from, .. } => panic!("{from} began"),
-            Event::Failed(e) => panic!("{e}"),
+            HandshakeEvent::Ended { from, result } => (from, result),
+            HandshakeEvent::Began { from, .. } => panic!("{from} began"),
+            HandshakeEvent::Failed(e) => panic!("{e}"),
         }
     }
 
@@ -83,8 +83,8 @@ impl Listening {
         let (address, fingerprint) = (self.address, self.code.fingerprint());
         thread::spawn(move || {
             let socket = TcpStream::connect(address).unwrap();
-            let mut link = Link::sending(socket, fingerprint, PATIENCE)?;
-            send(&options, &mut link, &mut ())
+            let mut channel = Channel::sending(socket, fingerprint, PATIENCE)?;
+            send(&options, &mut channel, &mut ())
         })
     }
 }
@@ -142,7 +142,7 @@ fn a_sender_that_drips_is_cut_when_the_time_for_its_handshake_is_over() {
         let error = result.err().expect("refused");
         assert!(matches!(&error, Error::Broken(_)), "{error}");
         assert!(
-            error.to_string().contains("said nothing for too long"),
+            error.to_string().contains("sent nothing for too long"),
             "{error}"
         );
         assert!(dripping.join().unwrap() < n_bytes);
@@ -163,7 +163,7 @@ fn a_sender_with_the_code_is_served_while_others_are_silent() {
             silent.push(stream);
         }
         let sent = listening.send(Some(&listening.code));
-        let Event::Began { from, n_others } = listening.event() else {
+        let HandshakeEvent::Began { from, n_others } = listening.event() else {
             panic!("another one ended");
         };
         assert_eq!(n_others, 3);
@@ -203,7 +203,7 @@ fn wrong_codes_at_once_count_and_after_three_the_right_one_is_refused_too() {
     let senders: Vec<_> = (0..3).map(|_| listening.send(Some(&wrong))).collect();
     let mut errors = Vec::new();
     while errors.len() < 3 {
-        if let Event::Ended { result, .. } = listening.event() {
+        if let HandshakeEvent::Ended { result, .. } = listening.event() {
             errors.push(result.err().unwrap());
         }
     }

@@ -1,10 +1,11 @@
-//! Senders that lie about sizes, names, numbers and hashes: refused with a reason, and nothing is written for them.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! Senders that lie about sizes, names, numbers and hashes: refused with a reason, and nothing is
+//! written for them.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
 
 use common::{Done, bytes, contents, lie, receiving};
-use onecopy_transfer::message::{FileHead, Message, Time, VERSION};
+use onecopy_transfer::message::{FileHead, FileTime, Message, VERSION};
 use onecopy_transfer::{Code, Error, Limits, Reason, ReceiverOptions};
 
 fn hello(code: &[u8]) -> Message {
@@ -19,7 +20,7 @@ fn hello(code: &[u8]) -> Message {
 fn file(name: &[u8], len_bytes: u64) -> Message {
     Message::File(FileHead {
         len_bytes,
-        modified: Time::default(),
+        modified: FileTime::default(),
         mode: 0o644,
         name: name.to_vec(),
     })
@@ -33,7 +34,7 @@ fn folder(name: &[u8]) -> Message {
 }
 
 const FOLDER_END: Message = Message::FolderEnd {
-    modified: Time {
+    modified: FileTime {
         seconds: 0,
         nanoseconds: 0,
     },
@@ -79,7 +80,7 @@ fn names_that_lead_out_of_the_folder_are_refused_in_the_list_and_behind_it() {
         assert_eq!(reason(&said), Reason::Name);
         let said = lie(to.clone(), &[hello(b""), folder(name)], b"");
         assert_eq!(reason(&said), Reason::Name);
-        // The list told another name.
+        // The list announced another name.
         let messages = [hello(b""), file(b"a", 1), Message::EndOfList, file(name, 1)];
         assert_eq!(reason(&lie(to, &messages, b"")), Reason::Name);
         assert_eq!(contents(outer.path()), []);
@@ -152,9 +153,9 @@ fn sizes_other_than_those_listed_are_refused() {
         };
         // An honest node for the first block, so that the second is what is looked at.
         let after = after.iter().cloned().map(|message| match message {
-            Message::BlockHash(_) => {
-                Message::BlockHash(onecopy_transfer::tree::block_hash(&data[..1024], 0, 10))
-            }
+            Message::BlockHash(_) => Message::BlockHash(
+                onecopy_transfer::block_hashes::block_hash(&data[..1024], 0, 10),
+            ),
             Message::FileEnd(_) => Message::FileEnd(*blake3::hash(b"").as_bytes()),
             other => other,
         });
@@ -172,8 +173,8 @@ fn sizes_other_than_those_listed_are_refused() {
 #[test]
 fn wrong_hashes_are_refused_and_the_old_file_stays() {
     let data = bytes(2048, 1);
-    let good = onecopy_transfer::tree::block_hash(&data[..1024], 0, 10);
-    let second = onecopy_transfer::tree::block_hash(&data[..1024], 1, 10);
+    let good = onecopy_transfer::block_hashes::block_hash(&data[..1024], 0, 10);
+    let second = onecopy_transfer::block_hashes::block_hash(&data[..1024], 1, 10);
     let cases: [&[Message]; 3] = [
         &[
             file(b"a", 10),

@@ -1,14 +1,15 @@
-//! The protocol without I/O: messages come back, and no bytes make the order of messages panic or count too much.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+//! The protocol without I/O: messages come back, and no bytes make the order of messages panic or
+//! count too much.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use onecopy_transfer::Reason;
-use onecopy_transfer::message::{FileHead, HEADER_BYTES, Header, Malformed, Message, Time};
-use onecopy_transfer::order::{Limits, Order, Violation};
+use onecopy_transfer::message::{FileHead, FileTime, HEADER_BYTES, Header, Malformed, Message};
+use onecopy_transfer::sender_rules::{Limits, SenderState, Violation};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn time() -> impl Strategy<Value = Time> {
-    (any::<i64>(), 0_u32..1_000_000_000).prop_map(|(seconds, nanoseconds)| Time {
+fn time() -> impl Strategy<Value = FileTime> {
+    (any::<i64>(), 0_u32..1_000_000_000).prop_map(|(seconds, nanoseconds)| FileTime {
         seconds,
         nanoseconds,
     })
@@ -65,10 +66,10 @@ fn read(bytes: &[u8]) -> Result<Message, Malformed> {
 
 /// A sender that is followed by hand: what a receiver would have been made to do.
 fn follow(messages: &[Message], limits: Limits) -> (u64, u64, Option<Violation>) {
-    let mut order = Order::new(limits);
+    let mut sender_protocol = SenderState::new(limits);
     let (mut n_bytes, mut n_files, mut is_listed) = (0, 0, false);
     for message in messages {
-        if let Err(violation) = order.take(message) {
+        if let Err(violation) = sender_protocol.take(message) {
             return (n_bytes, n_files, Some(violation));
         }
         match message {
@@ -77,7 +78,7 @@ fn follow(messages: &[Message], limits: Limits) -> (u64, u64, Option<Violation>)
             Message::File(_) if is_listed => n_files += 1,
             _ => {}
         }
-        assert!(order.path().len() <= 4096);
+        assert!(sender_protocol.path().len() <= 4096);
     }
     (n_bytes, n_files, None)
 }

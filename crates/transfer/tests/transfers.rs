@@ -1,5 +1,5 @@
 //! Whole transfers between two ends of this process.
-#![allow(clippy::unwrap_used)] // Functions beside tests are tests too.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
 
@@ -8,9 +8,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use common::{bytes, contents, exchange, receiving, sending, transfer};
-use onecopy_transfer::identity::Identity;
+use onecopy_transfer::identity::CertificateIdentity;
 use onecopy_transfer::{
-    Code, Error, Phase, Reason, Receiver, ReceiverOptions, SenderOptions, Watch,
+    Code, Error, Observer, Phase, Reason, Receiver, ReceiverOptions, SenderOptions,
 };
 
 /// A folder with files of all sizes around that of a block, and an empty folder.
@@ -74,7 +74,8 @@ fn files_folders_permissions_and_times_arrive() {
             (received.n_files, received.n_bytes)
         );
         assert_eq!(sent.n_files, 8);
-        // Files of more than a block go by the kernel, but over loopback out of what was read; without hashes they come by it too.
+        // Files of more than a block go by the kernel, but over loopback out of what was read;
+        // without hashes they come by it too.
         if into == "w" {
             assert_eq!(sent.n_copied, sent.n_bytes);
         } else if log2 == 10 {
@@ -119,7 +120,7 @@ fn the_same_again_moves_nothing_and_other_files_are_not_replaced_unasked() {
 fn tls_with_a_code_arrives_and_a_wrong_certificate_is_noticed() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let top = tree(from.path());
-    let identity = Identity::make().unwrap();
+    let identity = CertificateIdentity::make().unwrap();
     let code = Code::make(Some(identity.fingerprint())).unwrap();
     let receiving = ReceiverOptions {
         code: Some(code.clone()),
@@ -138,7 +139,7 @@ fn tls_with_a_code_arrives_and_a_wrong_certificate_is_noticed() {
         assert_eq!(contents(&to.path().join("top")), contents(&top));
         fs::remove_dir_all(to.path().join("top")).unwrap();
     }
-    let other = Identity::make().unwrap();
+    let other = CertificateIdentity::make().unwrap();
     let options = SenderOptions {
         code: Some(code.clone()),
         ..sending(&[&top])
@@ -181,7 +182,7 @@ struct Meanwhile<F> {
     what: F,
 }
 
-impl<F: FnMut()> Watch for Meanwhile<F> {
+impl<F: FnMut()> Observer for Meanwhile<F> {
     fn phase(&mut self, phase: Phase) {
         self.moving = matches!(phase, Phase::Moving { .. });
     }
@@ -250,7 +251,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
                 replace: true,
                 ..receiving(to.path())
             });
-            let mut watch = Meanwhile {
+            let mut observer = Meanwhile {
                 after,
                 moving: false,
                 what: || change(&file),
@@ -260,7 +261,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
                 by_sendfile,
                 ..sending(&[&file])
             };
-            let (sent, received) = exchange(&options, &receiver, None, &mut watch);
+            let (sent, received) = exchange(&options, &receiver, None, &mut observer);
             assert!(
                 matches!(
                     sent,
@@ -275,7 +276,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
                 ),
                 "{what}: {received:?}"
             );
-            // What had been checked before may be kept, but under no name of a file's.
+            // Verified parts may be kept, but not under the name of a file.
             let there = fs::read_dir(to.path())
                 .unwrap()
                 .map(|e| e.unwrap().file_name());
@@ -297,7 +298,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
 /// Stops when so many bytes were listed and sent.
 struct Stop(u64);
 
-impl Watch for Stop {
+impl Observer for Stop {
     fn bytes(&mut self, n_bytes: u64) {
         self.0 = self.0.saturating_sub(n_bytes);
     }
@@ -320,7 +321,7 @@ fn what_is_there_of_another_version_of_a_file_is_not_used() {
     }
     let (sent, received) = transfer(&sending(&[&file]), receiving(to.path()));
     received.unwrap();
-    // What the second try brought is used.
+    // The bytes that the second attempt received are reused.
     assert!(sent.unwrap().n_moved <= 50_000 - 25_000);
     assert_eq!(contents(to.path()), contents(from.path()));
 }
@@ -359,7 +360,7 @@ fn two_transfers_into_one_folder_do_not_mix() {
     fs::write(&file, bytes(50_000, 1)).unwrap();
     let receiver = Receiver::new(receiving(to.path()));
     let mut refused = false;
-    let mut watch = Meanwhile {
+    let mut observer = Meanwhile {
         after: 20_000,
         moving: false,
         what: || {
@@ -367,7 +368,7 @@ fn two_transfers_into_one_folder_do_not_mix() {
             refused = matches!(sent, Err(Error::Refused(Reason::Busy, _)));
         },
     };
-    let (_, received) = exchange(&sending(&[&file]), &receiver, None, &mut watch);
+    let (_, received) = exchange(&sending(&[&file]), &receiver, None, &mut observer);
     received.unwrap();
     assert!(refused);
 }
@@ -380,7 +381,7 @@ fn links_and_pipes_in_folders_are_left_out_and_told() {
     fs::write(top.join("a"), "a").unwrap();
     std::os::unix::fs::symlink("a", top.join("link")).unwrap();
     struct Told(Vec<String>);
-    impl Watch for Told {
+    impl Observer for Told {
         fn left_out(&mut self, path: &Path, what: &str) {
             self.0
                 .push(format!("{} {what}", path.file_name().unwrap().display()));
@@ -392,8 +393,8 @@ fn links_and_pipes_in_folders_are_left_out_and_told() {
     assert_eq!(sent.unwrap().n_files, 1);
     assert_eq!(seen.0, ["link a symbolic link"]);
     // One that is named is followed.
-    let link = top.join("link");
-    transfer(&sending(&[&link]), receiving(to.path()))
+    let channel = top.join("link");
+    transfer(&sending(&[&channel]), receiving(to.path()))
         .1
         .unwrap();
     assert_eq!(fs::read(to.path().join("link")).unwrap(), b"a");

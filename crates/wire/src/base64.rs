@@ -1,18 +1,20 @@
-//! Binary values as base64 (RFC 4648, section 4, with padding), whole or in parts.
+//! [`write()`] and [`Carry`] write binary values as base64 (RFC 4648, section 4, with padding), as a
+//! whole or in parts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use onecopy_text::{ByteSink, SinkFull};
 
-/// Bytes encoded at a time, on the stack: a multiple of 3, so that padding comes last.
+/// The number of bytes that one step encodes into a buffer on the stack. It is a multiple of 3, so
+/// that only the last step writes padding.
 const STEP_BYTES: usize = 768;
 
-/// Appends all of `bytes`.
+/// Appends all of `bytes` as base64.
 ///
-/// Copies: one besides the encoding, of 1 KiB at a time within the first-level cache.
+/// The encoded text is written to a buffer of 1 KiB on the stack, and then copied to the sink.
 ///
 /// # Errors
-/// [`SinkFull`]; the sink then holds a part.
+/// [`SinkFull`]. The sink then contains a part of the text.
 pub fn write<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), SinkFull> {
     let mut window = sink.window(bytes.len().div_ceil(3) * 4)?;
     let mut encoded = [0_u8; STEP_BYTES / 3 * 4];
@@ -25,7 +27,8 @@ pub fn write<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), SinkFull> {
     Ok(())
 }
 
-/// What is left of the parts so far: the 0 to 2 bytes that make no group of three yet.
+/// The encoder of a value that arrives in parts. After each part, it keeps the last 0 to 2 bytes,
+/// which do not form a complete group of three yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carry {
     bytes: [u8; 2],
@@ -33,7 +36,8 @@ pub struct Carry {
 }
 
 impl Carry {
-    /// Appends all whole groups of three and keeps the rest.
+    /// Appends the base64 of the complete groups of three bytes, and keeps the remaining 0 to 2
+    /// bytes.
     ///
     /// # Errors
     /// [`SinkFull`].
@@ -57,7 +61,8 @@ impl Carry {
         Ok(())
     }
 
-    /// Appends what is left, with its padding, and starts anew.
+    /// Appends the base64 of the kept bytes, with padding. The carry can then be used for another
+    /// value.
     ///
     /// # Errors
     /// [`SinkFull`].

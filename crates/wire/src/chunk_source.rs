@@ -1,42 +1,44 @@
-//! "Fill the next chunk": what a row stream is, and what a server, a file writer or an iterator pumps.
+//! [`ChunkSource`]: the interface of a row stream, which fills one chunk after another for a
+//! server, a file writer or an iterator.
 
 use std::fmt;
 use std::sync::Arc;
 
 use onecopy_text::Chunk;
 
-/// What a call of [`ChunkSource::fill`] has left to come.
+/// The result of a successful call of [`ChunkSource::fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
-    /// The chunk holds bytes and more may follow.
+    /// The chunk contains bytes, and more may follow.
     More,
-    /// The chunk holds the last bytes (it may be empty): the answer is complete.
+    /// The chunk contains the last bytes of the output, or no bytes. The output is complete.
     Done,
 }
 
-/// Why a chunk source failed. After it nothing more can be filled, and the answer must not look complete.
+/// The failure of a chunk source. The source cannot be filled again, and the consumer must not
+/// present the output as complete.
 ///
-/// The kind lets a server choose a status, the command line an exit code and Python a class; the text is for people.
-/// The room that made the error keeps it whole in `source`.
+/// The kind determines the status of an HTTP response, the exit code of the command and the
+/// exception class in Python. The message of the error is that of `source`, the original error.
 #[derive(Debug)]
 pub struct ChunkError {
-    /// What kind of failure.
+    /// The kind of the failure.
     pub kind: ChunkErrorKind,
-    /// The error of the room that failed.
+    /// The original error, from the crate in which the failure occurred.
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Kinds of failure of a [`ChunkSource`].
+/// The kind of failure of a [`ChunkSource`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChunkErrorKind {
-    /// The source of the rows failed: the database, its driver, the connection to it.
+    /// The database, its driver, or the connection failed.
     Source,
-    /// A value cannot be written in this format (malformed text, NaN in JSON).
+    /// A value cannot be written in the output format, such as malformed text, or NaN in JSON.
     Value,
-    /// It was cancelled through its [`CancelHandle`].
+    /// The source was cancelled through its [`CancelHandle`].
     Cancelled,
-    /// A limit set for it was reached (time, rows, bytes).
+    /// The source reached one of its limits, such as its time, number of rows or number of bytes.
     Limit,
 }
 
@@ -52,18 +54,19 @@ impl std::error::Error for ChunkError {
     }
 }
 
-/// Stops a [`ChunkSource`] from any thread, at any time, more than once: a `fill` under way returns soon with
-/// [`ChunkErrorKind::Cancelled`], and each later one at once.
+/// Stops a [`ChunkSource`]. [`CancelHandle::cancel`] may be called from any thread, at any time,
+/// and repeatedly. A running `fill` then returns soon with [`ChunkErrorKind::Cancelled`], and each
+/// later call of `fill` returns immediately.
 #[derive(Clone)]
 pub struct CancelHandle(Arc<dyn Fn() + Send + Sync>);
 
 impl CancelHandle {
-    /// A handle that calls `cancel`, which must neither block nor panic.
+    /// Creates a handle that calls `cancel`, which must neither block nor panic.
     pub fn new(cancel: impl Fn() + Send + Sync + 'static) -> CancelHandle {
         CancelHandle(Arc::new(cancel))
     }
 
-    /// Asks the source to stop.
+    /// Requests the source to stop soon.
     pub fn cancel(&self) {
         (self.0)();
     }
@@ -75,21 +78,25 @@ impl fmt::Debug for CancelHandle {
     }
 }
 
-/// A producer of bytes that is pulled: it may block while it fills, and keeps no more than a block in memory.
+/// A producer of bytes in chunks. `fill` may block. The source keeps at most one block of rows in
+/// memory.
 ///
-/// The caller owns the chunk and reuses it, so a stream allocates nothing per chunk.
+/// The caller owns the chunk and reuses it, so a stream allocates no memory per chunk.
 pub trait ChunkSource: Send {
-    /// Appends the next bytes to `chunk`, about up to its capacity: a source may pass it by one row, or grow an empty
-    /// chunk of no capacity to a size of its choice. Without [`Filled::Done`] at least one byte is appended.
+    /// Appends the next bytes to `chunk`, approximately up to its capacity. A source may exceed the
+    /// capacity by one row, and allocates memory for a chunk that has no capacity. Unless it
+    /// returns [`Filled::Done`], it appends at least one byte.
     ///
     /// # Errors
-    /// [`ChunkError`]; what the chunk then holds is to be dropped or sent with a broken end.
+    /// [`ChunkError`]. The caller must then discard the contents of the chunk, or send them with an
+    /// aborted end.
     fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError>;
 
-    /// A handle that stops the source from another thread.
+    /// Returns a handle with which another thread can stop the source.
     fn cancel_handle(&self) -> CancelHandle;
 
-    /// Rows written so far: for the trailer and progress lines. 0 for sources that know no rows.
+    /// Returns the number of rows written so far, or 0 if the source does not count rows. The
+    /// number is reported in the trailer of a response and in progress lines.
     fn n_rows(&self) -> u64 {
         0
     }

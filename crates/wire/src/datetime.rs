@@ -1,33 +1,35 @@
-//! Dates and times in RFC 3339, with the precision that is stored. JSON puts them between quotes, CSV bare.
+//! [`Date`], [`Time`] and [`Timestamp`], which are written as RFC 3339 text with the stored number
+//! of fraction digits. JSON encloses this text in quotes, CSV does not.
 
 use onecopy_text::Put;
 
 use crate::error::WriteError;
-use crate::short::{Short, two_digits, write_padded};
+use crate::inline_text::{InlineText, two_digits, write_padded};
 
-/// A calendar date (proleptic Gregorian).
+/// A calendar date in the proleptic Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// 0 to 9999, else [`WriteError::YearOutOfRange`].
+    /// The year, 0 to 9999. Any other year causes the error [`WriteError::YearOutOfRange`].
     pub year: i32,
-    /// 1 to 12.
+    /// The month, 1 to 12.
     pub month: u8,
-    /// 1 to the month's last.
+    /// The day of the month, from 1.
     pub day: u8,
 }
 
 /// A time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// 0 to 23; `24:00:00` (PostgreSQL, ISO 8601) is written as it is.
+    /// The hour, 0 to 23, or 24 for `24:00:00` (PostgreSQL, ISO 8601), which is written unchanged.
     pub hour: u8,
-    /// 0 to 59.
+    /// The minute, 0 to 59.
     pub minute: u8,
-    /// 0 to 59, 60 in a leap second.
+    /// The second, 0 to 59, or 60 in a leap second.
     pub second: u8,
-    /// Fraction of the second, below 1,000,000,000.
+    /// The fraction of the second in nanoseconds, below 1,000,000,000.
     pub nanosecond: u32,
-    /// Digits of the fraction that are stored, 0 to 9. More are written where the fraction has more: nothing is cut.
+    /// The number of digits with which the fraction is stored and written, 0 to 9. If the fraction
+    /// needs more digits, all of them are written.
     pub digits: u8,
 }
 
@@ -38,22 +40,23 @@ pub struct Timestamp {
     pub date: Date,
     /// The time of day.
     pub time: Time,
-    /// Offset from UTC in minutes, east positive, below 24 hours.
+    /// The offset from UTC in minutes, positive east of Greenwich, below 24 hours; `None` for a
+    /// timestamp without an offset.
     pub offset_minutes: Option<i16>,
 }
 
 impl Date {
-    /// `YYYY-MM-DD` (RFC 3339 `full-date`).
+    /// Returns the date as `YYYY-MM-DD` (RFC 3339 `full-date`).
     ///
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
-    pub fn to_short(self) -> Result<Short, WriteError> {
-        let mut text = Short::new();
+    pub fn to_short(self) -> Result<InlineText, WriteError> {
+        let mut text = InlineText::new();
         self.put(&mut text)?;
         Ok(text)
     }
 
-    /// Midnight of the day in UTC, in milliseconds since 1970.
+    /// Returns the start of this day in UTC, in milliseconds since 1970.
     ///
     /// # Errors
     /// As [`Date::to_short`].
@@ -61,21 +64,23 @@ impl Date {
         Ok(self.days()? * MS_PER_DAY)
     }
 
-    /// The date of a day counted from 1970-01-01; `None` outside of the years 0 to 9999.
+    /// Returns the date that is `days` days after 1970-01-01; `None` if its year is not 0 to 9999.
     #[inline]
     #[must_use]
     pub fn of_unix_days(days: i64) -> Option<Date> {
-        // Years that begin in March, counted from 400 years before the year 0, so that nothing is negative.
+        // Years begin in March here, and are counted from 400 years before the year 0, so that no
+        // number is negative.
         let days = u32::try_from(days.checked_add(DAYS_TO_1970 + DAYS_OF_400_YEARS)?)
             .ok()
             .filter(|days| (FIRST_DAY..FIRST_DAY + DAYS_OF_10_000_YEARS).contains(days))?;
-        // Centuries are of 36,524.25 days, their years of 365.25: with four parts to the day both are whole.
+        // A century has 36,524.25 days, and each of its years 365.25: in quarters of a day both are
+        // integers.
         let (century, quarters) = (
             (4 * days + 3) / 146_097,
             (4 * days + 3) % 146_097 / 4 * 4 + 3,
         );
         let (year, day_of_year) = (quarters / 1461, quarters % 1461 / 4);
-        // Five months from March on have 153 days.
+        // Each group of five months from March on has 153 days.
         let month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month + 2) / 5 + 1;
         let is_next_year = month >= 10;
@@ -87,14 +92,14 @@ impl Date {
         })
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the number of days from 1970-01-01 to this date.
     fn days(self) -> Result<i64, WriteError> {
         let year = i64::from(self.checked_year()?);
         Ok(first_of_month(year, self.month.into()) + i64::from(self.day) - 1)
     }
 
-    /// The first day of a month counted from January 1970, of any year, in days since 1970-01-01;
-    /// `None` past 64 bits.
+    /// Returns the first day of the month that is `months` months after January 1970, in days since
+    /// 1970-01-01; `None` if the result exceeds 64 bits.
     pub(crate) fn first_of_month(months: i64) -> Option<i64> {
         const MOST_YEARS: i64 = i64::MAX / 400;
         let year = months.div_euclid(12) + 1970;
@@ -102,20 +107,20 @@ impl Date {
         (year.abs() < MOST_YEARS).then(|| first_of_month(year, month))
     }
 
-    /// An error if it is not a date.
+    /// Returns an error if the fields are not a valid date (year 0 to 9999).
     #[inline(always)]
     pub(crate) fn check(self) -> Result<(), WriteError> {
         self.checked_year().map(|_| ())
     }
 
-    /// The year, if the date is one.
+    /// Returns the year if the fields are a valid date, otherwise an error.
     #[inline(always)]
     fn checked_year(self) -> Result<u16, WriteError> {
         let year = u16::try_from(self.year)
             .ok()
             .filter(|y| *y <= 9999)
             .ok_or(WriteError::YearOutOfRange(self.year))?;
-        // In any year, or on the day that only leap years have.
+        // The day exists in this month in every year, or is 29 February.
         let is_day = self.day.wrapping_sub(1) < days_in(self.month);
         if !(is_day || self.month == 2 && self.day == 29 && is_leap(year)) {
             return Err(WriteError::NotADate);
@@ -123,10 +128,10 @@ impl Date {
         Ok(year)
     }
 
-    /// Puts `YYYY-MM-DD`, for which there must be 16 bytes.
+    /// Writes the date as `YYYY-MM-DD`. `out` must have 16 bytes of space.
     ///
     /// # Errors
-    /// As [`Date::to_short`]; nothing is put then.
+    /// As [`Date::to_short`]. Nothing is written then.
     #[inline]
     pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
         self.check()?;
@@ -134,7 +139,8 @@ impl Date {
         Ok(())
     }
 
-    /// As [`Date::put`], of a date that was checked.
+    /// Writes the same text as [`Date::put`], without validating the date. The caller must have
+    /// validated it.
     #[inline(always)]
     pub(crate) fn put_checked<P: Put>(self, out: &mut P) {
         let year = self.year as u32;
@@ -149,10 +155,10 @@ impl Date {
     }
 }
 
-/// The first day of a month, 1 to 12, in days since 1970-01-01.
+/// Returns the first day of a month (1 to 12) of a year, in days since 1970-01-01.
 fn first_of_month(year: i64, month: i64) -> i64 {
-    // Years that begin in March, so that the odd day is the last of its year; 400 of them are of
-    // one length.
+    // Years begin in March here, so that the leap day is the last day of its year; all periods of
+    // 400 years have equal length.
     let month = (month + 9) % 12;
     let year = year - i64::from(month >= 10);
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -161,15 +167,17 @@ fn first_of_month(year: i64, month: i64) -> i64 {
 
 const MS_PER_DAY: i64 = 86_400_000;
 
-/// From the 1st of March of the year 0 to 1970-01-01.
+/// The number of days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_468;
 
 const DAYS_OF_400_YEARS: i64 = 146_097;
-/// The 1st of January of the year 0, counted from the 1st of March 400 years before.
+/// The number of days from March 1 of the year -400 to January 1 of the year 0 (proleptic
+/// Gregorian).
 const FIRST_DAY: u32 = 146_037;
 const DAYS_OF_10_000_YEARS: u32 = 25 * DAYS_OF_400_YEARS as u32;
 
-/// Days of a month in a common year; 0 for a month that is none. Without a branch on the month, which differs from date to date.
+/// Returns the number of days of a month in a year that is not a leap year; 0 for an invalid month.
+/// No branch depends on the month, because it would often be mispredicted.
 #[inline(always)]
 fn days_in(month: u8) -> u8 {
     const DAYS: [u8; 16] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 0, 0, 0];
@@ -185,17 +193,17 @@ fn is_leap(year: u16) -> bool {
 }
 
 impl Time {
-    /// `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`).
+    /// Returns the time as `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`).
     ///
     /// # Errors
     /// [`WriteError::NotADate`].
-    pub fn to_short(self) -> Result<Short, WriteError> {
-        let mut text = Short::new();
+    pub fn to_short(self) -> Result<InlineText, WriteError> {
+        let mut text = InlineText::new();
         self.put(&mut text)?;
         Ok(text)
     }
 
-    /// An error if it is not a time.
+    /// Returns an error if the fields are not a valid time.
     #[inline(always)]
     pub(crate) fn check(self) -> Result<(), WriteError> {
         let end_of_day =
@@ -211,10 +219,10 @@ impl Time {
         Ok(())
     }
 
-    /// Puts `HH:MM:SS[.fraction]`, for which there must be 24 bytes.
+    /// Writes the time as `HH:MM:SS[.fraction]`. `out` must have 24 bytes of space.
     ///
     /// # Errors
-    /// As [`Time::to_short`]; nothing is put then.
+    /// As [`Time::to_short`]. Nothing is written then.
     #[inline]
     pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
         self.check()?;
@@ -222,7 +230,8 @@ impl Time {
         Ok(())
     }
 
-    /// As [`Time::put`], of a time that was checked.
+    /// Writes the same text as [`Time::put`], without validating the time. The caller must have
+    /// validated it.
     #[inline(always)]
     pub(crate) fn put_checked<P: Put>(self, out: &mut P) {
         const COLON: u64 = b':' as u64;
@@ -252,7 +261,7 @@ impl Time {
         self.put_fraction(out);
     }
 
-    /// Puts a fraction of any number of digits.
+    /// Writes the decimal point and the fraction of the second, for any number of digits.
     #[inline(never)]
     fn put_fraction<P: Put>(self, out: &mut P) {
         let mut n_digits = usize::from(self.digits);
@@ -281,21 +290,23 @@ const POWERS: [u32; 10] = [
 ];
 
 impl Timestamp {
-    /// `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` (RFC 3339 `date-time`; without an offset where none is stored). UTC is
-    /// `+00:00`: since RFC 9557 `Z` says that the local offset is unknown.
+    /// Returns the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` (RFC 3339 `date-time`;
+    /// without an offset if none is stored). UTC is written as `+00:00`, because since RFC 9557 `Z`
+    /// means that the local offset is unknown.
     ///
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
-    pub fn to_short(self) -> Result<Short, WriteError> {
-        let mut text = Short::new();
+    pub fn to_short(self) -> Result<InlineText, WriteError> {
+        let mut text = InlineText::new();
         self.put(&mut text)?;
         Ok(text)
     }
 
-    /// Puts `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]`, for which there must be [`SHORT_BYTES`](crate::SHORT_BYTES).
+    /// Writes the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]`. `out` must have
+    /// [`SHORT_BYTES`](crate::inline_text::SHORT_BYTES) bytes of space.
     ///
     /// # Errors
-    /// As [`Timestamp::to_short`]; nothing is put then.
+    /// As [`Timestamp::to_short`]. Nothing is written then.
     #[inline]
     pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
         self.check()?;
@@ -303,7 +314,7 @@ impl Timestamp {
         Ok(())
     }
 
-    /// An error if it is not a date and a time.
+    /// Returns an error if the fields are not a valid date and time.
     #[inline(always)]
     pub(crate) fn check(self) -> Result<(), WriteError> {
         self.date.check()?;
@@ -311,7 +322,9 @@ impl Timestamp {
         checked_offset(self.offset_minutes.unwrap_or(0)).map(|_| ())
     }
 
-    /// As [`Timestamp::put`], of one that was checked; the offset of UTC is `Z` if `utc_z`, else `+00:00`.
+    /// Writes the same text as [`Timestamp::put`], without validating the timestamp. The caller
+    /// must have validated it. The offset of UTC is written as `Z` if `utc_z`, otherwise as
+    /// `+00:00`.
     #[inline(always)]
     pub(crate) fn put_checked<P: Put>(self, utc_z: bool, out: &mut P) {
         self.date.put_checked(out);
@@ -332,8 +345,8 @@ impl Timestamp {
         out.put_short(&text.to_le_bytes(), 6);
     }
 
-    /// The instant in milliseconds since 1970, in UTC where it has no offset; what is finer is cut towards the past. A leap
-    /// second is the first of the next minute.
+    /// Returns the instant in milliseconds since 1970, rounded down. A timestamp without an offset
+    /// is in UTC. A leap second is converted like the first second of the next minute.
     ///
     /// # Errors
     /// As [`Timestamp::to_short`].
@@ -353,7 +366,8 @@ impl Timestamp {
         Ok(self.date.to_unix_ms()? + ms)
     }
 
-    /// The instant so many milliseconds after 1970, in UTC; `None` outside of the years 0 to 9999.
+    /// Returns the timestamp in UTC that is `ms` milliseconds after 1970; `None` outside of the
+    /// years 0 to 9999.
     #[inline]
     #[must_use]
     pub fn of_unix_ms(ms: i64) -> Option<Timestamp> {
@@ -374,7 +388,7 @@ impl Timestamp {
     }
 }
 
-/// The minutes of an offset, without its sign.
+/// Returns the absolute value of an offset in minutes; returns an error if it is 24 hours or more.
 #[inline]
 fn checked_offset(offset: i16) -> Result<u16, WriteError> {
     let minutes = offset.unsigned_abs();

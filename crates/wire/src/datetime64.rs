@@ -1,13 +1,14 @@
-//! Moments as counts of a unit of time since 1970, as NumPy's `datetime64` has them.
+//! [`Step`] and [`Moment`]: times that are stored as a number of time units since 1970, like
+//! NumPy's `datetime64`.
 
 use crate::datetime::{Date, Time};
 
-/// A unit of time.
+/// A unit in which the time since 1970 is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Years since 1970: the first moment of each.
+    /// Years since 1970. A count of years denotes the start of a year.
     Year,
-    /// Months since January 1970: the first moment of each.
+    /// Months since January 1970. A count of months denotes the start of a month.
     Month,
     /// Weeks since Thursday, 1970-01-01.
     Week,
@@ -33,23 +34,24 @@ pub enum Unit {
     Atto,
 }
 
-/// The length of one step of a count: a number of units.
+/// The step in which the time since 1970 is counted: a multiple of one [`Unit`], such as 10
+/// milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The unit.
+    /// The unit in which the length of the step is given.
     pub unit: Unit,
-    /// How many of them, 1 or more.
+    /// The number of units in one step, at least 1.
     pub n_units: u32,
 }
 
-/// A moment of the years 0 to 9999 (proleptic Gregorian), without a time zone.
+/// A date and time of day in the years 0 to 9999 (proleptic Gregorian), without a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// The day.
+    /// The date, in the years 0 to 9999.
     pub date: Date,
-    /// Second of the day, below 86,400.
+    /// The second of the day, below 86,400.
     pub second: u32,
-    /// Fraction of the second, below 1,000,000,000.
+    /// The fraction of the second in nanoseconds, below 1,000,000,000.
     pub nanosecond: u32,
 }
 
@@ -57,7 +59,8 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const MS_PER_DAY: i64 = 1000 * SECONDS_PER_DAY;
 
 impl Unit {
-    /// The unit of this name in NumPy's types: `ns` of `datetime64[ns]`.
+    /// Returns the unit with this name in NumPy's types, such as `ns` in `datetime64[ns]`; `None`
+    /// if there is none.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Unit> {
         Some(match name {
@@ -78,14 +81,15 @@ impl Unit {
         })
     }
 
-    /// True if its moments are days: they have no time of day.
+    /// Returns `true` if the unit is one or more whole days, so that a time counted in it has no
+    /// time of day.
     #[inline]
     #[must_use]
     pub fn is_of_days(self) -> bool {
         matches!(self, Unit::Year | Unit::Month | Unit::Week | Unit::Day)
     }
 
-    /// True if it is less than a nanosecond.
+    /// Returns `true` if the unit is shorter than a nanosecond.
     #[inline]
     #[must_use]
     pub fn is_below_nano(self) -> bool {
@@ -102,8 +106,8 @@ impl Step {
         }
     }
 
-    /// The moment that many steps after 1970; what is finer than nanoseconds is cut towards the
-    /// past. `None` outside of the years 0 to 9999.
+    /// Returns the time that is `count` steps after 1970, rounded down to nanoseconds; `None` if
+    /// its year is not 0 to 9999.
     #[inline]
     #[must_use]
     pub fn moment(self, count: i64) -> Option<Moment> {
@@ -124,8 +128,8 @@ impl Step {
         }
     }
 
-    /// The milliseconds since 1970 of that many steps, of any year; what is finer is cut towards
-    /// the past. `None` past 64 bits.
+    /// Returns the time that is `count` steps after 1970, in milliseconds since 1970, rounded down.
+    /// The result may be in any year. Returns `None` if it exceeds 64 bits.
     #[inline]
     #[must_use]
     pub fn unix_ms(self, count: i64) -> Option<i64> {
@@ -147,7 +151,8 @@ impl Step {
     }
 }
 
-/// The day since 1970-01-01 of a number of years, months, weeks or days.
+/// Returns the day that is `n` years, months, weeks or days after 1970-01-01, as a number of days
+/// since 1970-01-01.
 #[inline]
 fn days(unit: Unit, n: i64) -> Option<i64> {
     match unit {
@@ -177,14 +182,14 @@ impl Moment {
         Moment::of_day(day, second as u32, nanosecond)
     }
 
-    /// Of a count of parts of a second.
+    /// Returns the time that is `n / PER_SECOND` seconds after 1970.
     #[inline(always)]
     fn of_parts<const PER_SECOND: i64>(n: i64) -> Option<Moment> {
         let rest = n.rem_euclid(PER_SECOND) * (1_000_000_000 / PER_SECOND);
         Moment::of_second(n.div_euclid(PER_SECOND), rest as u32)
     }
 
-    /// The time of day, with this many digits of the fraction or more.
+    /// Returns the time of day. Its fraction is written with at least `digits` digits.
     #[inline]
     #[must_use]
     pub fn time(&self, digits: u8) -> Time {
@@ -297,7 +302,7 @@ mod tests {
         for (_, unit) in UNITS {
             for n_units in [1, 7, u32::MAX] {
                 for count in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
-                    // Neither overflows nor panics.
+                    // No count may cause an overflow or a panic.
                     let step = Step { unit, n_units };
                     let _ = (step.moment(count), step.unix_ms(count));
                 }
@@ -319,7 +324,7 @@ mod tests {
                 moment.date.to_unix_ms().ok()
             );
         }
-        // A year that no calendar date here has.
+        // This year is outside the range of `Date`.
         assert_eq!(
             step(Unit::Year).unix_ms(400_000),
             Some(400_000 / 400 * 146_097 * 86_400_000)

@@ -1,32 +1,35 @@
-//! Decimals as their digits: every digit kept, only what JSON refuses about their form mended.
+//! Validates decimals that are given as text. When such a decimal is written, every digit is kept,
+//! and only notation that JSON does not permit is changed.
 
 use crate::error::WriteError;
 
-/// A decimal taken apart: what is to be written of it.
+/// A validated decimal, divided into the parts from which JSON is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decimal<'a> {
-    /// `-`?, whole digits (none stands for `0`), then the rest as it is: `.digits` and the exponent.
+    /// A finite number. `whole` has the digits before the point; if there are none, `0` is written.
+    /// `fraction` and `exponent` are the remaining text.
     Number {
         negative: bool,
         whole: &'a [u8],
         fraction: &'a [u8],
         exponent: &'a [u8],
     },
-    /// NaN or an infinity, as PostgreSQL's `numeric` has them.
+    /// NaN or an infinity, which PostgreSQL's `numeric` can contain.
     NonFinite(&'static str),
 }
 
-/// Returns whether a text is `[+-]digits[.digits][e[+-]digits]`, NaN or an infinity.
+/// Returns `true` if a text is `[+-]digits[.digits][e[+-]digits]`, NaN or an infinity.
 #[inline]
 #[must_use]
 pub fn is_decimal(text: &[u8]) -> bool {
     is_plain(text) || read(text).is_ok()
 }
 
-/// Reads `[+-]digits[.digits][e[+-]digits]`, where the digits on one side of the point may be missing.
+/// Parses `[+-]digits[.digits][e[+-]digits]`. The digits before the point or those after it may be
+/// missing, but not both.
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`] for all else.
+/// [`WriteError::NotADecimal`] for other text.
 pub(crate) fn read(text: &[u8]) -> Result<Decimal<'_>, WriteError> {
     let (negative, unsigned) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -85,7 +88,8 @@ fn special(text: &[u8]) -> Result<Decimal<'static>, WriteError> {
     }))
 }
 
-/// Whether `text` is a JSON number as it stands (RFC 8259, section 6), without an exponent: nearly every decimal.
+/// Returns `true` if `text` is a JSON number (RFC 8259, section 6) without an exponent, so that it
+/// can be written unchanged. Nearly every decimal has this form.
 #[inline]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);

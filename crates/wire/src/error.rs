@@ -1,41 +1,56 @@
-//! Why a value cannot be written in a format.
+//! [`WriteError`]: the reason why a value cannot be written in an output format.
 
 use std::fmt;
 
 use onecopy_text::convert::ConvertError;
 use onecopy_text::{Malformed, SinkFull};
 
-/// A value has no form in the format, or there is no room for it.
+/// The reason why a value cannot be written: it cannot be represented in the output format, or the
+/// sink is full.
 ///
-/// Nothing of the value stands in the message: a cell may hold what must not reach a log.
+/// The message never contains the value, because a cell may contain data that must not be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// Text is malformed and the policy is strict. From every writer of text. The database holds text in another
-    /// encoding than it says: mend it there, or ask for [`onecopy_text::Policy::Replace`].
+    /// Text is malformed, and the policy does not replace malformed sequences. Every writer of text
+    /// can return this error. The database contains text in an encoding other than the declared
+    /// one. Correct the text in the database, or use [`onecopy_text::Policy::Replace`].
     Malformed(Malformed),
-    /// The sink cannot grow: memory ran out, or its fixed size is used up. From every writer.
+    /// The sink cannot grow: memory is exhausted, or the sink's fixed size is used up. Every writer
+    /// can return this error.
     SinkFull(SinkFull),
-    /// NaN or an infinity, which JSON numbers do not know. From the writers of floats and decimals under
-    /// [`crate::NonFinite::Error`]; ask for null or text, or filter in SQL.
+    /// The value is NaN or an infinity, which JSON numbers cannot represent. The writers of floats
+    /// and decimals return this error under the policy [`crate::NonFinite::Error`]. Choose a policy
+    /// that writes null or text, or exclude the value in SQL.
     NonFinite,
-    /// The digits of a decimal are not `[+-]digits[.digits][e[+-]digits]`. From the writers of decimals; the driver
-    /// writes numbers by a locale (a comma), or the column is no number: cast it to text in SQL.
+    /// The text of a decimal is not `[+-]digits[.digits][e[+-]digits]`. The writers of decimals
+    /// return this error. Either the driver formats numbers by a locale (with a comma), or the
+    /// column is not numeric. Cast the column to text in SQL.
     NotADecimal,
-    /// A year outside 0 to 9999, which RFC 3339 cannot say, and no driver tells for certain. From the writers of dates; cast the column to text in SQL.
+    /// The year is not 0 to 9999. RFC 3339 cannot represent such a year, and drivers do not return
+    /// it reliably. The writers of dates return this error. Cast the column to text in SQL.
     YearOutOfRange(i32),
-    /// A month, day, hour, minute, second, fraction or offset outside its range (MariaDB's `0000-00-00`). From the
-    /// writers of dates and times; cast the column to text in SQL.
+    /// A month, day, hour, minute, second, fraction or offset is outside its range (such as
+    /// MariaDB's `0000-00-00`). The writers of dates and times return this error. Cast the column
+    /// to text in SQL.
     NotADate,
-    /// A decimal with more than 34 digits, or an exponent past −6176 to 6111: 128 bits would have to round it. From
-    /// [`crate::bson::Decimal128::of_digits`]; ask for decimals as text, or round or cast it in SQL.
+    /// A decimal has more than 34 digits, or an exponent outside of −6176 to 6111, so 128 bits
+    /// cannot represent it exactly. [`crate::bson::Decimal128::of_digits`] returns this error.
+    /// Select the option that writes decimals as text, or round or cast the value in SQL.
     DecimalTooLong,
-    /// A document or a value in it with more bytes than this. From the writers of BSON; select fewer or shorter columns.
+    /// A document, or a value in it, is longer than this number of bytes. The writers of BSON
+    /// return this error. Select fewer or shorter columns.
     TooLong(usize),
-    /// A key or regex that holds NUL, where BSON ends it. From the writers of BSON; give it another name.
+    /// A key or a regular expression contains NUL, which would end it in BSON. The writers of BSON
+    /// return this error. Rename the column or change the pattern.
     NulInKey,
-    /// A field delimiter that would make numbers, dates or quotes ambiguous. From [`crate::csv::Dialect::new`]; use
-    /// `,` `;` `|` or a tab.
+    /// The text of a JSON column is not valid JSON. [`crate::json::write_value`] returns this
+    /// error. Cast the column to text in SQL.
+    NotJson,
+    /// The text of an array column is not an array. Cast the column to text in SQL.
+    NotAnArray,
+    /// The delimiter of fields occurs in numbers, dates or quotes, so that CSV would be ambiguous.
+    /// [`crate::csv::Dialect::new`] returns this error. Use `,` `;` `|` or a tab.
     UnfitDelimiter(u8),
 }
 
@@ -44,15 +59,21 @@ impl fmt::Display for WriteError {
         match self {
             WriteError::Malformed(e) => write!(
                 f,
-                "the text is malformed: {e}\nmend it in the database"
+                "the text is malformed: {e}\nfix it in the database"
             ),
             WriteError::SinkFull(e) => e.fmt(f),
             WriteError::NonFinite => f.write_str(
-                "NaN and infinities have no form in this format\nfilter them in SQL, or ask for null or text instead",
+                "this format cannot represent NaN and infinities\nfilter them in SQL, or request null or text instead",
             ),
             WriteError::NotADecimal => {
                 f.write_str("the decimal is not written in digits\ncast the column to text in SQL")
             }
+            WriteError::YearOutOfRange(i32::MAX) => f.write_str(
+                "this format has no date `infinity`\ncast the column to text in SQL",
+            ),
+            WriteError::YearOutOfRange(i32::MIN) => f.write_str(
+                "this format has no date `-infinity`\ncast the column to text in SQL",
+            ),
             WriteError::YearOutOfRange(year) => write!(
                 f,
                 "year `{year}` is outside 0 to 9999\ncast the column to text in SQL"
@@ -68,7 +89,13 @@ impl fmt::Display for WriteError {
                 "the document would be longer than {most_bytes} bytes\nselect fewer or shorter columns, or allow longer documents"
             ),
             WriteError::NulInKey => {
-                f.write_str("a key holds NUL, which ends it in BSON\ngive it another name")
+                f.write_str("a key contains NUL, which ends a key in BSON\nrename it")
+            }
+            WriteError::NotJson => {
+                f.write_str("the value is not valid JSON\ncast the column to text in SQL")
+            }
+            WriteError::NotAnArray => {
+                f.write_str("the value is not an array\ncast the column to text in SQL")
             }
             WriteError::UnfitDelimiter(byte) => write!(
                 f,
@@ -102,33 +129,37 @@ impl From<Malformed> for WriteError {
 }
 
 impl From<ConvertError> for WriteError {
-    /// `ConvertError` may grow kinds; one we do not know yet is told as a sink that is full rather than lost.
+    /// Converts the error of a text conversion. A variant of `ConvertError` that is added in the
+    /// future is reported as a full sink.
     fn from(e: ConvertError) -> Self {
         match e {
             ConvertError::Malformed(e) => WriteError::Malformed(e),
             ConvertError::SinkFull(e) => WriteError::SinkFull(e),
-            _ => WriteError::SinkFull(SinkFull { asked_bytes: 0 }),
+            _ => WriteError::SinkFull(SinkFull { requested_bytes: 0 }),
         }
     }
 }
 
-/// What to write for NaN and the infinities.
+/// The way in which a writer treats NaN and the infinities, which JSON numbers cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NonFinite {
-    /// Nothing: fail with [`WriteError::NonFinite`].
+    /// NaN and the infinities cause the error [`WriteError::NonFinite`].
     #[default]
     Error,
-    /// JSON `null`; in CSV an empty field, as for NULL.
+    /// NaN and the infinities are written like NULL: as `null` in JSON, and as an empty field in
+    /// CSV.
     Null,
-    /// `NaN`, `Infinity`, `-Infinity` as text: in JSON as strings, in CSV as they are.
+    /// NaN and the infinities are written as the text `NaN`, `Infinity` or `-Infinity`, which is a
+    /// string in JSON, and unquoted in CSV.
     Text,
-    /// The same without quotes in JSON too, which RFC 8259 does not allow, as Python's `json` writes
-    /// it.
+    /// NaN and the infinities are written as `NaN`, `Infinity` or `-Infinity` without quotes, also
+    /// in JSON. RFC 8259 does not permit this, but Python's `json` does the same.
     Literal,
 }
 
-/// The text for a float or decimal that is no number, by `policy`; `None` asks for null.
+/// Returns the text that is written for NaN or an infinity under `policy`; `None` for null. `text`
+/// is the name of the value, such as `NaN`.
 pub(crate) fn non_finite(
     text: &'static str,
     policy: NonFinite,
@@ -140,7 +171,7 @@ pub(crate) fn non_finite(
     }
 }
 
-/// The name of a float that is no number.
+/// Returns the name of a float that is NaN or an infinity.
 pub(crate) fn non_finite_name(value: f64) -> &'static str {
     if value.is_nan() {
         "NaN"

@@ -1,16 +1,17 @@
-//! Text in, bytes out, and back: the formats on the wire. No databases, no sockets, no `unsafe`.
+//! Writers and parsers for the formats JSON, BSON, CSV and HTTP/1.1, as bytes in memory. The crate
+//! contains no database access, no I/O and no `unsafe`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`chunk_source`] | [`ChunkSource`]: "fill the next chunk"; what a row stream is and what the server pumps |
-//! | [`json`] | the JSON writer: escaping and UTF-8 in one go, from any [`onecopy_text::Units`] |
+//! | [`chunk_source`] | [`ChunkSource`]: the interface of a row stream, which fills chunks for a server or a file |
+//! | [`json`] | the JSON writer, which escapes and converts any [`onecopy_text::Units`] in one pass; the reader |
 //! | [`csv`] | the CSV writer (RFC 4180) |
-//! | [`bson`] | BSON (1.1): the writer, lengths patched in, decimals exact or refused; the reader, by events |
-//! | [`http`] | the strict HTTP/1.1 request head, response heads, the chunked coding |
-//! | [`datetime64`] | moments as counts of a unit of time since 1970 |
-//! | [`half`] | floats of 16 bits |
-//! | [`number`], [`datetime`], [`base64`], [`short`] | numbers, dates and binary as text, shared by JSON and CSV |
-//! | [`error`] | [`WriteError`]: why a value has no form in a format |
+//! | [`bson`] | the writer of BSON 1.1, and the reader, which emits events |
+//! | [`http`] | HTTP/1.1: a strict parser of requests, a writer of response heads, the chunked coding |
+//! | [`datetime64`] | times that are stored as the number of units since 1970 |
+//! | [`float16`] | floats of 16 bits |
+//! | [`number`], [`datetime`], [`base64`], [`inline_text`] | numbers, dates and binary data as text, for JSON and CSV |
+//! | [`error`] | [`WriteError`]: the reason why a value cannot be written in a format |
 #![forbid(unsafe_code)]
 
 pub mod base64;
@@ -21,12 +22,13 @@ pub mod datetime;
 pub mod datetime64;
 mod decimal;
 pub mod error;
-pub mod half;
+pub mod float16;
 pub mod http;
+pub mod inline_text;
 pub mod json;
+pub mod lock;
 pub mod number;
 mod segments;
-pub mod short;
 
 pub use chunk_source::{CancelHandle, ChunkError, ChunkErrorKind, ChunkSource, Filled};
 pub use decimal::is_decimal;

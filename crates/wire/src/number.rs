@@ -1,11 +1,11 @@
-//! Booleans and numbers as they stand bare in JSON and in CSV: one form, two formats.
+//! Writes booleans and numbers, whose text is the same in JSON and CSV.
 
 use onecopy_text::Put;
 use onecopy_text::convert::{self, EIGHT_DIGITS, eight_digits};
 
 use crate::error::{WriteError, non_finite_name};
 
-/// Puts `true` or `false`.
+/// Writes `true` or `false`.
 #[inline]
 pub fn put_bool<P: Put>(value: bool, window: &mut P) {
     if value {
@@ -15,21 +15,22 @@ pub fn put_bool<P: Put>(value: bool, window: &mut P) {
     }
 }
 
-/// Puts an integer with all its digits.
+/// Writes an integer with all its digits.
 #[inline(always)]
 pub fn put_i64<P: Put>(value: i64, window: &mut P) {
     window.put_short(b"-", usize::from(value < 0));
     put_u64(value.unsigned_abs(), window);
 }
 
-/// Puts an integer with all its digits, and a comma.
+/// Writes an integer with all its digits, followed by a comma.
 #[inline(always)]
 pub fn put_i64_comma<P: Put>(value: i64, window: &mut P) {
     window.put_short(b"-", usize::from(value < 0));
     put_u64_comma(value.unsigned_abs(), window);
 }
 
-/// Puts an unsigned integer with all its digits, and a comma: of a short one both in one store.
+/// Writes an unsigned integer with all its digits, followed by a comma. For a number below 1,000,
+/// one store writes the digits and the comma.
 #[inline(always)]
 pub fn put_u64_comma<P: Put>(value: u64, window: &mut P) {
     if let Some(text) = SHORT_WITH_COMMA.get(value as usize) {
@@ -41,7 +42,7 @@ pub fn put_u64_comma<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// The digits of a number below 1,000, and a comma.
+/// For each number below 1,000, its digits and a comma, followed by zero bytes.
 static SHORT_WITH_COMMA: [[u8; 4]; 1000] = {
     let mut all = [[0; 4]; 1000];
     let mut value = 0;
@@ -66,7 +67,7 @@ static SHORT_WITH_COMMA: [[u8; 4]; 1000] = {
     all
 };
 
-/// Puts an unsigned integer with all its digits.
+/// Writes an unsigned integer with all its digits.
 #[inline(always)]
 pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     if value < 10_000 {
@@ -78,7 +79,8 @@ pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// A number below 10,000, as most are: two look-ups cost half of what the multiplications do.
+/// Writes a number below 10,000, by two table lookups. The lookups take half the time of the
+/// multiplications that longer numbers require, and most numbers are below 10,000.
 #[inline(always)]
 fn put_four<P: Put>(value: u32, window: &mut P) {
     let pair = |n: u32| u32::from(PAIRS[n as usize % 100]);
@@ -88,7 +90,7 @@ fn put_four<P: Put>(value: u32, window: &mut P) {
     window.put_short(&text.to_le_bytes(), 4 - n_zeros as usize);
 }
 
-/// The two digits of a number below 100, the first in the low byte.
+/// For each number below 100, its two digits as characters, the first one in the low byte.
 static PAIRS: [u16; 100] = {
     let mut pairs = [0; 100];
     let mut i = 0;
@@ -116,49 +118,54 @@ fn put_long<P: Put>(value: u64, window: &mut P) {
     window.put_short(&(eight_digits(low) | ZEROS).to_le_bytes(), 8);
 }
 
-/// The digits of a number below 10^8, without leading zeros.
+/// Writes the digits of a number below 10^8, without leading zeros.
 #[inline(always)]
 fn put_first<P: Put>(value: u64, window: &mut P) {
     let digits = eight_digits(value);
-    // Bytes in front of the first digit; seven for zero itself.
+    // The number of leading zeros; for zero itself, seven of its eight digits.
     let n_zeros = (digits | 1 << 56).trailing_zeros() / 8;
     let text = (digits | ZEROS) >> (8 * n_zeros);
     window.put_short(&text.to_le_bytes(), 8 - n_zeros as usize);
 }
 
-/// Eight times the character `0`.
+/// Eight bytes with the character `0`.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The 64-bit float of the shortest decimal that reads back as `value`: what PostgreSQL and its drivers make of a `real`, and
-/// what a reader of our JSON gets. 0.1 stays 0.1, where a plain widening would give 0.10000000149011612.
+/// Returns the `f64` nearest to the shortest decimal that reads back as `value`. PostgreSQL and its
+/// drivers return this number for a `real`: 0.1 stays 0.1, while a plain conversion gives
+/// 0.10000000149011612.
 #[must_use]
 pub fn widen(value: f32) -> f64 {
     let wide = f64::from(value);
     if !value.is_finite() || (wide.fract() == 0.0 && wide.abs() < 16_777_216.0) {
-        return wide; // No shorter decimal than that of the integer.
+        return wide; // The decimal of the integer is the shortest.
     }
     let mut shortest = zmij::Buffer::new();
     let shortest = shortest.format_finite(value);
     shortest.parse().unwrap_or(wide)
 }
 
-/// Puts a float that is a number of at most two decimal places, as prices and measures are; `false` for others: nothing is
-/// put then.
+/// Writes a float whose shortest decimal has at most two digits after the point, such as a price.
+/// Returns `false`, and writes nothing, for any other float.
 ///
-/// A hundredth of a whole number below 10^15 is a decimal of at most 15 digits, and no two of those are the same float. So
-/// where the float nearest to such a hundredth is this one, no shorter decimal is. (The quotient of two whole numbers that
-/// floats hold is rounded once: it is the nearest one.)
+/// Such a decimal is a whole number below 10^15 divided by 100, and has at most 15 digits. No two
+/// decimals of at most 15 digits have the same nearest float. So if `value` is the float nearest to
+/// such a decimal, no shorter decimal has `value` as its nearest float. (The quotient of two whole
+/// numbers that floats represent exactly is rounded once, so it is the float nearest to the
+/// decimal.)
 #[inline(always)]
 pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     const MOST: f64 = 1e13;
-    /// The product is off by at most 2^-53 of itself, as is the float itself from its decimal.
+    /// A bound of the relative error of `value * 100`. The product and `value` each have an error
+    /// of at most 2^-53.
     const NEAR: f64 = 1.0 / (1_u64 << 50) as f64;
     let magnitude = value.abs();
-    // 1.5 * 2^52 pushes what is behind the point out of the fraction: a whole number in the low bits.
+    // Adding 1.5 * 2^52 shifts the fraction out of the significand, and leaves the integer in its
+    // low bits.
     const SHIFTER: f64 = 6_755_399_441_055_744.0;
     let exact = magnitude * 100.0;
     let hundredths = (exact + SHIFTER) - SHIFTER;
-    // Far from a whole number it is not worth the division.
+    // If the product is far from an integer, the division that would confirm it is skipped.
     if (exact - hundredths).abs() > exact * NEAR || magnitude >= MOST {
         return false;
     }
@@ -175,8 +182,8 @@ pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     true
 }
 
-/// Puts the shortest decimal that reads back as the same float of the same width; for NaN and the infinities what
-/// `otherwise` makes of their name.
+/// Writes the shortest decimal that reads back as the same float of the type `F`. For NaN and the
+/// infinities, calls `otherwise` with their name.
 #[inline]
 pub(crate) fn put_float<F, P>(
     value: F,
@@ -235,7 +242,8 @@ mod tests {
         }
     }
 
-    /// As the library for all floats says it.
+    /// Formats a float with the library zmij, which [`put_float`] uses if its fast path does not
+    /// apply.
     fn shortest(value: f64) -> String {
         zmij::Buffer::new().format(value).to_owned()
     }

@@ -1,22 +1,25 @@
-//! Short texts that are made once and copied per cell: what stands before the values of an object or a document.
+//! [`Segments`]: short byte strings that are encoded once and copied for each cell, such as the key
+//! and colon before each value of an object.
 
 use onecopy_text::Put;
 
-/// Segments up to this size are copied by one copy of fixed size.
+/// Segments of at most this length in bytes are written by one copy of this fixed size.
 const SHORT_BYTES: usize = 32;
 
-/// Segments one behind the other, found by their number.
+/// Byte strings (segments) that are stored one after the other and are selected by their index.
 #[derive(Clone, Debug)]
 pub(crate) struct Segments {
-    /// All of them, and [`SHORT_BYTES`] bytes more, so that a copy of fixed size stays inside.
+    /// The bytes of all segments, followed by [`SHORT_BYTES`] bytes of padding, so that a copy of
+    /// fixed size stays inside the vector.
     bytes: Vec<u8>,
-    /// Start and length in bytes.
+    /// For each segment, its start in `bytes` and its length.
     spans: Vec<(usize, usize)>,
     longest: usize,
 }
 
 impl Segments {
-    /// Segments of these lengths, which stand one behind the other in `bytes`.
+    /// Creates segments from `bytes`, which contains them one after the other; `lengths` has their
+    /// lengths in bytes.
     pub(crate) fn new(mut bytes: Vec<u8>, lengths: impl IntoIterator<Item = usize>) -> Segments {
         let mut start = 0;
         let spans: Vec<(usize, usize)> = lengths
@@ -40,13 +43,14 @@ impl Segments {
         self.spans.len()
     }
 
-    /// Bytes that a window needs for any one segment.
+    /// Returns the number of bytes of space that a window needs for any of the segments.
     #[inline]
     pub(crate) fn room_bytes(&self) -> usize {
         self.longest
     }
 
-    /// Puts segment `index` (from 0) without its first `n_skipped` bytes into a window that has [`Segments::room_bytes`] left.
+    /// Writes the segment with this index (from 0), without its first `n_skipped` bytes. The window
+    /// must have [`Segments::room_bytes`] bytes of space.
     #[inline(always)]
     pub(crate) fn put_into<P: Put>(&self, index: usize, n_skipped: usize, window: &mut P) {
         let (start, len) = self.spans[index];

@@ -1,4 +1,5 @@
-//! The BSON writer against its slow twins: a plain reader, and decimals by digits on paper.
+//! Compares the BSON writer with reference implementations: with a plain reader, and with decimals
+//! that are computed by long arithmetic.
 
 use onecopy_text::{ByteSink, Policy, Units, Window};
 use onecopy_wire::bson::naive::{self, Document, Value};
@@ -6,7 +7,7 @@ use onecopy_wire::bson::{self, Decimal128, Frame, KeySegments, Tag, VALUE_BYTES}
 use onecopy_wire::{WriteError, datetime};
 use proptest::prelude::*;
 
-/// A document of one element, its key given.
+/// Writes a document that has one element with this key.
 fn element(
     tag: Tag,
     write: impl FnOnce(&mut Vec<u8>) -> Result<(), WriteError>,
@@ -25,7 +26,7 @@ fn read(bytes: &[u8]) -> Document {
     all.remove(0)
 }
 
-/// The value of an element whose value fits into a window.
+/// Writes a document with one value by `put`, and returns the value that the plain reader reads.
 fn put(tag: Tag, put: impl FnOnce(&mut Window<'_, Vec<u8>>)) -> Value {
     let bytes = element(tag, |sink| {
         put(&mut sink.window(VALUE_BYTES)?);
@@ -244,7 +245,7 @@ proptest! {
         let fast = Decimal128::of_digits(text.as_bytes()).ok().map(Decimal128::to_le_bytes);
         prop_assert_eq!(fast, naive::decimal128(&text));
         if let Some(bytes) = fast {
-            // What it reads as is written as the same again.
+            // The decoded value is written as the same bytes again.
             prop_assert_eq!(naive::decimal128(&naive::decimal128_text(&bytes)), Some(bytes));
         }
     }

@@ -1,4 +1,5 @@
-//! Extended JSON both ways against its slow twins, over documents and texts of every kind.
+//! Compares the conversions between BSON and Extended JSON with their reference implementations,
+//! for documents and texts of every kind.
 
 use onecopy_text::Policy;
 use onecopy_wire::bson::extended::{self, Form, FromJson, ToJson, ToJsonError, from_json, to_json};
@@ -33,7 +34,7 @@ fn to_bson(text: &str) -> Option<Vec<u8>> {
     text[end..].trim().is_empty().then_some(sink)
 }
 
-/// Keys that no wrapper has.
+/// Generates keys that are not keys of a type wrapper.
 fn key() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z]{0,12}",
@@ -56,7 +57,7 @@ fn no_nul() -> impl Strategy<Value = String> {
     "[^\\x00]{0,8}"
 }
 
-/// Options of a regular expression, in order.
+/// Generates options of a regular expression, in alphabetical order.
 fn flags() -> impl Strategy<Value = String> {
     prop::sample::subsequence(vec!['i', 'l', 'm', 's', 'u', 'x'], 0..6)
         .prop_map(|flags| flags.into_iter().collect())
@@ -131,7 +132,7 @@ fn documents() -> impl Strategy<Value = Document> {
     prop::collection::vec((key(), value), 0..8)
 }
 
-/// Text that looks like wrappers, right or wrong.
+/// Generates JSON text that looks like type wrappers, valid or not.
 fn texts() -> impl Strategy<Value = String> {
     let keys = [
         "$oid",

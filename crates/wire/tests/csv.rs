@@ -1,14 +1,16 @@
-//! The CSV writer against a slow reader of RFC 4180 that also tells an empty field from `""`.
+//! Compares the CSV writer with a plain reader of RFC 4180 that distinguishes an empty field from
+//! `""`.
 
 use onecopy_text::{ByteSink, Carry, MalformedKind, Policy, Units};
 use onecopy_wire::csv::{self, Dialect, LineEnd};
 use onecopy_wire::{NonFinite, WriteError};
 use proptest::prelude::*;
 
-/// One field as read: NULL is an empty field without quotes.
+/// One field as the reader returns it: `None` for an empty field without quotes, which is NULL.
 type Field = Option<String>;
 
-/// Reads one character at a time, as RFC 4180 section 2 says it; panics where the text is not CSV.
+/// Reads CSV one character at a time, as RFC 4180, section 2, specifies; panics if the text is not
+/// valid CSV.
 fn read(text: &str, delimiter: char) -> Vec<Vec<Field>> {
     let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -26,7 +28,7 @@ fn read(text: &str, delimiter: char) -> Vec<Vec<Field>> {
             let next = chars.peek().copied();
             assert!(
                 next.is_some_and(|c| c == delimiter || c == '\r' || c == '\n'),
-                "text behind a closing quote"
+                "text after a closing quote"
             );
         } else if c == delimiter || c == '\n' {
             let done = std::mem::take(&mut field);

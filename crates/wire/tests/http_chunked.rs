@@ -1,11 +1,13 @@
-//! The chunked coding: what is refused, and that any split of the bytes reads the same.
+//! Tests the chunked coding: bodies that must be rejected, and bodies whose result must not depend
+//! on how the bytes are divided.
 
 use onecopy_wire::http::{
-    ChunkHead, ChunkedError, ChunkedLimits, ChunkedReader, Piece, write_last_chunk,
+    BodyChunk, ChunkHead, ChunkedError, ChunkedLimits, ChunkedReader, write_last_chunk,
 };
 use proptest::prelude::*;
 
-/// What a reader makes of `bytes` that come in these cuts: the body, how many bytes were used, whether it is complete.
+/// Returns the result of reading `bytes` in parts that end at these cuts: the body, the number of
+/// bytes used, and `true` if the body is complete.
 fn read(
     bytes: &[u8],
     cuts: &[usize],
@@ -18,12 +20,12 @@ fn read(
             let (n, piece) = reader.next(&bytes[used..cut.max(used)])?;
             used += n;
             match piece {
-                Piece::Data(data) => {
+                BodyChunk::Data(data) => {
                     assert!(!data.is_empty());
                     body.extend_from_slice(data);
                 }
-                Piece::NeedMore => break,
-                Piece::End => {
+                BodyChunk::NeedMore => break,
+                BodyChunk::End => {
                     assert!(reader.is_end());
                     return Ok((body, used, true));
                 }

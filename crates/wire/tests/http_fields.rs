@@ -1,4 +1,5 @@
-//! Fields that framing and routing depend on, and those that a request may have once.
+//! Tests the fields on which framing and routing depend, and those that may occur only once in a
+//! request.
 
 use onecopy_wire::http::{HeadError, HeadParser, RequestHead};
 
@@ -16,7 +17,7 @@ fn with<R>(head: &[u8], look: impl FnOnce(RequestHead<'_>) -> R) -> R {
     look(view)
 }
 
-/// A request with these lines between the request line and the empty line, `Host` included.
+/// Returns a request with these lines, and `Host`, between the request line and the empty line.
 fn request(lines: &str) -> Vec<u8> {
     format!("POST / HTTP/1.1\r\nHost: a\r\n{lines}\r\n\r\n").into_bytes()
 }

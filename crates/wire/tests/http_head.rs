@@ -1,4 +1,5 @@
-//! The request head: what is refused and why, what is accepted and how it is seen.
+//! Tests the request head: heads that must be rejected, with the reason, and the contents of
+//! accepted heads.
 
 use onecopy_wire::http::{
     BodyFraming, Connection, HeadError, HeadLimits, HeadParser, Method, RequestHead, TargetForm,
@@ -19,7 +20,7 @@ fn with<R>(head: &[u8], look: impl FnOnce(RequestHead<'_>) -> R) -> R {
     look(view)
 }
 
-/// A request with these lines between the request line and the empty line, `Host` included.
+/// Returns a request with these lines, and `Host`, between the request line and the empty line.
 fn request(lines: &str) -> Vec<u8> {
     format!("POST / HTTP/1.1\r\nHost: a\r\n{lines}\r\n\r\n").into_bytes()
 }
@@ -180,7 +181,8 @@ fn every_limit_has_its_own_refusal() {
     assert_eq!(HeadError::HeadTooLarge.status(), 431);
 }
 
-/// Found by fuzzing: a first line past its limit was told as malformed when it came at once.
+/// Found by fuzzing: a first line that exceeded its limit was reported as malformed if all of it
+/// arrived at once.
 #[test]
 fn a_line_past_its_limit_is_told_the_same_however_it_comes() {
     let limits = HeadLimits {

@@ -1,9 +1,11 @@
-//! The request head, any: however it comes it is answered the same, and written again it reads the same.
+//! Tests properties of the request parser: the result does not depend on how the bytes are divided,
+//! and an accepted head that is written again is parsed to the same result.
 
 use onecopy_wire::http::{HeadError, HeadParser, RequestHead, Version};
 use proptest::prelude::*;
 
-/// What a parser says about `bytes` when they come in the given cuts; the index's fields as text.
+/// Returns the result of the parser for `bytes` divided at the given cuts; the fields of the index
+/// are returned as text.
 fn in_cuts(bytes: &[u8], cuts: &[usize]) -> Result<Option<String>, HeadError> {
     let mut parser = HeadParser::default();
     for &cut in cuts.iter().chain([&bytes.len()]) {

@@ -1,4 +1,5 @@
-//! `Range` beside a slow twin, which reads with `split` and holds every byte in a set; conditions beside one that knows one tag.
+//! Compares the evaluation of `Range` with a reference implementation that uses `split` and a set
+//! of bytes, and that of conditions with a reference implementation for a single tag.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use onecopy_wire::http::{
 };
 use proptest::prelude::*;
 
-/// The twin: `None` for the whole, `Some` of no part where it is refused.
+/// The reference implementation: returns `None` if the whole representation is sent, and no parts
+/// if the request is refused.
 fn slowly(value: &str, len_bytes: u64) -> Option<Vec<(u64, u64)>> {
     let (unit, set) = value.split_once('=')?;
     if unit.to_lowercase() != "bytes" {
@@ -122,7 +124,7 @@ fn values() -> impl Strategy<Value = String> {
     })
 }
 
-/// A tag by a letter, weak or strong, or a slip.
+/// Generates an entity tag of one letter, weak or strong, or a malformed tag.
 fn tags() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "\"a\"", "W/\"a\"", "\"b\"", "W/\"b\"", "\"a,b\"", "\"\"", "a", "*", "", "\"a\" ",
@@ -130,7 +132,8 @@ fn tags() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// The twin for lists: cuts at commas outside quotes, looks each element up.
+/// The reference implementation for lists of tags: splits the list at commas outside of quotes, and
+/// compares each element.
 fn names_slowly(list: &str, weakly: bool) -> bool {
     if list.trim() == "*" {
         return true;

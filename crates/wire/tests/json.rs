@@ -1,4 +1,4 @@
-//! The JSON writer against serde_json, which reads what it wrote.
+//! Compares the JSON writer with serde_json, which reads the text that it wrote.
 
 use onecopy_text::{ByteSink, Malformed, MalformedKind, Policy, Units};
 use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};

@@ -1,9 +1,13 @@
-"""Connections, cursors and pools for asyncio, backed by threads; files and sockets, by the loop itself.
+"""Connections, cursors and pools for asyncio; and non-blocking file transfers.
 
-ODBC drivers and SQLite block. So each connection has one thread of its own, in which its calls run one after the other
-while the event loop goes on: it costs two switches of threads a call (some 50 µs), and rows are fetched by the hundred for
-that reason. Cancelling a task cancels the statement that it waits for; the task does not wait for the database to obey, but
-the next call on that connection does.
+The event loop watches the socket of a connection to PostgreSQL: statements, rows and streams need no
+thread. ODBC drivers and SQLite block, so each of their connections has its own thread. The thread
+runs the calls of the connection one after the other while the event loop continues. A call costs
+two thread switches (some 50 µs), which is why rows are fetched in batches of up to several hundred.
+
+With any database, the calls of a connection run one after the other. Cancelling a task cancels the
+statement that it waits for. The task does not wait until the database has ended the statement; the
+next call on that connection waits.
 
 >>> import asyncio
 >>> async def main():
@@ -19,10 +23,11 @@ the next call on that connection does.
 
 from __future__ import annotations
 
+from onecopy._pool_core import PoolStats, PoolTimeout
 from onecopy.aio._connection import Connection, connect
-from onecopy.aio._cursor import Cursor, RowStream
+from onecopy.aio._cursor import Cursor
 from onecopy.aio._files import recv_file, send_file
 from onecopy.aio._pool import Pool
-from onecopy.keeper import PoolStats, PoolTimeout
+from onecopy.aio._stream import RowStream
 
 __all__ = ["Connection", "Cursor", "Pool", "PoolStats", "PoolTimeout", "RowStream", "connect", "recv_file", "send_file"]

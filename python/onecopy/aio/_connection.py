@@ -1,91 +1,126 @@
-"""`connect` and `Connection`."""
+"""Connections for asyncio: `connect` and `Connection`."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from onecopy import _core
 from onecopy.aio._cursor import Cursor
-from onecopy.aio._thread import Thread
+from onecopy.aio._event_loop import EventLoopRunner, run_connect
+from onecopy.aio._thread import ThreadRunner
 from onecopy.errors import InterfaceError
 
 T = TypeVar("T")
 
 
 async def connect(target: str, **options: Any) -> Connection:
-    """Open a connection in a thread of its own.
+    """Open a connection. The event loop watches the socket of a connection to PostgreSQL, also while
+    it is opened; a connection to another database has its own thread.
 
     Args:
-        target: as for `onecopy.connect`, whose other options are taken too.
+        target: as in `onecopy.connect`, whose other options are accepted too.
 
     Raises:
-        OperationalError: no connection.
+        OperationalError: the connection failed.
     """
-    thread = Thread()
+    if (call := _core.begin_connect(target, **options)) is not None:
+        return Connection(con := await run_connect(call), EventLoopRunner(con))
+    thread = ThreadRunner()
 
     def close(con: _core.Connection) -> None:
         con.close()
 
     try:
-        con = await thread.run(None, functools.partial(_core.connect, target, **options), unwanted=close)
+        con = await thread.run(None, partial(_core.connect, target, **options), unwanted=close)
     except BaseException:
         thread.shutdown()
         raise
     return Connection(con, thread)
 
 
-class Connection:
-    """A connection, made by `connect` or lent by a `Pool`. Calls of several tasks run one after the other.
+def runner_of(con: _core.Connection, thread: ThreadRunner) -> ThreadRunner:
+    """Return the runner of a connection's calls: the event loop if the calls suspend, otherwise the
+    thread in which the connection was opened."""
+    if thread.suspends or not con._suspends:
+        return thread
+    thread.shutdown()
+    return EventLoopRunner(con)
 
-    As a context manager (``async with``) it commits when the block ends, rolls back when the block raises, and stays open.
-    ``row_factory``, ``adapters`` and ``converters`` are called in its thread.
+
+class Connection:
+    """A connection, made by `connect` or lent by a `Pool`. Concurrent calls run one after the
+    other.
+
+    As a context manager (``async with``) it commits when the block ends, rolls back when the block
+    raises, and stays open. ``row_factory``, ``adapters`` and ``converters`` are called in the
+    connection's thread, or for PostgreSQL on the event loop.
     """
 
-    def __init__(self, con: _core.Connection, thread: Thread) -> None:
+    def __init__(self, con: _core.Connection, thread: ThreadRunner) -> None:
         self._con = con
-        self._thread: Thread | None = thread
+        self._thread: ThreadRunner | None = thread
+
+    def _runner(self) -> ThreadRunner:
+        if self._thread is None:
+            raise InterfaceError("this connection was returned to its pool")
+        return self._thread
 
     async def _run(self, function: Callable[..., T], /, *args: Any, cancel: Callable[[], object] | None = None) -> T:
-        if self._thread is None:
-            raise InterfaceError("this connection was returned to its pool")
-        return await self._thread.run(cancel or self._con.cancel, function, *args)
+        return await self._runner().run(cancel or self._con.cancel, function, *args)
+
+    async def _drive(
+        self,
+        begin: Callable[..., _core.PendingCall | None],
+        function: Callable[..., T],
+        /,
+        *args: Any,
+    ) -> T:
+        """Run the call that `begin` returns on the event loop; for a connection with a thread, run
+        the blocking function in the thread instead."""
+        runner = self._runner()
+        if runner.suspends:
+            return cast(T, await runner.drive(begin, *args))
+        return await runner.run(self._con.cancel, function, *args)
 
     def _start(self, function: Callable[[], object]) -> None:
-        if self._thread is None:
-            raise InterfaceError("this connection was returned to its pool")
-        self._thread.start(function)
+        self._runner().start(function)
+
+    @property
+    def _suspends(self) -> bool:
+        return self._thread is not None and self._thread.suspends
 
     @property
     def sync(self) -> _core.Connection:
-        """The connection behind it, whose calls block."""
+        """The underlying connection, whose calls block."""
         return self._con
 
     @property
     def adapters(self) -> dict[type, Callable[[Any], Any]]:
-        """As `onecopy.Connection.adapters`."""
+        """The functions that convert parameters, by class, as in `onecopy.Connection.adapters`."""
         return self._con.adapters
 
     @property
     def converters(self) -> dict[str, Callable[[Any], Any]]:
-        """As `onecopy.Connection.converters`."""
+        """The functions that convert values, by type name, as in
+        `onecopy.Connection.converters`."""
         return self._con.converters
 
     @property
-    def timeout(self) -> float | None:
-        """As `onecopy.Connection.timeout`."""
-        return self._con.timeout
+    def query_timeout(self) -> float | None:
+        """The time limit of a statement in seconds, as in `onecopy.Connection.query_timeout`."""
+        return self._con.query_timeout
 
-    @timeout.setter
-    def timeout(self, seconds: float | None) -> None:
-        self._con.timeout = seconds
+    @query_timeout.setter
+    def query_timeout(self, seconds: float | None) -> None:
+        self._con.query_timeout = seconds
 
     @property
     def row_factory(self) -> Callable[[_core.Cursor], Callable[[tuple[Any, ...]], Any]] | None:
-        """As `onecopy.Connection.row_factory`."""
+        """The row factory of new cursors, as in `onecopy.Connection.row_factory`."""
         return self._con.row_factory
 
     @row_factory.setter
@@ -94,22 +129,22 @@ class Connection:
 
     @property
     def autocommit(self) -> bool:
-        """Whether each statement is its own transaction; changed by `set_autocommit`."""
+        """True if each statement is its own transaction; changed by `set_autocommit`."""
         return self._con.autocommit
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if the connection was closed."""
         return self._con.closed
 
     @property
     def usable(self) -> bool:
-        """Whether it can be used: not closed, and no call has found it lost."""
+        """True if the connection is not closed, and no call has found it lost."""
         return self._con.usable
 
     async def set_autocommit(self, on: bool) -> None:
-        """Turn autocommit on or off."""
-        await self._run(setattr, self._con, "autocommit", on)
+        """Switch autocommit on or off."""
+        await self._drive(self._con._begin_set_autocommit, partial(setattr, self._con, "autocommit"), on)
 
     def cursor(self) -> Cursor:
         """A new cursor."""
@@ -131,25 +166,32 @@ class Connection:
 
     async def commit(self) -> None:
         """Commit the transaction."""
-        await self._run(self._con.commit)
+        await self._drive(self._con._begin_commit, self._con.commit)
 
     async def rollback(self) -> None:
         """Roll the transaction back."""
-        await self._run(self._con.rollback)
+        await self._drive(self._con._begin_rollback, self._con.rollback)
+
+    async def notifications(self, timeout: float = 0.0) -> list[_core.Notification]:
+        """Return notifications as `onecopy.Connection.notifications` does; other calls of the
+        connection wait meanwhile."""
+        return await self._drive(self._con._begin_notifications, self._con.notifications, timeout)
 
     async def cancel(self) -> None:
-        """Stop what runs on this connection at the moment."""
-        await asyncio.to_thread(self._con.cancel)
+        """Cancel the statement that runs on this connection at the moment, if any."""
+        if self._suspends:
+            self._con.cancel()  # It does not wait.
+        else:
+            await asyncio.to_thread(self._con.cancel)
 
     async def close(self) -> None:
-        """Close the connection, after the calls before; an open transaction is rolled back. Closing twice is no error."""
-        thread = self._thread
-        if thread is None:
-            raise InterfaceError("this connection was returned to its pool")
+        """Close the connection, after all calls submitted before; an open transaction is rolled
+        back. Closing twice is not an error."""
+        thread = self._runner()
         if thread.closed:
             return
         try:
-            await thread.run(None, self._con.close)
+            await thread.close(self._con)
         finally:
             thread.shutdown()
 

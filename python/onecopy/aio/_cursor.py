@@ -1,18 +1,17 @@
-"""`Cursor` and `RowStream`."""
+"""Cursors for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
+import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from onecopy import _core
-from onecopy.ahead import Ahead
-from onecopy.errors import ProgrammingError, Warning
+from onecopy.aio._stream import RowStream
+from onecopy.errors import Error, ProgrammingError, Warning
 
 if TYPE_CHECKING:
     from onecopy.aio._connection import Connection
@@ -25,66 +24,71 @@ class Cursor:
 
     def __init__(self, connection: Connection, cur: _core.Cursor) -> None:
         self._connection, self._cur = connection, cur
-        # Rows are fetched ahead, 1, 16, then 256 at once, so that the first comes soon and the others cost no switch each.
+        # Rows are prefetched, first 1, then 16, then 256 at a time: the first row arrives soon, and
+        # the cost of a thread switch is spread over the others.
         self._ready: deque[Any] = deque()
-        self._ahead = 1
+        self._n_prefetch = 1
+        #: The error that occurred after the rows which `fetchmany` returned; the next call raises
+        #: it.
+        self._failure: Error | None = None
 
     async def _run(self, function: Callable[..., T], /, *args: Any) -> T:
         return await self._connection._run(function, *args)
 
     def _forget(self) -> None:
         self._ready.clear()
-        self._ahead = 1
+        self._n_prefetch = 1
+        self._failure = None
 
     @property
     def connection(self) -> Connection:
-        """The connection."""
+        """The connection that made this cursor."""
         return self._connection
 
     @property
     def sync(self) -> _core.Cursor:
-        """The cursor behind it; rows that were fetched ahead are not in it any more."""
+        """The underlying cursor; it does not return rows that were prefetched."""
         return self._cur
 
     @property
     def description(self) -> tuple[tuple[str, str, None, int | None, int | None, int | None, bool | None], ...] | None:
-        """As `onecopy.Cursor.description`."""
+        """The columns of the result, as in `onecopy.Cursor.description`."""
         return self._cur.description
 
     @property
     def type_names(self) -> list[str]:
-        """As `onecopy.Cursor.type_names`."""
+        """The database's names of the column types, as in `onecopy.Cursor.type_names`."""
         return self._cur.type_names
 
     @property
     def rowcount(self) -> int:
-        """As `onecopy.Cursor.rowcount`."""
+        """The number of rows of the last statement (PEP 249), as in `onecopy.Cursor.rowcount`."""
         return self._cur.rowcount
 
     @property
     def lastrowid(self) -> int | None:
-        """As `onecopy.Cursor.lastrowid`."""
+        """The id of the last inserted row, as in `onecopy.Cursor.lastrowid`."""
         return self._cur.lastrowid
 
     @property
     def rownumber(self) -> int | None:
-        """Index (from 0) of the next row of the result, or ``None`` where there is none."""
+        """Index (from 0) of the next row of the result, or ``None`` if there is no result."""
         fetched = self._cur.rownumber
         return None if fetched is None else fetched - len(self._ready)
 
     @property
     def messages(self) -> list[tuple[type[Warning], Warning]]:
-        """As `onecopy.Cursor.messages`."""
+        """The messages that the database has sent, as in `onecopy.Cursor.messages`."""
         return self._cur.messages
 
     @property
     def converters(self) -> dict[int | str, Callable[[Any], Any]]:
-        """As `onecopy.Cursor.converters`."""
+        """The functions that convert the values of columns, as in `onecopy.Cursor.converters`."""
         return self._cur.converters
 
     @property
     def row_factory(self) -> Callable[[_core.Cursor], Callable[[tuple[Any, ...]], Any]] | None:
-        """As `onecopy.Cursor.row_factory`."""
+        """The row factory of this cursor, as in `onecopy.Cursor.row_factory`."""
         return self._cur.row_factory
 
     @row_factory.setter
@@ -93,7 +97,7 @@ class Cursor:
 
     @property
     def arraysize(self) -> int:
-        """Rows that `fetchmany` gives by default."""
+        """The default number of rows for `fetchmany`."""
         return self._cur.arraysize
 
     @arraysize.setter
@@ -101,9 +105,9 @@ class Cursor:
         self._cur.arraysize = size
 
     async def execute(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] | None = None) -> Cursor:
-        """Run one statement with its parameters bound; returns the cursor."""
+        """Run one statement with its parameters bound, and return the cursor."""
         self._forget()
-        await self._run(self._cur.execute, sql, parameters)
+        await self._connection._drive(self._cur._begin_execute, self._cur.execute, sql, parameters)
         return self
 
     async def executemany(
@@ -113,42 +117,83 @@ class Cursor:
         *,
         columns: Iterable[Any] | None = None,
     ) -> Cursor:
-        """Run one statement for each row of parameters, given as ``rows`` or as ``columns`` (`onecopy.Cursor.executemany`);
-        iterables are read in the connection's thread."""
+        """Run one statement for each row of parameters, given as ``rows`` or as ``columns`` (see
+        `onecopy.Cursor.executemany`); iterables are read in a thread, not on the event loop."""
         self._forget()
         run: Callable[..., object] = self._cur.executemany
         await self._run(partial(run, sql, rows) if columns is None else partial(run, sql, rows, columns=columns))
         return self
 
     async def insert_arrow(self, into: str, stream: Any) -> Cursor:
-        """As `onecopy.Cursor.insert_arrow`; the stream is read in the connection's thread."""
+        """Insert the rows of an Arrow stream, as `onecopy.Cursor.insert_arrow` does; the stream is
+        read in a thread, not on the event loop."""
         self._forget()
         await self._run(self._cur.insert_arrow, into, stream)
         return self
 
     async def fetch_columns(self, size: int | None = None) -> list[Any]:
-        """As `onecopy.Cursor.fetch_columns`: the rows still to come, or up to ``size``, as columns.
+        """Like `onecopy.Cursor.fetch_columns`: return the remaining rows, or up to ``size``, as
+        columns.
 
         Raises:
-            ProgrammingError: rows were fetched ahead for `fetchone` or ``async for``: fetch columns alone, or rows alone.
+            ProgrammingError: rows were prefetched for `fetchone` or ``async for``; fetch either
+                only columns or only rows.
         """
         if self._ready:
-            raise ProgrammingError("rows of this statement were fetched ahead\nfetch columns alone, or rows alone")
+            raise ProgrammingError("rows of this statement were prefetched\nfetch only columns, or only rows")
         return await self._run(self._cur.fetch_columns, size)
 
     async def arrow(self, *, batch_bytes: int | None = None, types: dict[str, Any] | None = None) -> _core.ArrowStream:
-        """The rows still to come as a stream of Arrow's batches, for a library that takes ``__arrow_c_stream__``. What reads it
-        waits for the database: read it in a thread (``await asyncio.to_thread(pyarrow.table, stream)``), and await nothing else
-        of this connection meanwhile.
+        """The remaining rows as a stream of Arrow record batches, for a library that accepts
+        ``__arrow_c_stream__``. Reading the stream blocks on the database: read it in a thread
+        (``await asyncio.to_thread(pyarrow.table, stream)``), and do not await other calls of this
+        connection meanwhile.
 
         Raises:
-            ProgrammingError: rows were fetched already.
+            ProgrammingError: some rows were fetched already.
         """
         return await self._run(partial(self._cur.arrow, batch_bytes=batch_bytes, types=types))
 
+    async def _fetch(self, size: int | None) -> list[Any]:
+        """Fetch up to ``size`` rows, or all rows if ``size`` is None."""
+        connection, cur = self._connection, self._cur
+        if not connection._suspends:
+            return await (self._run(cur.fetchall) if size is None else self._run(cur.fetchmany, size))
+        limit = sys.maxsize if size is None else size
+        rows: list[Any] = []
+        while True:
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
+            try:
+                if not cur._is_ready:
+                    await self._receive()
+                part = cur._fetch_ready(limit - len(rows))
+            except Error as error:
+                # Rows before a row that fails are returned, unless all rows were requested.
+                if size is None or not rows:
+                    raise
+                self._failure = error
+                return rows
+            if not rows:
+                rows = part
+            else:
+                rows += part
+            if not part or len(rows) == limit:
+                return rows
+
+    async def _receive(self) -> None:
+        """Wait on the event loop until rows can be fetched."""
+        try:
+            await self._connection._runner().drive(self._cur._begin_receive)
+        except asyncio.CancelledError:
+            # The statement runs also while no call does.
+            self._cur._cancel()
+            raise
+
     async def _refill(self) -> bool:
-        self._ready.extend(await self._run(self._cur.fetchmany, self._ahead))
-        self._ahead = min(self._ahead * 16, 256)
+        self._ready.extend(await self._fetch(self._n_prefetch))
+        self._n_prefetch = min(self._n_prefetch * 16, 256)
         return bool(self._ready)
 
     async def fetchone(self) -> Any:
@@ -156,19 +201,20 @@ class Cursor:
         return self._ready.popleft() if self._ready or await self._refill() else None
 
     async def fetchmany(self, size: int | None = None) -> list[Any]:
-        """Up to ``size`` rows (``arraysize`` where it is left out)."""
+        """Return up to ``size`` rows (default: ``arraysize``)."""
         size = self.arraysize if size is None else size
         if not self._ready:
-            return await self._run(self._cur.fetchmany, size)
-        # What stands here already is given; a call more would only be for its rest.
+            return await self._fetch(size)
+        # Return the rows that are ready, even if fewer than `size`: a call of the database would
+        # only add the missing rows.
         rows = [self._ready.popleft() for _ in range(min(size, len(self._ready)))]
         if len(rows) < size:
-            rows += await self._run(self._cur.fetchmany, size - len(rows))
+            rows += await self._fetch(size - len(rows))
         return rows
 
     async def fetchall(self) -> list[Any]:
-        """All rows still to come."""
-        rest = await self._run(self._cur.fetchall)
+        """Return all remaining rows."""
+        rest = await self._fetch(None)
         rows = [*self._ready, *rest] if self._ready else rest
         self._ready.clear()
         return rows
@@ -182,29 +228,48 @@ class Cursor:
         return self._ready.popleft()
 
     async def callproc(self, name: str, parameters: Iterable[Any] | None = None, /) -> list[Any]:
-        """As `onecopy.Cursor.callproc`."""
+        """Call a stored procedure, as `onecopy.Cursor.callproc` does."""
         self._forget()
         return await self._run(self._cur.callproc, name, parameters)
 
+    async def copy_in(self, sql: str, chunks: Any) -> Cursor:
+        """Run a COPY from the client, as `onecopy.Cursor.copy_in` does; the chunks are read in a
+        thread, not on the event loop."""
+        self._forget()
+        await self._run(self._cur.copy_in, sql, chunks)
+        return self
+
+    async def copy_out(self, sql: str) -> AsyncGenerator[bytes, None]:
+        """Run a COPY to the client, as `onecopy.Cursor.copy_out` does; return an asynchronous
+        iterator of chunks."""
+        self._forget()
+        connection = self._connection
+        copy = await connection._drive(self._cur._begin_copy_out, self._cur.copy_out, sql)
+        try:
+            while (chunk := await connection._drive(copy._begin_next, lambda: next(copy, None))) is not None:
+                yield chunk
+        finally:
+            await self._run(copy.close)
+
     async def nextset(self) -> bool | None:
-        """Go to the next result with rows: ``True``, or ``None`` where there is none."""
+        """Go to the next result with rows; return ``True``, or ``None`` if there is none."""
         self._forget()
         return await self._run(self._cur.nextset)
 
     async def scroll(self, value: int, mode: Literal["relative", "absolute"] = "relative") -> None:
-        """Pass ``value`` rows (``"relative"``), or all before the row of that index (``"absolute"``).
+        """Skip ``value`` rows (``"relative"``), or move to the row of that index (``"absolute"``).
 
         Raises:
-            IndexError: there are fewer rows.
-            NotSupportedError: it would go back.
+            IndexError: the result has fewer rows.
+            NotSupportedError: the new position is before the current one.
         """
         at = self.rownumber
         steps = value - (at or 0) if mode == "absolute" else value
         if at is None or mode not in ("relative", "absolute") or not 0 <= steps <= len(self._ready):
-            behind = len(self._ready) if mode == "relative" and steps > 0 else 0
+            prefetched = len(self._ready) if mode == "relative" and steps > 0 else 0
             if steps > 0:
                 self._forget()
-            await self._run(self._cur.scroll, value - behind, mode)
+            await self._run(self._cur.scroll, value - prefetched, mode)
             return
         for _ in range(steps):
             self._ready.popleft()
@@ -214,7 +279,7 @@ class Cursor:
         return self._stream(self._cur.json)
 
     def ndjson(self) -> RowStream:
-        """The rows as one JSON object a line."""
+        """The rows as NDJSON, one object per line."""
         return self._stream(self._cur.ndjson)
 
     def csv(self) -> RowStream:
@@ -226,112 +291,33 @@ class Cursor:
         *,
         decimals: Literal["decimal128", "text"] = "decimal128",
         datetimes: Literal["datetime", "text"] = "datetime",
-        max_size: int = 2**31 - 1,
+        max_bytes: int = 2**31 - 1,
     ) -> RowStream:
-        """The rows as BSON, a document each: as `onecopy.Cursor.bson`."""
-        return self._stream(lambda: self._cur.bson(decimals=decimals, datetimes=datetimes, max_size=max_size))
+        """The rows as BSON, one document per row: as `onecopy.Cursor.bson`."""
+        return self._stream(lambda: self._cur.bson(decimals=decimals, datetimes=datetimes, max_bytes=max_bytes))
 
     def _stream(self, make: Callable[[], _core.RowStream]) -> RowStream:
         return RowStream(self._connection, make())
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """As `onecopy.Cursor.setinputsizes`: types and sizes of the next statement's parameters."""
+        """Declare types and sizes of the next statement's parameters, as
+        `onecopy.Cursor.setinputsizes` does."""
         self._cur.setinputsizes(sizes)
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Does nothing (PEP 249 lets it): long values always come whole."""
+        """Do nothing, as PEP 249 permits: long values are always returned whole."""
 
     async def close(self) -> None:
         """Close the cursor; closing twice is no error."""
         self._forget()
-        await self._run(self._cur.close)
+        if self._connection._suspends:
+            self._cur.close()  # It does not wait: the next call discards the rest of the rows.
+        else:
+            await self._run(self._cur.close)
 
     aclose = close
 
     async def __aenter__(self) -> Cursor:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.close()
-
-
-class _Writes(Protocol):
-    def write(self, data: bytes, /) -> object: ...
-
-
-class RowStream:
-    """Rows as bytes: an asynchronous iterable of chunks, filled ahead in the connection's thread. Left before its end it cannot
-    be read on.
-
-    Copies: none; the chunk is the ``bytes`` that cells were converted into.
-    """
-
-    def __init__(self, connection: Connection, stream: _core.RowStream) -> None:
-        self._connection, self._stream = connection, stream
-        # Then the connection may be another task's, and what is left of the stream is there.
-        self._ended = threading.Event()
-        stream.on_close(self._ended.set)
-
-    async def _run(self, function: Callable[..., T], /, *args: Any) -> T:
-        if self._ended.is_set():
-            return await asyncio.to_thread(function, *args)
-        return await self._connection._run(function, *args, cancel=self._stream.cancel)
-
-    def _start(self, function: Callable[[], None]) -> None:
-        if self._ended.is_set():
-            function()
-        else:
-            self._connection._start(function)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows written so far."""
-        return self._stream.n_rows
-
-    @property
-    def format(self) -> str:
-        """As `onecopy.RowStream.format`."""
-        return self._stream.format
-
-    @property
-    def sync(self) -> _core.RowStream:
-        """The stream behind it, whose calls block."""
-        return self._stream
-
-    async def begin(self) -> int | None:
-        """As `onecopy.RowStream.begin`: the first chunk is filled, and a failure in it raised."""
-        return await self._run(self._stream.begin)
-
-    def _ahead(self) -> Ahead:
-        """What ``async for`` reads: an asynchronous iterator that can be stopped."""
-        return Ahead(self._stream, self._start)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._ahead()
-
-    async def read(self) -> bytes:
-        """All that is left."""
-        return await self._run(self._stream.read)
-
-    async def write_to(self, target: str | os.PathLike[str] | _Writes) -> int:
-        """Write all that is left into a file, a socket or a path, in the connection's thread; the number of bytes."""
-        return await self._run(self._stream.write_to, target)
-
-    def cancel(self) -> None:
-        """Make the stream fail."""
-        self._stream.cancel()
-
-    def on_close(self, function: Callable[[], object], /) -> None:
-        """As `onecopy.RowStream.on_close`: any thread may call the function."""
-        self._stream.on_close(function)
-
-    async def close(self) -> None:
-        """Let the statement go."""
-        await self._run(self._stream.close)
-
-    aclose = close
-
-    async def __aenter__(self) -> RowStream:
         return self
 
     async def __aexit__(self, *_exception: object) -> None:

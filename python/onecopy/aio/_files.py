@@ -1,4 +1,5 @@
-"""Files to sockets and back in asyncio: steps on a non-blocking socket, between which the event loop goes on."""
+"""File transfers through sockets for asyncio, in short non-blocking steps between which the event
+loop runs other tasks."""
 
 from __future__ import annotations
 
@@ -12,29 +13,33 @@ from onecopy import _core
 if TYPE_CHECKING:
     from onecopy._core import _Reads, _Writes
 
-#: The most that moves before others get a turn: some hundred microseconds where the file is in memory.
+#: The most bytes per step, before the loop runs other tasks: some hundred microseconds for a file
+#: in the page cache.
 _STEP_BYTES = 1 << 20
 
 
 async def send_file(sock: socket, file: _Reads, offset: int = 0, count: int | None = None) -> int:
-    """Send ``count`` bytes of ``file`` from ``offset`` on through ``sock``; as `onecopy.send_file`, and the loop goes on meanwhile.
+    """Send ``count`` bytes of ``file``, starting at ``offset``, through ``sock`` while the loop
+    runs.
 
     Args:
-        sock: a connected socket of your own with ``setblocking(False)``, as `loop.sock_sendall` takes it: not one that a
-            transport or a stream of asyncio's holds, nor one of `ssl`. Nobody else may wait for it meanwhile.
-        file: as for `onecopy.send_file`. Its pages are read where they are not in memory yet, and the loop waits for the disk
-            then, as with `loop.sendfile`.
-        offset: the first byte, from 0.
-        count: how many bytes; ``None``: up to the end that the file has when each step begins.
+        sock: a connected socket in non-blocking mode, as for `loop.sock_sendall`; not a socket of
+            an asyncio transport or stream, nor of `ssl`. Nothing else may wait for it meanwhile.
+        file: as in `onecopy.send_file`. Pages that are not in memory are read from disk, which
+            blocks the loop, as with `loop.sendfile`.
+        offset: index of the first byte, from 0.
+        count: the number of bytes; ``None``: up to the end of the file, which is determined again
+            at each step.
 
     Returns:
-        Bytes sent: fewer than ``count`` only where the file ends before that.
+        The number of bytes sent; less than ``count`` only if the file ends before.
 
     Raises:
-        ValueError: the socket blocks, or a number is negative.
-        OSError: as `onecopy.send_file`.
+        ValueError: the socket is in blocking mode, or a number is negative.
+        OSError: as in `onecopy.send_file`.
 
-    A task that is cancelled stops between two steps; how many bytes went is then not told.
+    If the task is cancelled, the transfer stops between two steps; the number of bytes sent is
+    unknown.
     """
     _check(sock)
     if count is not None and count < 0:
@@ -56,19 +61,20 @@ async def send_file(sock: socket, file: _Reads, offset: int = 0, count: int | No
 
 
 async def recv_file(sock: socket, file: _Writes, count: int) -> int:
-    """Receive ``count`` bytes from ``sock`` into ``file``, at its position; as `onecopy.recv_file`, and the loop goes on meanwhile.
+    """Receive ``count`` bytes from ``sock`` into ``file``, at its position, while the loop runs.
 
     Args:
-        sock: as for `send_file`.
-        file: as for `onecopy.recv_file`. The loop waits while the system writes.
-        count: how many bytes.
+        sock: as in `send_file`.
+        file: as in `onecopy.recv_file`. Writing blocks the loop.
+        count: the number of bytes.
 
     Returns:
-        Bytes received: fewer than ``count`` only where the peer ends before that.
+        The number of bytes received; less than ``count`` only if the peer closes the connection
+        before.
 
     Raises:
-        ValueError: the socket blocks, or ``count`` is negative.
-        OSError: as `onecopy.recv_file`.
+        ValueError: the socket is in blocking mode, or ``count`` is negative.
+        OSError: as in `onecopy.recv_file`.
     """
     _check(sock)
     if count < 0:
@@ -90,11 +96,11 @@ async def recv_file(sock: socket, file: _Writes, count: int) -> int:
 
 def _check(sock: socket) -> None:
     if sock.gettimeout() != 0:
-        raise ValueError("the socket blocks\ncall `setblocking(False)` on it first")
+        raise ValueError("the socket is in blocking mode\ncall `setblocking(False)` on it first")
 
 
 async def _ready(sock: socket, add: Callable[..., object], remove: Callable[[int], object]) -> None:
-    """Wait until the loop says so."""
+    """Wait until the event loop reports the socket as ready."""
     fd = sock.fileno()
     ready = asyncio.Event()
     add(fd, ready.set)

@@ -1,4 +1,4 @@
-"""`Pool`."""
+"""Connection pools for asyncio."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
-from onecopy import _core
-from onecopy import keeper as _keeper
-from onecopy.aio._connection import Connection
-from onecopy.aio._cursor import RowStream
-from onecopy.aio._thread import Thread
-from onecopy.errors import InterfaceError
-from onecopy.keeper import Entry, Keeper, PoolStats, Waiter
+from onecopy import _core, _pool_core
+from onecopy._pool_core import Entry, PoolCore, PoolStats, Waiter
+from onecopy.aio._connection import Connection, runner_of
+from onecopy.aio._event_loop import EventLoopRunner, run_connect
+from onecopy.aio._stream import RowStream
+from onecopy.aio._thread import ThreadRunner
+from onecopy.errors import Error, InterfaceError
 
 _OWN: Final = object()
 
 
 class Pool:
-    """Connections to one database, lent to tasks; first come, first served.
+    """A pool of connections to one database, for tasks; first come, first served.
 
     Args:
-        target, options: as for `onecopy.Pool`. ``min_size`` connections are opened by ``async with``, or `open`.
+        target, options: as in `onecopy.Pool`. `open`, or ``async with``, opens ``min_size``
+            connections.
 
     >>> import asyncio
     >>> async def main():
@@ -49,7 +50,7 @@ class Pool:
         connect_timeout: float = 15.0,
         **options: Any,
     ) -> None:
-        self._keeper = Keeper(
+        self._pool = PoolCore(
             target,
             min_size=min_size,
             max_size=max_size,
@@ -65,64 +66,119 @@ class Pool:
         self._lent: dict[Connection, Entry] = {}
 
     async def open(self) -> None:
-        """Open the least number of connections.
+        """Open ``min_size`` connections.
 
         Raises:
-            OperationalError: one cannot be opened.
+            OperationalError: a connection cannot be opened.
         """
-        await asyncio.to_thread(self._keeper.fill)
+        await asyncio.to_thread(self._pool.fill)
 
     async def acquire(self, timeout: float | None = _OWN) -> Connection:  # type: ignore[assignment]
-        """A connection, to be given back by `release`.
+        """Take a connection out of the pool; return it with `release`.
 
         Args:
-            timeout: seconds to wait in place of the pool's; None for ever.
+            timeout: seconds to wait, instead of the pool's ``timeout``; None: without limit.
 
         Raises:
-            PoolTimeout: none became free in time.
+            PoolTimeout: no connection became free in time.
             OperationalError: the database cannot be reached.
             InterfaceError: the pool is closed.
         """
-        keeper = self._keeper
-        limit = keeper.timeout if timeout is _OWN else timeout
+        pool = self._pool
+        limit = pool.timeout if timeout is _OWN else timeout
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
         waiter = Waiter(lambda: loop.call_soon_threadsafe(_settle, woken))
-        begun = _keeper.now()
+        begun = _pool_core.now()
         try:
-            keeper.ask(waiter)
+            pool.request(waiter)
             if not waiter.granted:
                 done, _ = await asyncio.wait({woken}, timeout=limit)
-                if not done and (failure := keeper.timed_out(waiter, _keeper.now() - begun)):
+                if not done and (failure := pool.timed_out(waiter, _pool_core.now() - begun)):
                     raise failure
                 if not waiter.granted:
                     raise InterfaceError("the pool was closed")
         except BaseException:
-            keeper.abandon(waiter)
+            pool.abandon(waiter)
             raise
-        held = waiter.entry.aside if waiter.entry is not None else None
-        thread: Thread = held or Thread()
-
-        def prepare() -> Entry:
-            try:
-                entry = keeper.prepare(waiter)
-            except BaseException:
-                thread.shutdown()
-                raise
-            # Where an old connection was dropped, its thread went with it.
-            entry.aside = Thread() if thread.closed else thread
-            return entry
-
-        entry = await thread.run(None, prepare, unwanted=keeper.give_back)
+        try:
+            answers = await self._answers(waiter.entry)
+        except BaseException:
+            pool.abandon(waiter)
+            raise
+        if answers and waiter.entry is not None and pool.is_young(waiter.entry):
+            entry = pool.prepare(waiter, answers)
+        else:
+            entry = await self._open_on_loop(waiter, answers) or await self._prepare_in_thread(waiter, answers)
         con = Connection(entry.con, entry.aside)
         self._lent[con] = entry
         return con
 
+    async def _answers(self, entry: Entry | None) -> bool | None:
+        """Probe a connection on the event loop; return `None` if the probe has to run in a
+        thread."""
+        probe = self._pool.probe
+        if entry is None or not entry.con._suspends or callable(probe):
+            return None
+        if entry.aside is None:  # It was opened by `open`.
+            entry.aside = EventLoopRunner(entry.con)
+        if probe is not None:
+            con = Connection(entry.con, entry.aside)
+            try:
+                await (await con.execute(probe)).fetchall()
+                if not entry.con.autocommit:
+                    await con.rollback()  # The borrower's transaction must not start with the probe.
+            except Error:
+                return False
+        return True
+
+    async def _open_on_loop(self, waiter: Waiter, answers: bool | None) -> Entry | None:
+        """Open a connection on the event loop, instead of one that is too old or does not answer;
+        return `None` if this has to run in a thread."""
+        pool = self._pool
+        if waiter.entry is not None and answers is None:
+            return None
+        try:
+            if (call := pool.begin_open()) is None:
+                return None
+            pool.discard(waiter)
+            con = await run_connect(call)
+        except BaseException:
+            pool.discard(waiter)
+            pool.abandon(waiter)
+            raise
+        try:
+            entry = pool.prepare(waiter, opened=con)
+        except BaseException:
+            con.close()
+            raise
+        entry.aside = EventLoopRunner(con)
+        return entry
+
+    async def _prepare_in_thread(self, waiter: Waiter, answers: bool | None) -> Entry:
+        pool = self._pool
+        held = waiter.entry.aside if waiter.entry is not None else None
+        thread: ThreadRunner = held or ThreadRunner()
+
+        def prepare() -> Entry:
+            try:
+                entry = pool.prepare(waiter, answers)
+            except BaseException:
+                thread.shutdown()
+                raise
+            # A stale connection that was dropped took its thread with it.
+            entry.aside = ThreadRunner() if thread.closed else thread
+            return entry
+
+        entry = await thread.run(None, prepare, unwanted=pool.give_back)
+        entry.aside = runner_of(entry.con, entry.aside)
+        return entry
+
     async def release(self, con: Connection) -> None:
-        """Give a connection back; what was not committed is rolled back.
+        """Return a connection to the pool; uncommitted changes are rolled back.
 
         Raises:
-            InterfaceError: it is not out of this pool.
+            InterfaceError: the connection is not lent out by this pool.
         """
         await self._give_back(con, suspect=False)
 
@@ -130,18 +186,40 @@ class Pool:
         entry = self._lent.pop(con, None)
         if entry is None:
             raise InterfaceError(
-                "this connection is not out of this pool\nit was given back before, or is another pool's"
+                "this connection is not lent out by this pool\nit was returned before, or belongs to another pool"
             )
         con._thread = None
-        thread: Thread = entry.aside
+        thread: ThreadRunner = entry.aside
         if thread.closed:
-            await asyncio.to_thread(self._keeper.give_back, entry, True)
+            await asyncio.to_thread(self._pool.give_back, entry, True)
+        elif thread.suspends and not callable(self._pool.reset) and not (suspect and callable(self._pool.probe)):
+            await self._give_back_on_loop(entry, suspect)
         else:
-            await thread.run(None, self._keeper.give_back, entry, suspect)
+            await thread.run(None, self._pool.give_back, entry, suspect)
+
+    async def _give_back_on_loop(self, entry: Entry, suspect: bool) -> None:
+        """Take a connection back like `PoolCore.give_back`, but await its calls of the database on
+        the event loop first."""
+        pool = self._pool
+        try:
+            if pool.reset is not None:
+                await Connection(entry.con, entry.aside).rollback()
+            is_sound = not suspect or await self._answers(entry)
+        except Error:
+            is_sound = False
+        except BaseException:
+            # The task was cancelled. The call under way is cancelled too, and has to end first.
+            entry.aside.start(functools.partial(pool.give_back, entry, True))
+            raise
+        if is_sound:
+            pool.give_back(entry)
+        else:
+            await entry.aside.run(None, pool.give_back, entry, True)
 
     @contextlib.asynccontextmanager
     async def connection(self, timeout: float | None = _OWN) -> AsyncIterator[Connection]:  # type: ignore[assignment]
-        """Lend a connection for a block: committed at its end, rolled back after an exception, and given back.
+        """Lend a connection for a block: commit at its end, roll back after an exception, and
+        return the connection to the pool.
 
         Args, Raises: as `acquire`.
         """
@@ -161,7 +239,8 @@ class Pool:
         *,
         format: Literal["json", "ndjson", "csv", "bson"] = "json",
     ) -> RowStream:
-        """As `onecopy.Pool.stream`: the rows of one statement, on a connection that the stream gives back."""
+        """Like `onecopy.Pool.stream`: the rows of one statement as a stream that returns its
+        connection."""
         con = await self.acquire()
         try:
             rows: RowStream = getattr(await con.execute(sql, parameters), format)()
@@ -172,21 +251,23 @@ class Pool:
         return rows
 
     def _give_back_soon(self, con: Connection) -> None:
-        """Give a connection back from any thread, in its own."""
+        """Return a connection to the pool; may be called from any thread, since another thread
+        resets the connection."""
         entry = self._lent.pop(con)
         con._thread = None
         try:
-            entry.aside.start(functools.partial(self._keeper.give_back, entry))
+            entry.aside.start(functools.partial(self._pool.give_back, entry))
         except InterfaceError:
-            self._keeper.give_back(entry, True)
+            self._pool.give_back(entry, True)
 
     def stats(self) -> PoolStats:
-        """What the pool holds, and what it has done."""
-        return self._keeper.stats()
+        """Statistics: the current state of the pool, and its counters."""
+        return self._pool.stats()
 
     async def close(self) -> None:
-        """Close the idle connections, and the others when they come back; who waits gets an `InterfaceError`."""
-        await asyncio.to_thread(self._keeper.close)
+        """Close the idle connections at once, and the others when they are returned; waiting
+        callers get an `InterfaceError`."""
+        await asyncio.to_thread(self._pool.close)
 
     aclose = close
 
@@ -199,7 +280,7 @@ class Pool:
 
     def __repr__(self) -> str:
         now = self.stats()
-        state = "closed" if self._keeper.closed else f"{now.idle} idle, {now.out} out, at most {self._keeper.max_size}"
+        state = "closed" if self._pool.closed else f"{now.idle} idle, {now.out} out, at most {self._pool.max_size}"
         return f"<onecopy.aio.Pool: {state}>"
 
 

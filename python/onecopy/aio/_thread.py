@@ -1,4 +1,4 @@
-"""The thread of one connection."""
+"""The thread that runs the blocking calls of one connection."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ import contextvars
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from onecopy.errors import Error, InterfaceError
+
+if TYPE_CHECKING:
+    from onecopy._core import Connection, PendingCall
 
 T = TypeVar("T")
 
 
-class Thread:
-    """The thread of one connection. The interpreter waits for it at its exit."""
+class ThreadRunner:
+    """The thread of one connection, for calls that block. The interpreter waits for it at exit."""
+
+    #: True if calls that suspend are run by `drive`, without a thread.
+    suspends = False
 
     def __init__(self) -> None:
         self._executor = concurrent.futures.ThreadPoolExecutor(1, "onecopy-aio")
@@ -39,17 +45,14 @@ class Thread:
         *args: Any,
         unwanted: Callable[[T], object] | None = None,
     ) -> T:
-        """Call a function in the thread, after those asked for before.
+        """Call a function in the thread, after all calls submitted before.
 
-        Where the task is cancelled meanwhile, `cancel` is called until the function ends; without one it runs to its end,
-        and `unwanted` is given what it returns.
+        If the task is cancelled meanwhile, `cancel` is called repeatedly until the function ends.
+        Without `cancel` the function runs to its end, and `unwanted` is called with its result.
         """
         call = functools.partial(contextvars.copy_context().run, function, *args)
         token = object()
-        try:
-            future = self._executor.submit(self._call, token, call)
-        except RuntimeError:
-            raise InterfaceError("the connection is closed") from None
+        future = await self._submit(token, call)
         wrapped = asyncio.wrap_future(future)
         try:
             return await (asyncio.shield(wrapped) if cancel is None else wrapped)
@@ -60,8 +63,24 @@ class Thread:
                 threading.Thread(target=self._stop, args=(token, future, cancel), daemon=True).start()
             raise
 
+    async def _submit(self, token: object, call: Callable[[], T]) -> concurrent.futures.Future[T]:
+        try:
+            return self._executor.submit(self._call, token, call)
+        except RuntimeError:
+            raise InterfaceError("the connection is closed") from None
+
+    async def close(self, con: Connection) -> None:
+        """Close the connection, after all calls submitted before."""
+        await self.run(None, con.close)
+
+    async def drive(self, begin: Callable[..., PendingCall | None], /, *args: Any) -> Any:
+        """Run the call that `begin` returns on the event loop; only for runners whose `suspends` is
+        true."""
+        raise NotImplementedError
+
     def start(self, function: Callable[[], object]) -> None:
-        """Have a function called in the thread, after those asked for before; it raises nothing."""
+        """Submit a function to the thread, after all calls submitted before; its errors are
+        discarded."""
         try:
             self._executor.submit(function)
         except RuntimeError:
@@ -77,7 +96,7 @@ class Thread:
                 self._current = None
 
     def _stop(self, token: object, future: concurrent.futures.Future[Any], cancel: Callable[[], object]) -> None:
-        # Again and again: a cancel that comes before the driver has begun is lost.
+        # Repeated, since the driver ignores a cancel that arrives before it has started.
         while not future.done():
             with self._lock, contextlib.suppress(Error):
                 if self._current is token:
@@ -85,12 +104,12 @@ class Thread:
             concurrent.futures.wait([future], 0.05)
 
     def shutdown(self, wait: bool = False) -> None:
-        """Take no more calls."""
+        """Accept no more calls."""
         self.closed = True
         self._executor.shutdown(wait=wait)
 
 
 def _discard(unwanted: Callable[[Any], object] | None, future: concurrent.futures.Future[Any]) -> None:
-    # Asking for the exception also marks it as seen.
+    # Retrieving the exception also prevents the message that it was never retrieved.
     if not future.cancelled() and future.exception() is None and unwanted is not None:
         unwanted(future.result())

@@ -1,27 +1,28 @@
-"""BSON 1.1 (https://bsonspec.org): Python objects to documents and back, converted once.
+"""BSON 1.1 (https://bsonspec.org): documents to Python objects and back, converted once.
 
 | function | what it does |
 |---|---|
-| `decode`, `decode_all` | a document, or all of them, as objects |
-| `decode_iter` | one document at a time, of a buffer, a file or pieces |
-| `RawDocument` | the fields of a document, each read where it lies |
-| `encode` | a document as `bytes` |
-| `encode_into` | a document into a buffer that is there |
-| `encode_many` | documents one behind the other, in chunks of bounded size |
-| `dump_many` | the same, to a file or socket |
-| `validate`, `validate_all` | whether bytes are a document, or documents one behind the other |
-| `to_json`, `to_json_lines` | documents as MongoDB Extended JSON, with no Python objects in between |
-| `from_json`, `from_json_lines` | Extended JSON as documents |
+| `decode`, `decode_all` | decode one document, or concatenated documents |
+| `decode_iter` | decode documents one at a time from a buffer, a file or chunks |
+| `RawDocument` | a document whose fields are decoded on access |
+| `encode` | encode a document as `bytes` |
+| `encode_into` | encode a document into a given buffer |
+| `encode_many` | encode documents as chunks of bounded size |
+| `dump_many` | encode documents to a file or socket |
+| `validate`, `validate_all` | check that bytes are a document, or concatenated documents |
+| `to_json`, `to_json_lines` | BSON to MongoDB Extended JSON, without creating Python objects |
+| `from_json`, `from_json_lines` | Extended JSON to BSON |
 
-| type | what it stands for |
+| type | meaning |
 |---|---|
-| `ObjectId`, `Timestamp`, `DatetimeMS` | ids and times that Python has no type for |
-| `Decimal128`, `Int64`, `Binary`, `Regex`, `Code` | numbers, bytes and text of a kind that Python does not tell apart |
-| `MinKey`, `MaxKey` | what is less, and greater, than all |
-| `Symbol`, `Undefined`, `DBPointer` | the deprecated ones |
+| `ObjectId`, `Timestamp`, `DatetimeMS` | ids and times without an equivalent in Python |
+| `Decimal128`, `Int64`, `Binary`, `Regex`, `Code` | types that Python does not distinguish |
+| `MinKey`, `MaxKey` | the smallest and the largest value in MongoDB's order |
+| `Symbol`, `Undefined`, `DBPointer` | deprecated types |
 
-What has no form in BSON raises `BSONEncodeError` or, for its type, `BSONTypeError`, which is a `TypeError` too; both with the path to it.
-What is no BSON raises `BSONDecodeError`, with the byte.
+A value that BSON cannot represent raises `BSONEncodeError`; if BSON cannot represent the type of
+the value, the error is a `BSONTypeError`, which is a `TypeError` too. Both errors contain the path
+to the value. Invalid BSON raises `BSONDecodeError`, which contains the offset in bytes.
 
 >>> import onecopy.bson
 >>> onecopy.bson.encode({"name": "Zürich"})

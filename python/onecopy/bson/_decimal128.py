@@ -1,4 +1,4 @@
-"""`Decimal128`: IEEE 754's decimal of 128 bits, bit by bit."""
+"""`Decimal128`: the IEEE 754 decimal128 type."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import ClassVar
 
 __all__ = ["Decimal128"]
 
-#: Digits at most, and the exponents that the last of them can have.
+#: The largest number of digits, and the range of exponents of the last digit.
 _DIGITS, _LEAST_EXPONENT, _MOST_EXPONENT = 34, -6176, 6111
-#: The grammar of a text. `decimal.Decimal` also accepts white space, underscores and digits of other
-#: scripts.
+#: The accepted text form. `decimal.Decimal` also accepts white space, underscores and digits of
+#: other scripts.
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(inf|infinity|s?nan)", re.IGNORECASE | re.ASCII
 )
@@ -19,17 +19,19 @@ _SIGN, _INFINITY, _NAN, _SIGNALLING_NAN = 1 << 127, 0x78 << 120, 0x7C << 120, 0x
 
 
 class Decimal128:
-    """A decimal of up to 34 digits, with the zeros at its end: `1.50` is not `1.5`.
+    """A decimal of up to 34 digits; trailing zeros are significant: `1.50` differs from `1.5`.
 
-    `Decimal128(value)` takes a `Decimal`, a `str` (digits of ASCII, with a sign, a point and an exponent as may be; `Infinity`, `NaN`),
-    an `int` or another one of these. Raises `ValueError` for what it would have to round, and for what is no decimal.
+    `Decimal128(value)` accepts a `Decimal`, a `str` (ASCII digits with an optional sign, point and
+    exponent; `Infinity`, `NaN`), an `int` or another `Decimal128`. Raises `ValueError` for a value
+    that would have to be rounded, and for text that is not a decimal.
 
-    Equal to one of the same 16 bytes, pymongo's too: `to_decimal` gives what can be compared as a number.
+    Two values are equal if their 16 bytes are, also if one is pymongo's. To compare numbers, use
+    `to_decimal`.
     """
 
     _type_marker: ClassVar[int] = 19
     __slots__ = ("bid",)
-    #: The 16 bytes as BSON has them: integer significand, little-endian.
+    #: The 16 bytes in BSON's format: integer significand (BID), little-endian.
     bid: bytes
 
     def __init__(self, value: decimal.Decimal | str | int | Decimal128) -> None:
@@ -37,7 +39,7 @@ class Decimal128:
             bid = value.bid
         elif isinstance(value, (decimal.Decimal, str, int)):
             if isinstance(value, str) and not _NUMBER.fullmatch(value):
-                raise ValueError(f"`{value}` is no decimal")
+                raise ValueError(f"`{value}` is not a valid decimal")
             try:
                 exact = decimal.Decimal(value)
             except decimal.InvalidOperation:
@@ -49,7 +51,7 @@ class Decimal128:
 
     @classmethod
     def from_bid(cls, bid: bytes) -> Decimal128:
-        """Of the 16 bytes that BSON has."""
+        """Create a value from the 16 bytes that BSON stores."""
         if not isinstance(bid, bytes):
             raise TypeError("`bid` must be bytes")
         if len(bid) != 16:
@@ -59,7 +61,7 @@ class Decimal128:
         return made
 
     def to_decimal(self) -> decimal.Decimal:
-        """As a `Decimal`, exactly, with its zeros."""
+        """Convert to `Decimal`, exactly, including trailing zeros."""
         bits = int.from_bytes(self.bid, "little")
         sign = "-" if bits & _SIGN else ""
         if bits & _NAN == _NAN:
@@ -68,7 +70,8 @@ class Decimal128:
             return decimal.Decimal(f"{sign}Infinity")
         exponent, digits = bits >> 113 & 0x3FFF, bits & (1 << 113) - 1
         if bits >> 125 & 3 == 3:
-            # IEEE's form for digits past 113 bits, which are more than 34 of them: no digits then, it says.
+            # The encoding for significands past 113 bits, which exceed 34 digits: IEEE 754 reads
+            # them as 0.
             exponent, digits = bits >> 111 & 0x3FFF, 0
         if digits >= 10**_DIGITS:
             digits = 0
@@ -103,17 +106,18 @@ class Decimal128:
 
 
 def _bits(value: decimal.Decimal) -> int:
-    """The 128 bits of a decimal. Raises `ValueError` where it would have to be rounded."""
+    """Return the 128 bits that encode a decimal. Raises `ValueError` if the value would have to be
+    rounded."""
     negative, figures, exponent = value.as_tuple()
     sign = _SIGN if negative else 0
     if isinstance(exponent, str):
         if figures and exponent != "F" and any(figures):
-            raise ValueError("a NaN that says more in digits has no form in 128 bits")
+            raise ValueError("a NaN with a payload cannot be represented in 128 bits")
         return sign | {"F": _INFINITY, "n": _NAN, "N": _SIGNALLING_NAN}[exponent]
     if not any(figures):
         digits, last = 0, min(max(exponent, _LEAST_EXPONENT), _MOST_EXPONENT)
     else:
-        # Zeros at the end that have to go, for there are too many digits or they stand for too little; and those that have to come.
+        # The zeros to drop (too many digits, or too small an exponent), and the zeros to append.
         n_off = max(len(figures) - _DIGITS, _LEAST_EXPONENT - exponent, 0)
         n_kept = max(len(figures) - n_off, 0)
         n_on = max(exponent + n_off - _MOST_EXPONENT, 0)

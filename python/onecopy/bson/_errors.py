@@ -1,4 +1,4 @@
-"""Why a document cannot be written, or is none."""
+"""Exceptions for values that BSON cannot represent, and for invalid BSON."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ __all__ = ["BSONDecodeError", "BSONEncodeError", "BSONError", "BSONTypeError"]
 
 
 class BSONError(ValueError):
-    """The base of what is raised for values and bytes that have no form in BSON, or no meaning."""
+    """The base class of errors in encoding and decoding BSON."""
 
 
 class BSONEncodeError(BSONError):
-    """A value has no form in BSON: an int past 64 bits, a lone surrogate, NUL in a key, containers too deep in each other.
+    """A value cannot be represented in BSON: an int past 64 bits, a lone surrogate, NUL in a key, too deep
+    nesting.
 
-    `reason` says what is wrong, `path` what leads to the value: ``$.rows[3].price``. `kind` is one of ``"datetime"``, ``"decimal"``,
-    ``"depth"``, ``"int"``, ``"key"``, ``"raw"``, ``"regex"``, ``"size"``, ``"text"``, ``"type"``, ``"uuid"``.
+    `reason` describes the error; `path` is the path to the value: ``$.rows[3].price``. `kind` is
+    one of ``"datetime"``, ``"decimal"``, ``"depth"``, ``"int"``, ``"key"``, ``"raw"``, ``"regex"``,
+    ``"size"``, ``"text"``, ``"type"``, ``"uuid"``.
     """
 
-    #: What is wrong, and on a second line what can be done about it, where anything can.
+    #: The reason; a second line gives the remedy, if there is one.
     reason: str
-    #: What leads to the value, from the outermost document ``$``.
+    #: The path to the value, starting at the outermost document ``$``.
     path: str
-    #: What kind of value it is.
+    #: The kind of the error: one of the words listed above.
     kind: str
-    #: The value or key that has no form, as it was given; `None` where it is no single one, and after unpickling.
+    #: The value or key without a BSON form; `None` if no single value is at fault, and after
+    #: unpickling.
     value: Any
 
     def __init__(self, reason: str, path: str = "$", kind: str = "type") -> None:
@@ -40,18 +43,18 @@ class BSONEncodeError(BSONError):
 
 
 class BSONTypeError(BSONEncodeError, TypeError):
-    """An object is of a type that has no form in BSON, or a key is no `str`: a `TypeError` too."""
+    """An object's type cannot be represented in BSON, or a key is not a `str`. It is a `TypeError` too."""
 
 
 class BSONDecodeError(BSONError):
-    """Bytes are no BSON, or none that was asked for.
+    """Bytes are not valid BSON, or exceed the limits of the call.
 
-    `reason` says what is wrong, `offset_bytes` is the byte where, from 0.
+    `reason` describes the error; `offset_bytes` is its position, from 0.
     """
 
-    #: What is wrong.
+    #: The reason why the bytes were rejected.
     reason: str
-    #: Byte where it is wrong, from the start of what was given, from 0.
+    #: Offset of the error in bytes, from the start of the input, from 0.
     offset_bytes: int
 
     def __init__(self, reason: str, offset_bytes: int = 0) -> None:

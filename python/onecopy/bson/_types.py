@@ -1,6 +1,7 @@
-"""Values that BSON has and Python has not.
+"""BSON types without an equivalent in Python.
 
-Names of classes and attributes, and `_type_marker`, are those of pymongo's `bson`, which so writes these as its own.
+Names, attributes and `_type_marker` are those of pymongo's `bson`, so pymongo encodes these
+classes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 else:
 
     def disjoint_base(cls: type) -> type:
-        """What type checkers are told: no other class of bytes goes together with this one."""
+        """For type checkers: no class can inherit from this one and another subclass of `bytes`."""
         return cls
 
 
@@ -43,7 +44,8 @@ __all__ = [
     "Undefined",
 ]
 
-#: Subtypes of binary that hold a UUID: the standard's, and that of the drivers before it, each with its own order of bytes.
+#: Subtypes of binary for a UUID: the standard one, and the legacy one of drivers with other byte
+#: orders.
 UUID_SUBTYPE, LEGACY_UUID_SUBTYPE = 4, 3
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -51,21 +53,23 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def _marker(value: object) -> object:
-    """Which of pymongo's types, or of these, a value is; `None` for any other."""
+    """Return the type marker of a value of pymongo's types or of the types of this module; `None`
+    for any other value."""
     return getattr(type(value), "_type_marker", None)
 
 
 @disjoint_base
 class Binary(bytes):
-    """Bytes of a subtype (0 to 255). Those of subtype 0 are decoded as plain `bytes`.
+    """Bytes with a subtype (0 to 255). Binary of subtype 0 is decoded as plain `bytes`.
 
-    `Binary(data, subtype=0)` takes any contiguous buffer. Copies: one.
+    `Binary(data, subtype=0)` accepts any contiguous buffer. Copies: one.
 
-    Equal to binary of the same subtype and bytes, pymongo's too; where the subtype is 0, to plain `bytes`.
+    A `Binary` is equal to binary values with the same subtype and bytes, also pymongo's; with
+    subtype 0 it is also equal to plain `bytes`.
     """
 
     _type_marker: ClassVar[int] = 5
-    #: What the bytes are, 0 to 255: 0 plain, 3 and 4 a UUID, 5 an MD5 hash, 9 a vector, from 128 on the user's own.
+    #: The subtype, 0 to 255: 0 generic, 3 and 4 UUID, 5 MD5, 9 vector, from 128 on user-defined.
     subtype: int
 
     def __new__(cls, data: ReadableBuffer, subtype: int = 0) -> Binary:
@@ -78,25 +82,27 @@ class Binary(bytes):
         return self
 
     @classmethod
-    def from_uuid(cls, uuid: UUID, representation: _UuidForm = "standard") -> Binary:
-        """The bytes of a UUID in the order of the standard or of a driver of before it."""
+    def from_uuid(cls, uuid: UUID, uuid_representation: _UuidForm = "standard") -> Binary:
+        """Create a value from a UUID, in the byte order of the standard or of a legacy driver."""
         if not isinstance(uuid, UUID):
             raise TypeError("`uuid` must be a uuid.UUID")
-        subtype = UUID_SUBTYPE if representation == "standard" else LEGACY_UUID_SUBTYPE
-        return cls(_reordered(uuid.bytes, representation), subtype)
+        subtype = UUID_SUBTYPE if uuid_representation == "standard" else LEGACY_UUID_SUBTYPE
+        return cls(_reordered(uuid.bytes, uuid_representation), subtype)
 
-    def as_uuid(self, representation: _UuidForm = "standard") -> UUID:
-        """The UUID that the bytes are. Raises `ValueError` where the subtype or the number of bytes is another one."""
-        subtype = UUID_SUBTYPE if representation == "standard" else LEGACY_UUID_SUBTYPE
+    def as_uuid(self, uuid_representation: _UuidForm = "standard") -> UUID:
+        """Convert the 16 bytes to a UUID. Raises `ValueError` if the subtype or the number of bytes
+        does not fit."""
+        subtype = UUID_SUBTYPE if uuid_representation == "standard" else LEGACY_UUID_SUBTYPE
         if self.subtype != subtype or len(self) != 16:
             raise ValueError(
-                f"binary of subtype {self.subtype} and {len(self)} bytes is no UUID in `{representation}` form"
+                f"binary of subtype {self.subtype} and {len(self)} bytes is not a UUID in `{uuid_representation}` form"
             )
-        return UUID(bytes=_reordered(bytes(self), representation))
+        return UUID(bytes=_reordered(bytes(self), uuid_representation))
 
     def __eq__(self, other: object) -> bool:
         if _marker(other) == 5:
-            return self.subtype == getattr(other, "subtype", None) and bytes(self) == bytes(other)  # type: ignore[call-overload]
+            same_bytes = bytes(self) == bytes(other)  # type: ignore[call-overload]
+            return same_bytes and self.subtype == getattr(other, "subtype", None)
         return self.subtype == 0 and type(other) is bytes and bytes(self) == other
 
     def __ne__(self, other: object) -> bool:
@@ -113,18 +119,19 @@ class Binary(bytes):
 
 
 def _reordered(data: bytes, representation: str) -> bytes:
-    """A UUID's 16 bytes from the standard's order to a representation's, or back: each order is its own inverse."""
+    """Convert a UUID's 16 bytes between the standard order and that of ``representation``; the same
+    call converts back."""
     if representation in ("standard", "python_legacy"):
         return data
     if representation == "java_legacy":
         return data[7::-1] + data[:7:-1]
     if representation == "csharp_legacy":
         return data[3::-1] + data[5:3:-1] + data[7:5:-1] + data[8:]
-    raise ValueError("`representation` must be one of standard, python_legacy, java_legacy, csharp_legacy")
+    raise ValueError("`uuid_representation` must be one of standard, python_legacy, java_legacy, csharp_legacy")
 
 
 class Int64(int):
-    """An integer that is written with 64 bits, also where 32 would do."""
+    """An integer that is encoded with 64 bits even if 32 would suffice."""
 
     _type_marker: ClassVar[int] = 18
     __slots__ = ()
@@ -140,7 +147,7 @@ class Int64(int):
 
 
 class _Value:
-    """A value made of a few others, which never change."""
+    """The base class of immutable values with a few attributes."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -172,10 +179,11 @@ class _Value:
 
 @total_ordering
 class DatetimeMS(_Value):
-    """Milliseconds since 1970 in UTC, 64 bits: also where Python has no `datetime` for them.
+    """A time as a 64-bit number of milliseconds since 1970 in UTC; the range exceeds that of
+    `datetime`.
 
-    `DatetimeMS(value)` takes an `int`, or a `datetime` (a naive one is in UTC), which is floored to milliseconds.
-    Raises `OverflowError` past 64 bits.
+    `DatetimeMS(value)` accepts an `int`, or a `datetime` (UTC if naive), which is floored to
+    milliseconds. Raises `OverflowError` for a value past 64 bits.
     """
 
     _type_marker: ClassVar[int] = 9
@@ -194,7 +202,7 @@ class DatetimeMS(_Value):
         self._set(_value=int(value))
 
     def as_datetime(self, tz_aware: bool = True) -> datetime.datetime:
-        """As a `datetime` in UTC. Raises `OverflowError` outside of the years 1 to 9999."""
+        """Convert to a `datetime` in UTC. Raises `OverflowError` outside of the years 1 to 9999."""
         made = _EPOCH + self._value * _MILLISECOND
         return made if tz_aware else made.replace(tzinfo=None)
 
@@ -214,16 +222,18 @@ class DatetimeMS(_Value):
 
 @total_ordering
 class Timestamp(_Value):
-    """MongoDB's own kind of time: seconds since 1970 and a counter, both of 32 bits without a sign.
+    """MongoDB's internal timestamp: seconds since 1970 and a counter, each an unsigned 32-bit
+    integer.
 
-    `Timestamp(time, inc)` takes seconds, or a `datetime` (a naive one is in UTC). Raises `ValueError` past 32 bits.
+    `Timestamp(time, inc)` accepts seconds, or a `datetime` (UTC if naive). Raises `ValueError` for
+    a value past 32 bits.
     """
 
     _type_marker: ClassVar[int] = 17
     __slots__ = ("time", "inc")  # noqa: RUF023 - the order of the arguments
     #: Seconds since 1970.
     time: int
-    #: Which one in that second.
+    #: The counter within that second.
     inc: int
 
     def __init__(self, time: int | datetime.datetime, inc: int) -> None:
@@ -237,7 +247,7 @@ class Timestamp(_Value):
         self._set(time=int(time), inc=int(inc))
 
     def as_datetime(self) -> datetime.datetime:
-        """The seconds as a `datetime` in UTC."""
+        """Convert the seconds to a `datetime` in UTC."""
         return datetime.datetime.fromtimestamp(self.time, datetime.timezone.utc)
 
     def __eq__(self, other: object) -> bool:
@@ -254,21 +264,21 @@ class Timestamp(_Value):
     __hash__ = _Value.__hash__
 
 
-#: Options of a regex, and the flags of Python's that say the same.
+#: Regex options, and the corresponding flags of Python's `re`.
 _FLAGS = {"i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
 
 class Regex(_Value):
-    """A regular expression, not compiled: BSON's are PCRE's, which Python's may not understand.
+    """A regular expression, not compiled: BSON uses PCRE, and Python may not support its syntax.
 
-    `Regex(pattern, options="")`: `options` are letters (`ilmsux` have a meaning), kept in the alphabetical order that BSON wants,
-    or flags of `re`. Raises `ValueError` for NUL in either.
+    `Regex(pattern, options="")`: `options` are letters (`ilmsux` are defined), stored in
+    alphabetical order as BSON requires, or flags of `re`. Raises `ValueError` for NUL in either.
     """
 
     _type_marker: ClassVar[int] = 11
     __slots__ = ("pattern", "options")  # noqa: RUF023 - the order of the arguments
     pattern: str
-    #: Letters, in alphabetical order.
+    #: The letters of the options, in alphabetical order.
     options: str
 
     def __init__(self, pattern: str | bytes, options: str | int = "") -> None:
@@ -279,21 +289,22 @@ class Regex(_Value):
         if not isinstance(pattern, str) or not isinstance(options, str):
             raise TypeError("`pattern` and `options` must be str")
         if "\0" in pattern or "\0" in options:
-            raise ValueError("a regex of BSON cannot hold NUL")
+            raise ValueError("a regex in BSON must not contain NUL")
         self._set(pattern=pattern, options="".join(sorted(options)))
 
     @classmethod
     def from_native(cls, regex: re.Pattern[Any]) -> Regex:
-        """Of a compiled one, with its flags."""
+        """Create a value from a compiled pattern, including its flags."""
         return cls(regex.pattern, regex.flags)
 
     @property
     def flags(self) -> int:
-        """The options as flags of `re`, those that it has."""
+        """The options as flags of `re`; options without a flag are omitted."""
         return int(sum(flag for letter, flag in _FLAGS.items() if letter in self.options))
 
     def try_compile(self) -> re.Pattern[str]:
-        """Compiled as one of Python's. Raises `re.error` where it is none."""
+        """Compile the pattern with Python's `re`. Raises `re.error` if Python does not support the
+        syntax."""
         return re.compile(self.pattern, self.flags)
 
     def __eq__(self, other: object) -> bool:
@@ -308,13 +319,13 @@ class Regex(_Value):
 
 
 class Code(str):
-    """JavaScript, with the values that its names have, where it has a scope.
+    """JavaScript code, with an optional scope: a mapping of names to values.
 
-    `Code(code, scope=None)`. Equal to code with an equal scope alone.
+    `Code(code, scope=None)`. A value is equal only to code with the same text and an equal scope.
     """
 
     _type_marker: ClassVar[int] = 13
-    #: Names and their values; `None` for code without a scope.
+    #: The scope: the variables of the code and their values; `None` for code without a scope.
     scope: Mapping[str, Any] | None
 
     def __new__(cls, code: str, scope: Mapping[str, Any] | None = None) -> Code:
@@ -342,7 +353,7 @@ class Code(str):
 
 
 class Symbol(str):
-    """Text of the deprecated type symbol. Else it is a `str`."""
+    """A `str` that is encoded as the deprecated type symbol."""
 
     _type_marker: ClassVar[int] = 14
     __slots__ = ()
@@ -352,7 +363,7 @@ class Symbol(str):
 
 
 class _Single(_Value):
-    """A type of one value."""
+    """The base class of types that have only one value: `MinKey`, `MaxKey`, `Undefined`."""
 
     __slots__ = ()
     _type_marker: ClassVar[int]
@@ -365,7 +376,7 @@ class _Single(_Value):
 
 
 class MinKey(_Single):
-    """What is less than every other value."""
+    """The BSON value that MongoDB sorts before every other value."""
 
     _type_marker: ClassVar[int] = 255
     __slots__ = ()
@@ -384,7 +395,7 @@ class MinKey(_Single):
 
 
 class MaxKey(_Single):
-    """What is greater than every other value."""
+    """The BSON value that MongoDB sorts after every other value."""
 
     _type_marker: ClassVar[int] = 127
     __slots__ = ()
@@ -417,9 +428,9 @@ class DBPointer(_Value):
 
     _type_marker: ClassVar[int] = 12
     __slots__ = ("collection", "id")
-    #: Name of the collection, with that of its database.
+    #: The collection that contains the document: `database.collection`.
     collection: str
-    #: `_id` of the document.
+    #: The `_id` of the document that is pointed to.
     id: ObjectId
 
     def __init__(self, collection: str, id: ObjectId) -> None:

@@ -1,4 +1,5 @@
-"""The names that `onecopy.compat.bson` gives: pymongo's where it is installed, ours where it is not."""
+"""The classes that `onecopy.compat.bson` exports: pymongo's if pymongo is installed, otherwise
+onecopy's."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ __all__ = [
 
 
 class _UuidRepresentation:
-    """Numbers of the forms that a UUID can have."""
+    """The numbers of UUID representations, as in pymongo's `UuidRepresentation`."""
 
     UNSPECIFIED = 0
     STANDARD = 4
@@ -43,7 +44,8 @@ class _UuidRepresentation:
 
 
 class _DatetimeConversion(enum.IntEnum):
-    """What becomes of moments that Python has no `datetime` for."""
+    """The numbers that select how dates outside of the range of `datetime` are decoded, as in
+    pymongo's `DatetimeConversion`."""
 
     DATETIME = 1
     DATETIME_CLAMP = 2
@@ -52,7 +54,7 @@ class _DatetimeConversion(enum.IntEnum):
 
 
 class _CodecOptions(NamedTuple):
-    """How documents are written and read, without pymongo's registry of types."""
+    """Options of encoding and decoding, without pymongo's type registry."""
 
     document_class: type[Mapping[str, Any]] = dict
     tz_aware: bool = False
@@ -63,20 +65,20 @@ class _CodecOptions(NamedTuple):
     datetime_conversion: int = _DatetimeConversion.DATETIME
 
     def with_options(self, **changed: Any) -> _CodecOptions:
-        """The same with some of them changed."""
+        """A copy with some options changed."""
         return self._replace(**changed)
 
 
 class _InvalidBSON(_ours.BSONError):
-    """Bytes are no BSON."""
+    """Bytes are not valid BSON."""
 
 
 class _InvalidStringData(_ours.BSONError):
-    """A `str` has lone surrogates."""
+    """A `str` contains lone surrogates."""
 
 
 class _InvalidDocument(_ours.BSONError):
-    """A document has no form in BSON."""
+    """A document cannot be represented in BSON."""
 
     def __init__(self, message: str, document: Any = None) -> None:
         super().__init__(message)
@@ -90,13 +92,13 @@ class _Reference(NamedTuple):
 
 
 class _DBRef(_Reference):
-    """A reference to a document, written as a document."""
+    """A reference to a document, encoded as a document."""
 
     __slots__ = ()
     _type_marker = 100
 
     def as_doc(self) -> dict[str, Any]:
-        """The document that is written for it."""
+        """Return the document that is encoded for the reference."""
         doc = {"$ref": self.collection, "$id": self.id}
         return doc if self.database is None else {**doc, "$db": self.database}
 

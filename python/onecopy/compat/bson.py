@@ -1,8 +1,9 @@
-"""The names of pymongo's `bson` over `onecopy.bson`: `from onecopy.compat import bson`.
+"""The API of pymongo's `bson` on top of `onecopy.bson`: `from onecopy.compat import bson`.
 
-`encode`, `decode`, `decode_all`, `decode_iter`, `decode_file_iter`, `is_valid`, `BSON` and `gen_list_name`, with pymongo's arguments. Where
-pymongo is installed, its types, its `CodecOptions` and its exceptions are given and raised; where it is not, those of this package stand
-under the same names. What differs, and why, stands in `docs/guide/move-from-pymongo-bson.md` in the repository.
+`encode`, `decode`, `decode_all`, `decode_iter`, `decode_file_iter`, `is_valid`, `BSON` and
+`gen_list_name`, with pymongo's arguments. If pymongo is installed, its types, its `CodecOptions`
+and its exceptions are used; otherwise onecopy's own classes have these names.
+`docs/guide/move-from-pymongo-bson.md` in the repository lists the differences and their reasons.
 
 >>> from onecopy.compat import bson
 >>> bson.encode({"a": 1})
@@ -77,24 +78,25 @@ __all__ = [
 #: Numbers of pymongo's `UuidRepresentation`.
 _REPRESENTATIONS = {0: "unspecified", 3: "python_legacy", 4: "standard", 5: "java_legacy", 6: "csharp_legacy"}
 
-#: What pymongo has no form for, and leaves to type encoders.
+#: Types that pymongo cannot encode itself and passes to type encoders.
 _LEFT = ("buffer", "dataclass", "date", "decimal", "enum", "numpy")
 
-#: pymongo's `_type_marker` of documents that hold their bytes.
+#: pymongo's `_type_marker` of raw documents.
 _RAW = 101
 
-#: Error handlers that are CPython's own and have an answer for any malformed UTF-8, or none.
+#: Built-in error handlers of CPython that handle any malformed UTF-8, or never fail.
 _HANDLERS = frozenset({"strict", "replace", "ignore", "backslashreplace", "surrogateescape"})
 
 #: Numbers of pymongo's `DatetimeConversion`.
 _RANGES = {1: "error", 2: "clamp", 3: "raw", 4: "auto"}
 
-#: True if `InvalidDocument` has an argument for the document, as from pymongo 4.16 on.
+#: True if `InvalidDocument` has an argument for the document, as in pymongo 4.16 and later.
 _HOLDS_DOCUMENT = hasattr(InvalidDocument, "document") or PYMONGO is None
 
 _TOO_LARGE = "MongoDB can only handle up to 8-byte ints"
 
-#: Kinds of our errors, and the exceptions that pymongo raises whatever the document is.
+#: Kinds of onecopy's errors, and the exceptions that pymongo raises for them, whatever the
+#: document.
 _PLAIN: dict[str, tuple[type[Exception], str]] = {
     "int": (OverflowError, _TOO_LARGE),
     "datetime": (OverflowError, "date value out of range"),
@@ -110,7 +112,7 @@ _PLAIN: dict[str, tuple[type[Exception], str]] = {
 
 
 class _Prepared:
-    """Codec options as arguments of `onecopy.bson`."""
+    """Codec options, converted to arguments of `onecopy.bson`."""
 
     __slots__ = ("encoders", "fallback", "is_plain", "is_quiet", "keywords", "options", "representation")
 
@@ -118,31 +120,34 @@ class _Prepared:
         registry, of_class = options.type_registry, options.document_class
         self.options = options
         self.representation: Any = _REPRESENTATIONS[options.uuid_representation]
-        #: Encoders by type, and what is called for all other types.
+        #: Encoders by type, and the fallback encoder for all other types.
         self.encoders: dict[Any, Callable[[Any], Any]] = getattr(registry, "_encoder_map", None) or {}
         self.fallback: Callable[[Any], Any] | None = getattr(registry, "_fallback_encoder", None)
-        #: True if our decoder has these options: no type decoders, no zone, no raw documents.
+        #: True if onecopy's decoder supports the options: no type decoders, time zone or raw
+        #: documents.
         has_converters = bool(getattr(registry, "_decoder_map", None))
         self.is_plain = (
             not has_converters and options.tzinfo is None and getattr(of_class, "_type_marker", None) != _RAW
         )
-        #: True if no code of the caller's runs while documents are decoded: pymongo may repeat it.
+        #: True if decoding calls no code of the caller's, so that pymongo may decode the input
+        #: again.
         self.is_quiet = of_class is dict and options.unicode_decode_error_handler in _HANDLERS
         self.keywords: dict[str, Any] = {
-            "types": "onecopy" if PYMONGO is None else "pymongo",
+            "compat": None if PYMONGO is None else "pymongo",
             "document_class": of_class,
             "tz_aware": bool(options.tz_aware),
             "uuid_representation": self.representation,
-            "on_invalid_utf8": options.unicode_decode_error_handler,
+            "errors": options.unicode_decode_error_handler,
             "datetime_range": _RANGES[int(options.datetime_conversion)],
         }
 
     def default(self) -> Callable[[Any], Any]:
-        """The encoders and the fallback as one function, for one call of `encode`.
+        """Combine the type encoders and the fallback encoder into one function for `default=`, for
+        one call of `encode`.
 
-        pymongo calls the encoder for a value that has no form, else the fallback, and does not pass a
-        result to the same one of the two again. A result is written next, so it comes back here at once
-        if it has no form.
+        Like pymongo, the function calls the type encoder of a value, or otherwise the fallback
+        encoder. The result is encoded next; if BSON cannot represent the result either, the
+        function is called with it immediately, and does not call the encoder that has returned it.
         """
         encoders, fallback = self.encoders, self.fallback
         if not encoders and fallback is None:
@@ -165,12 +170,12 @@ class _Prepared:
         return default
 
 
-#: By the address of the options, which the values hold.
+#: The converted options, by the `id()` of the codec options, which the values keep alive.
 _PREPARED: dict[int, _Prepared] = {}
 
 
 def _prepared(options: Any) -> _Prepared:
-    """The arguments for these options, or for pymongo's default options."""
+    """Return the converted options; for `None`, pymongo's default options."""
     if options is None:
         options = DEFAULT_CODEC_OPTIONS
     found = _PREPARED.get(id(options))
@@ -184,20 +189,21 @@ def _prepared(options: Any) -> _Prepared:
 
 
 def _refuse(value: Any) -> Any:
-    """Raises pymongo's exception for a value that has no form."""
+    """Raise pymongo's exception for a value that BSON cannot represent."""
     if isinstance(value, int):
         raise OverflowError(_TOO_LARGE)
     raise InvalidDocument(f"cannot encode object: {value!r}, of type: {type(value)!r}")
 
 
 def encode(document: Mapping[str, Any], check_keys: bool = False, codec_options: Any = None) -> bytes:
-    """A document as BSON, `_id` first, as pymongo has it.
+    """Encode a document as BSON, with `_id` first, as pymongo does.
 
-    Copies: as `onecopy.bson.encode`.
+    Copies: as in `onecopy.bson.encode`.
 
     Raises pymongo's exceptions: `InvalidDocument`, `TypeError` if the document is not a mapping,
     `OverflowError` for an int past 64 bits, `UnicodeEncodeError` for a lone surrogate,
-    `RecursionError`; and those of type encoders. No code of the caller's runs twice.
+    `RecursionError`; and the exceptions of type encoders. No code of the caller is called twice for
+    a value.
     """
     prepared = _prepared(codec_options)
     try:
@@ -213,19 +219,19 @@ def encode(document: Mapping[str, Any], check_keys: bool = False, codec_options:
         raise _of_document(str(error), document) from None
     except _ours.BSONEncodeError as error:
         if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-            raise  # by code of the caller's
+            raise  # The exception comes from code of the caller's.
         raise _as_pymongo(error, document) from None
 
 
 def _of_document(message: str, document: Any) -> Exception:
-    """An `InvalidDocument` that holds the document, where pymongo's can."""
+    """Create an `InvalidDocument`, with the document if pymongo's class has an argument for it."""
     message = f"Invalid document: {message}"
     made: Exception = InvalidDocument(message, document) if _HOLDS_DOCUMENT else InvalidDocument(message)
     return made
 
 
 def _as_pymongo(error: _ours.BSONEncodeError, document: Any) -> Exception:
-    """The exception that pymongo raises for the same document."""
+    """Return the exception that pymongo raises for the document with this error."""
     if error.kind in _PLAIN:
         kind, message = _PLAIN[error.kind]
         return kind(message)
@@ -245,7 +251,7 @@ def _as_pymongo(error: _ours.BSONEncodeError, document: Any) -> Exception:
 
 
 def _about_key(key: Any) -> str:
-    """What is wrong with a key."""
+    """Return pymongo's message about an invalid key."""
     if not isinstance(key, str):
         return f"documents must have only string keys, key was {key!r}"
     if b"\0" in key.encode():
@@ -254,7 +260,8 @@ def _about_key(key: Any) -> str:
 
 
 def _id_first(document: Any) -> Any:
-    """The same members with `_id` first. Raises `TypeError` if the document is not a mapping."""
+    """Return the members of a mapping, `_id` first. Raises `TypeError` if the document is not a
+    mapping."""
     if not isinstance(document, dict):
         if getattr(document, "_type_marker", None) == _RAW:
             return document
@@ -267,7 +274,8 @@ def _id_first(document: Any) -> Any:
 
 
 def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
-    """The result of a function of `onecopy.bson`, or of pymongo's for its own options and errors."""
+    """Call a function of `onecopy.bson`. For options that only pymongo supports, and for malformed
+    data, call pymongo's function instead, which raises pymongo's exception."""
     options, keywords = prepared.options, prepared.keywords
     if PYMONGO is not None and not prepared.is_plain:
         return getattr(PYMONGO, name)(data, options)
@@ -278,8 +286,8 @@ def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
             if PYMONGO is not None:
                 return getattr(PYMONGO, name)(data, options)
         else:
-            # No text is malformed: the handler is not called, and may be one that does not exist.
-            keywords = {**keywords, "on_invalid_utf8": "strict"}
+            # No text is malformed, so the error handler is not called; it need not exist.
+            keywords = {**keywords, "errors": "strict"}
     try:
         return getattr(_ours, name)(data, **keywords)
     except _ours.BSONDecodeError as error:
@@ -287,29 +295,29 @@ def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
             raise InvalidBSON(str(error)) from None
         if prepared.is_quiet:
             return getattr(PYMONGO, name)(data, options)
-        # A date out of range, or an error of the document class, which pymongo must not call again.
+        # A date out of range, or an error in the document class, which pymongo must not call again.
         getattr(PYMONGO, name)(data, options.with_options(document_class=dict, unicode_decode_error_handler="strict"))
         raise
 
 
 def decode(data: ReadableBuffer, codec_options: Any = None) -> Any:
-    """A document as a `dict`, or of the class that the options name. Raises `InvalidBSON`."""
+    """Decode a document as a `dict` or the document class of the options. Raises `InvalidBSON`."""
     return _decoded("decode", data, _prepared(codec_options))
 
 
 def decode_all(data: ReadableBuffer, codec_options: Any = None) -> list[Any]:
-    """Documents one behind the other. Raises `InvalidBSON`."""
+    """Decode concatenated documents. Raises `InvalidBSON`."""
     made: list[Any] = _decoded("decode_all", data, _prepared(codec_options))
     return made
 
 
 def decode_iter(data: ReadableBuffer, codec_options: Any = None) -> Iterator[Any]:
-    """As `decode_all`, one document at a time."""
+    """Decode concatenated documents, one at a time. Raises `InvalidBSON`."""
     return _each(data, _prepared(codec_options), "decode_iter")
 
 
 def decode_file_iter(file_obj: IO[bytes], codec_options: Any = None) -> Iterator[Any]:
-    """The documents of a file, which is read as far as they are asked for."""
+    """Decode the documents of a file, which is read on demand."""
     return _each(file_obj, _prepared(codec_options), "decode_file_iter")
 
 
@@ -330,7 +338,8 @@ def _each(source: Any, prepared: _Prepared, theirs: str) -> Iterator[Any]:
 
 
 def is_valid(bson: bytes) -> bool:
-    """Whether it is one document. Raises `TypeError` for what is no `bytes`."""
+    """True if the bytes are one valid document. Raises `TypeError` if the argument is not
+    `bytes`."""
     if not isinstance(bson, bytes):
         raise TypeError(f"BSON data must be an instance of a subclass of bytes, not {type(bson)}")
     try:
@@ -341,25 +350,25 @@ def is_valid(bson: bytes) -> bool:
 
 
 class BSON(bytes):
-    """A document as bytes that can decode itself."""
+    """A document as bytes, with a method to decode it."""
 
     __slots__ = ()
 
     @classmethod
     def encode(cls, document: Mapping[str, Any], check_keys: bool = False, codec_options: Any = None) -> BSON:
-        """As the function `encode`."""
+        """Encode a document: see `encode`."""
         return cls(encode(document, check_keys, codec_options))
 
     def decode(self, codec_options: Any = None) -> Any:  # type: ignore[override]
-        """As the function `decode`."""
+        """Decode the document: see `decode`."""
         return decode(self, codec_options)
 
 
 def gen_list_name() -> Iterator[bytes]:
-    """The keys of an array, each with its NUL."""
+    """Yield the keys of an array, each followed by NUL."""
     return (b"%d\0" % n for n in itertools.count())
 
 
 def has_c() -> bool:
-    """Whether a compiled extension does the work."""
+    """True, since a compiled extension is used."""
     return True

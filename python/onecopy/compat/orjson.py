@@ -1,7 +1,8 @@
-"""orjson's names over `onecopy.json`: `from onecopy.compat import orjson`.
+"""The API of orjson on top of `onecopy.json`: `from onecopy.compat import orjson`.
 
-`dumps`, `loads`, `Fragment`, the exceptions and the options `OPT_*` are those of orjson 3; options are joined with `|`. What differs,
-and why, stands in `docs/guide/move-from-orjson.md` in the repository.
+`dumps`, `loads`, `Fragment`, the exceptions and the options `OPT_*` are those of orjson 3; options
+are combined with `|`. `docs/guide/move-from-orjson.md` in the repository lists the differences and
+their reasons.
 
 >>> from onecopy.compat import orjson
 >>> orjson.dumps({"b": 1, "a": [None, 0.1]}, option=orjson.OPT_SORT_KEYS)
@@ -52,23 +53,23 @@ OPT_PASSTHROUGH_SUBCLASS = 1 << 8
 OPT_PASSTHROUGH_DATETIME = 1 << 9
 OPT_APPEND_NEWLINE = 1 << 10
 OPT_PASSTHROUGH_DATACLASS = 1 << 11
-#: Written without being asked for, as in orjson 3.
+#: Options without an effect: they are always enabled, as in orjson 3.
 OPT_SERIALIZE_DATACLASS = 0
 OPT_SERIALIZE_UUID = 0
 
-#: orjson has no class of its own here either.
+#: In orjson too, this name is `TypeError` itself.
 JSONEncodeError = TypeError
 
 _KNOWN = (1 << 12) - 1
 _dumps = _json.dumps
 
 
-#: What was asked before: a program uses one or two of them.
+#: The options of earlier calls; a program uses one or two combinations.
 _asked: dict[int, dict[str, Any]] = {}
 
 
 def _keywords(option: int) -> dict[str, Any]:
-    """What an option of orjson is called here."""
+    """Return the keyword arguments of `onecopy.json` for a combination of orjson's options."""
     passed = []
     if option & OPT_PASSTHROUGH_DATACLASS:
         passed.append("dataclass")
@@ -80,7 +81,7 @@ def _keywords(option: int) -> dict[str, Any]:
         passed.append("numpy")
     words: dict[str, Any] = {"compat": "orjson", "passthrough": tuple(passed)}
     if option & OPT_STRICT_INTEGER:
-        words["big_ints"] = "strict"
+        words["big_ints"] = "error53"
     if option & OPT_INDENT_2:
         words["indent"] = 2
     if option & OPT_NAIVE_UTC:
@@ -106,18 +107,20 @@ def dumps(
     default: Callable[[Any], Any] | None = None,
     option: int | None = None,
 ) -> bytes:
-    """JSON of an object in UTF-8.
+    """Serialize an object as JSON in UTF-8.
 
     Args:
-        obj: what is encoded.
-        default: called for what has no form in JSON; what it gives is encoded in its place.
-        option: `OPT_*`, joined with `|`.
+        obj: the object.
+        default: called for objects without a JSON form; its result is encoded instead.
+        option: `OPT_*`, combined with `|`.
 
     Raises:
-        JSONEncodeError: (a `TypeError`) a type without a form, a lone surrogate, an int past 64 bits, arrays and objects too deep in
-            each other; or `default` raised, which is then its cause.
+        JSONEncodeError: (a `TypeError`) a type cannot be represented, a string has a lone
+            surrogate, an int exceeds 64 bits, or the nesting is too deep; or `default` raised an
+            exception, which is then the `__cause__`.
 
-    Copies: none; each text is converted once, into the bytes. Source: orjson's documentation, and RFC 8259.
+    Copies: none; each string is converted once, into the result. Source: orjson's documentation,
+    RFC 8259.
 
     >>> dumps({"a": (1, None, float("nan"))})
     b'{"a":[1,null,null]}'
@@ -136,15 +139,17 @@ def dumps(
 
 
 def loads(obj: bytes | bytearray | memoryview | str, /) -> Any:
-    """What JSON text means.
+    """Parse JSON.
 
     Args:
         obj: UTF-8 in any buffer, or a `str`.
 
     Raises:
-        JSONDecodeError: it is no JSON, or no text at all. `pos`, `lineno` and `colno` say where.
+        JSONDecodeError: invalid JSON, or malformed text. `pos`, `lineno` and `colno` are the
+            position.
 
-    Copies: none; each text is converted once, into its `str`. Source: orjson's documentation, and RFC 8259.
+    Copies: none; each string is converted once, into its `str`. Source: orjson's documentation, RFC
+    8259.
 
     >>> loads('{"a":[18446744073709551616]}')
     {'a': [1.8446744073709552e+19]}

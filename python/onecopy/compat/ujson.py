@@ -1,7 +1,7 @@
-"""UltraJSON's names over `onecopy.json`: `from onecopy.compat import ujson`.
+"""The API of UltraJSON on top of `onecopy.json`: `from onecopy.compat import ujson`.
 
-`dumps` (also as `encode`), `loads` (`decode`), `dump`, `load` and `JSONDecodeError` are those of ujson 6. What differs, and why,
-stands in `docs/guide/move-from-ujson.md` in the repository.
+`dumps` (also as `encode`), `loads` (`decode`), `dump`, `load` and `JSONDecodeError` are those of
+ujson 6. `docs/guide/move-from-ujson.md` in the repository lists the differences and their reasons.
 
 >>> from onecopy.compat import ujson
 >>> ujson.dumps({"path": "a/b", "é": [1, float("nan")]})
@@ -22,7 +22,7 @@ from onecopy.json import JSONDecodeError
 
 __all__ = ["JSONDecodeError", "decode", "dump", "dumps", "encode", "load", "loads"]
 
-#: As ujson 6.1.
+#: The largest `indent`, as in ujson 6.1.
 _MOST_INDENT = 1000
 _INT_MAX = 2**31 - 1
 
@@ -40,7 +40,8 @@ class _Readable(Protocol):
 
 
 class _Hook:
-    """The methods of an object that ujson calls, in its order: `toDict`, `__json__`, then `default`."""
+    """The `default=` of `onecopy.json` that converts an object as ujson does: by its `toDict`, its
+    `__json__`, or the caller's `default`, in this order."""
 
     __slots__ = ("_default", "_reject_bytes", "raw")
 
@@ -79,7 +80,7 @@ def _checked_indent(indent: int) -> int:
 
 def _checked_separators(separators: tuple[str, str] | None) -> tuple[str, str]:
     if separators is None:
-        return ",", ": "  # Of an indent below 0.
+        return ",", ": "  # For an indent below 0.
     if not isinstance(separators, tuple):
         raise TypeError("`separators` must be a tuple or None")
     if len(separators) != 2:
@@ -102,28 +103,30 @@ def dumps(
     default: Callable[[Any], Any] | None = None,
     separators: tuple[str, str] | None = None,
 ) -> str:
-    """JSON of an object as a `str`.
+    """Serialize an object as JSON in a `str`.
 
     Args:
-        obj: what is encoded; `toDict` or `__json__` of an object is called if it has one.
-        ensure_ascii: write what is not ASCII as `\\\\uXXXX`.
-        encode_html_chars: write `<`, `>` and `&` so too.
-        escape_forward_slashes: write `/` as `\\\\/`.
-        sort_keys: keys in the order of their characters.
-        indent: blanks for each level, 1000 at most; 0 is one line, and below 0 is one with a blank after each key.
+        obj: the object; its `toDict` or `__json__` is called if it has one.
+        ensure_ascii: escape non-ASCII characters as `\\uXXXX`.
+        encode_html_chars: escape `<`, `>` and `&` in the same way.
+        escape_forward_slashes: escape `/` as `\\/`.
+        sort_keys: sort keys by code point.
+        indent: spaces per level, up to 1000; 0: one line; below 0: one line with a space after each
+            colon.
         allow_nan: write `NaN`, `Infinity` and `-Infinity`, which RFC 8259 does not allow.
-        reject_bytes: `bytes` are a `TypeError`; else they are decoded from UTF-8.
-        default: called for what has no form in JSON; what it gives is encoded in its place.
-        separators: a tuple of what is written between items and after keys; None: `(",", ":")`, with a blank after the colon if
-            there is an indent.
+        reject_bytes: raise `TypeError` for `bytes`; otherwise they are decoded from UTF-8.
+        default: called for objects without a JSON form; its result is encoded instead.
+        separators: the separators of items and of keys as a tuple; None: `(",", ":")`, with a space
+            after the colon if there is an indent.
 
     Raises:
-        TypeError: a type without a form; `separators` is not a tuple of `str`.
-        ValueError: `indent` is over 1000; `separators` are not two.
-        OverflowError: NaN or an infinity where `allow_nan` is false; arrays and objects too deep in each other; `indent` does not
-            fit into a C int.
+        TypeError: a type cannot be represented in JSON; `separators` is not a tuple of `str`.
+        ValueError: `indent` is over 1000; `separators` does not have two items.
+        OverflowError: NaN or an infinity if `allow_nan` is false; the nesting is too deep; `indent`
+            does not fit into a C int.
 
-    Copies: none; one for each of slashes, HTML and separators that are to be changed. Source: ujson's documentation, and RFC 8259.
+    Copies: none, but one for each option that rewrites the text (slashes, HTML, separators).
+    Source: ujson's documentation, and RFC 8259.
 
     >>> dumps(["/é"], ensure_ascii=False, escape_forward_slashes=False)
     '["/é"]'
@@ -146,7 +149,7 @@ def dumps(
         made = _dumps_str(obj, default=hook, ensure_ascii=ensure_ascii, compat="ujson", **words)
     except _json.JSONEncodeError as error:
         raise OverflowError(str(error)) from error
-    # Outside of strings there is none of these characters.
+    # In JSON the characters that are replaced occur only in strings.
     if escape_forward_slashes and "/" in made:
         made = (made.replace("\\/", "/") if hook.raw else made).replace("/", "\\/")
     if encode_html_chars:
@@ -157,20 +160,21 @@ def dumps(
 
 
 def loads(obj: str | bytes | bytearray) -> Any:
-    """What JSON text means; `NaN`, `Infinity`, `-Infinity` and lone surrogates are taken.
+    """Parse JSON; `NaN`, `Infinity`, `-Infinity` and lone surrogates are accepted.
 
     Args:
         obj: UTF-8 in any buffer, or a `str`.
 
     Raises:
-        JSONDecodeError: it is no JSON.
+        JSONDecodeError: invalid JSON.
 
-    Copies: none; each text is converted once, into its `str`. Source: ujson's documentation, and RFC 8259.
+    Copies: none; each string is converted once, into its `str`. Source: ujson's documentation, RFC
+    8259.
 
     >>> loads(b'[1, "\\\\u00e9"]')
     [1, 'é']
     """
-    return _json.loads(obj, nan="accept", surrogates="pass")
+    return _json.loads(obj, nan="literal", errors="surrogatepass")
 
 
 def dump(
@@ -188,18 +192,18 @@ def dump(
     default: Callable[[Any], Any] | None = None,
     separators: tuple[str, str] | None = None,
 ) -> None:
-    """The same into a file of text.
+    """Serialize an object as JSON to a text file.
 
     Args:
-        obj: what is encoded.
+        obj: the object.
         fp: its `write` is called once, with a `str`.
-        ensure_ascii, encode_html_chars, escape_forward_slashes, sort_keys, indent, allow_nan, reject_bytes, default, separators: as
-            of `dumps`.
+        ensure_ascii, encode_html_chars, escape_forward_slashes, sort_keys, indent, allow_nan,
+        reject_bytes, default, separators: as in `dumps`.
 
     Raises:
-        TypeError: `fp` has no `write`; else as `dumps`.
+        TypeError: `fp` has no `write`; otherwise as in `dumps`.
 
-    Copies: as `dumps`, and what the file makes. Source: ujson's documentation.
+    Copies: as in `dumps`, and those of the file. Source: ujson's documentation.
 
     >>> import io
     >>> out = io.StringIO()
@@ -227,15 +231,15 @@ def dump(
 
 
 def load(fp: _Readable, /) -> Any:
-    """What the text of a file means.
+    """Parse JSON from a file.
 
     Args:
         fp: its `read` is called once.
 
     Raises:
-        TypeError: `fp` has no `read`; else as `loads`.
+        TypeError: `fp` has no `read`; otherwise as in `loads`.
 
-    Copies: what the file makes; then as `loads`. Source: ujson's documentation.
+    Copies: those of the file; then as in `loads`. Source: ujson's documentation.
 
     >>> import io
     >>> load(io.StringIO('{"a":[]}'))
@@ -247,6 +251,6 @@ def load(fp: _Readable, /) -> Any:
     return loads(read())
 
 
-#: The other names of ujson.
+#: ujson's other names.
 encode = dumps
 decode = loads

@@ -1,14 +1,15 @@
-"""Dialects of SQLAlchemy 2 over onecopy, found by SQLAlchemy itself through entry points.
+"""SQLAlchemy 2 dialects for onecopy, which SQLAlchemy finds through entry points.
 
     create_engine("sqlite+onecopy:///cities.db")
     create_engine("postgresql+onecopy://user:password@host/database")
     create_engine("mysql+onecopy://…"), create_engine("mariadb+onecopy://…"), create_engine("mssql+onecopy://…")
 
-They are SQLAlchemy's own dialects of those databases (its public base classes) with onecopy below. In the URL's query
-``read_only``, ``autocommit``, ``timeout`` and ``errors`` are options of `onecopy.connect`; others go to the ODBC driver.
-``…+onecopy:///?odbc_connect=…`` takes a whole connection string.
+They are SQLAlchemy's own dialects of those databases (its public base classes) with onecopy as the
+driver. In the URL's query, ``read_only``, ``autocommit``, ``connect_timeout`` and ``errors`` are options of
+`onecopy.connect`; others are passed to the ODBC driver. ``…+onecopy:///?odbc_connect=…`` accepts a
+whole connection string.
 
-SQLAlchemy is not needed by onecopy, and is imported by this package alone.
+SQLAlchemy is not a dependency of onecopy; only this package imports it.
 """
 
 from __future__ import annotations

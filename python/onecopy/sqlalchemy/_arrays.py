@@ -1,4 +1,4 @@
-"""Arrays in PostgreSQL's own writing: ``{a,"b c",NULL,{…}}``.
+"""Arrays in PostgreSQL's text format: ``{a,"b c",NULL,{…}}``.
 
 Source: PostgreSQL's documentation, "Array Input and Output Syntax".
 """
@@ -16,19 +16,20 @@ _TOKEN = re.compile(r'[{},]|"(?:[^"\\]|\\.)*"|[^{},"]+', re.S)
 
 
 def _iso(text: str) -> str:
-    """A time of PostgreSQL in the form that each CPython reads: six digits after the point, an offset with minutes."""
+    """Convert PostgreSQL's text of a time to the form that all supported CPython versions parse:
+    with six fractional digits, and minutes in the offset."""
     text = re.sub(r"\.(\d+)", lambda found: f".{found[1]:0<6}", text)
     return re.sub(r"([+-]\d\d)$", r"\1:00", text)
 
 
 def moment(text: str) -> datetime.datetime:
-    """The timestamp of a text, with its offset."""
+    """Parse a timestamp with its offset."""
     date, _, time = text.partition(" ")
     return datetime.datetime.fromisoformat(f"{date} {_iso(time)}")
 
 
 def time_of_day(text: str) -> datetime.time:
-    """The time of a text, with its offset."""
+    """Parse a time of day with its offset."""
     return datetime.time.fromisoformat(_iso(text))
 
 
@@ -45,7 +46,8 @@ _READERS: dict[type, Callable[[str], Any]] = {
 
 
 def reader(of: Any) -> Callable[[str], Any]:
-    """What makes an item of its text, by the type that SQLAlchemy has for it; text stays text."""
+    """Return the parser for the items of an array, by SQLAlchemy's type; for text, items are
+    returned unchanged."""
     try:
         return _READERS.get(of.python_type, str)
     except NotImplementedError:
@@ -53,11 +55,11 @@ def reader(of: Any) -> Callable[[str], Any]:
 
 
 def read(text: str, item: Callable[[str], Any]) -> list[Any]:
-    """The list that an array's text means."""
-    if "{" not in text:  # int2vector and oidvector, of the catalog.
+    """Parse the text of an array into a list."""
+    if "{" not in text:  # int2vector and oidvector of the catalog.
         return [item(word) for word in text.split()]
     lists: list[list[Any]] = [[]]
-    # Bounds before an array (`[0:1]={…}`) say where it starts: a list starts at 0.
+    # Bounds before an array (`[0:1]={…}`) state its first index: a list starts at 0.
     for token in _TOKEN.findall(text[text.index("{") :]):
         if token == "{":
             lists.append([])
@@ -73,7 +75,7 @@ def read(text: str, item: Callable[[str], Any]) -> list[Any]:
 
 
 def written(value: Any) -> str:
-    """The text of an array."""
+    """Return PostgreSQL's text of an array."""
     if value is None:
         return "NULL"
     if isinstance(value, (list, tuple)):

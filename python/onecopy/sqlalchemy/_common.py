@@ -1,4 +1,4 @@
-"""What the dialects share."""
+"""The shared base classes of the SQLAlchemy dialects."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ import onecopy
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-#: SQLSTATEs, or their beginnings, after which a connection is of no use: connection exceptions, and PostgreSQL's shutdowns.
+#: SQLSTATEs, or their prefixes, that mean a lost connection: connection exceptions, and
+#: PostgreSQL's shutdowns.
 _GONE = ("08", "57P01", "57P02", "57P03", "01002")
 _TRUE = ("1", "true", "yes", "on")
 
 
 class OnecopyContext(DefaultExecutionContext):
-    """Any cursor streams, so each can be the one that SQLAlchemy asks for where rows are to come in parts."""
+    """An execution context that uses every cursor as a server-side cursor, since all cursors of
+    onecopy fetch rows in parts."""
 
     def create_server_side_cursor(self) -> Any:
-        """A cursor."""
+        """Return a new cursor, which fetches rows in parts like any other."""
         return self._dbapi_connection.cursor()
 
 
 class OnecopyDialect(DefaultDialect):
-    """A dialect whose DB-API is onecopy. It stands before SQLAlchemy's dialect of the database among the bases."""
+    """The base of dialects that use onecopy as their DB-API module; a dialect lists this class
+    before SQLAlchemy's own dialect among its bases."""
 
     driver = "onecopy"
     default_paramstyle = "qmark"
@@ -40,54 +43,56 @@ class OnecopyDialect(DefaultDialect):
 
     @classmethod
     def import_dbapi(cls) -> Any:
-        """onecopy."""
+        """Return the DB-API module, `onecopy`."""
         return onecopy
 
     def retrieve_dbapi_version(self, dbapi: Any) -> Any:
-        """onecopy's version."""
+        """Return the version of onecopy."""
         return _version(dbapi.__version__)
 
     def _options(self, url: URL) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The options of `onecopy.connect` in a URL's query, and the rest of the query."""
+        """Split a URL's query into options of `onecopy.connect` and the rest."""
         rest = dict(url.query)
         options: dict[str, Any] = {}
         for name in ("read_only", "autocommit"):
             if name in rest:
                 options[name] = str(rest.pop(name)).lower() in _TRUE
-        if "timeout" in rest:
-            options["timeout"] = float(str(rest.pop("timeout")))
+        if "connect_timeout" in rest:
+            options["connect_timeout"] = float(str(rest.pop("connect_timeout")))
         if "errors" in rest:
             options["errors"] = rest.pop("errors")
         return options, rest
 
     def create_connect_args(self, url: URL) -> Any:
-        """A target and options for `onecopy.connect`."""
+        """Convert a URL to the target and the options for `onecopy.connect`."""
         options, rest = self._options(url)
         whole = rest.pop("odbc_connect", None)
         if whole is not None:
             return [whole], options
         if not url.host:
-            raise ArgumentError("the URL names no host\nwrite one, or a connection string: `…:///?odbc_connect=…`")
+            raise ArgumentError("the URL has no host\nadd one, or a connection string: `…:///?odbc_connect=…`")
         target = url.set(drivername=url.get_backend_name(), query=rest)
         return [target.render_as_string(hide_password=False)], options
 
     def get_isolation_level_values(self, dbapi_connection: Any) -> Any:
-        """Those of the database, and AUTOCOMMIT."""
+        """The isolation levels of the database, and AUTOCOMMIT."""
         levels = [*super().get_isolation_level_values(dbapi_connection)]
         return levels if "AUTOCOMMIT" in levels else [*levels, "AUTOCOMMIT"]
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
-        """By the statement of the database; AUTOCOMMIT by the connection's own switch."""
+        """Set the level by the database's statement, and AUTOCOMMIT by the connection's
+        attribute."""
         dbapi_connection.autocommit = level == "AUTOCOMMIT"
         if level != "AUTOCOMMIT":
             super().set_isolation_level(dbapi_connection, level)
 
     def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
-        """Whether each statement is its own transaction."""
+        """True if autocommit is on: each statement is its own transaction."""
         return bool(dbapi_conn.autocommit)
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
-        """Whether an error says that the connection has ended: by the connection's own word, its class and its SQLSTATE."""
+        """True if the connection is lost, according to the connection's `usable`, or to the class
+        and the SQLSTATE of the error."""
         if isinstance(connection, onecopy.Connection) and not connection.usable:
             return True
         if isinstance(e, onecopy.OperationalError) and e.sqlstate.startswith(_GONE):

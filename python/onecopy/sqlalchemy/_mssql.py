@@ -1,4 +1,4 @@
-"""`mssql+onecopy`."""
+"""The SQLAlchemy dialect `mssql+onecopy`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class _Context(OnecopyContext, MSExecutionContext):
 
 
 class MSDialectOnecopy(OnecopyDialect, MSDialect):
-    """SQL Server, through Microsoft's drivers or FreeTDS."""
+    """The dialect for SQL Server, through Microsoft's drivers or FreeTDS."""
 
     supports_statement_cache = True
     execution_ctx_cls = _Context
-    # Each statement is run by `sp_executesql`, whose scope ends with it.
+    # `sp_executesql` runs each statement in a separate scope, which ends with the statement.
     scope_identity_must_be_embedded = True
     supports_sane_rowcount_returning = True
     supports_native_uuid = True

@@ -1,4 +1,4 @@
-"""`mysql+onecopy` and `mariadb+onecopy`."""
+"""The SQLAlchemy dialects `mysql+onecopy` and `mariadb+onecopy`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onecopy.sqlalchemy._common import OnecopyContext, OnecopyDialect
 
 class _Context(OnecopyContext, base.MySQLExecutionContext):
     def get_lastrowid(self) -> int:
-        """The id that the last INSERT of this connection made."""
+        """Return the id that the last INSERT of this connection has generated."""
         cursor = self.create_cursor()
         try:
             cursor.execute("select last_insert_id()")
@@ -23,21 +23,36 @@ class _Context(OnecopyContext, base.MySQLExecutionContext):
         return int(row[0]) if row else 0
 
 
+class _Compiler(base.MySQLCompiler):
+    """Writes values into the statement where the server does not accept parameters: MariaDB reads
+    parameters in a list of ``VALUES`` as empty, and rejects parameters in a window frame."""
+
+    def _render_values(self, element: Any, **kw: Any) -> str:
+        kw["literal_execute"] = True
+        return str(super()._render_values(element, **kw))  # type: ignore[no-untyped-call]
+
+    def visit_frame_clause(self, frameclause: Any, **kw: Any) -> str:
+        """Compile the frame of a window."""
+        kw["literal_execute"] = True
+        return str(super().visit_frame_clause(frameclause, **kw))  # type: ignore[no-untyped-call]
+
+
 class _Time(TIME):
     def result_processor(self, dialect: Any, coltype: object) -> Any:
-        """None: it is a `datetime.time` already."""
+        """Return None: the value needs no conversion, since it is a `datetime.time` already."""
         return None
 
 
 class MySQLDialectOnecopy(OnecopyDialect, base.MySQLDialect):
-    """MySQL and MariaDB, through MariaDB's or MySQL's driver."""
+    """The dialect for MySQL and MariaDB, through the ODBC driver of MariaDB or of MySQL."""
 
     supports_statement_cache = True
     execution_ctx_cls = _Context
-    colspecs = {**base.MySQLDialect.colspecs, types.Time: _Time}  # noqa: RUF012, as SQLAlchemy has it
+    statement_compiler = _Compiler
+    colspecs = {**base.MySQLDialect.colspecs, types.Time: _Time}  # noqa: RUF012, as in SQLAlchemy
 
     def _detect_charset(self, connection: Any) -> str:
-        # onecopy sets it in the connection string.
+        # onecopy sets this character set in the connection string.
         return "utf8mb4"
 
     def _extract_error_code(self, exception: Any) -> int | None:
@@ -45,7 +60,7 @@ class MySQLDialectOnecopy(OnecopyDialect, base.MySQLDialect):
 
 
 class MariaDBDialectOnecopy(MySQLDialectOnecopy, mariadb.MariaDBDialect):
-    """MariaDB, with its own types and RETURNING."""
+    """The dialect for MariaDB, with MariaDB's own types and RETURNING."""
 
     supports_statement_cache = True
-    colspecs = {**mariadb.MariaDBDialect.colspecs, types.Time: _Time}  # noqa: RUF012, as SQLAlchemy has it
+    colspecs = {**mariadb.MariaDBDialect.colspecs, types.Time: _Time}  # noqa: RUF012, as in SQLAlchemy

@@ -1,4 +1,4 @@
-"""`postgresql+onecopy`."""
+"""The SQLAlchemy dialect `postgresql+onecopy`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from onecopy.sqlalchemy._common import OnecopyContext, OnecopyDialect
 
 
 def _cast(of: type[Any]) -> type[Any]:
-    """The type with its name written behind each parameter: psqlodbc would say of some that they are varchar."""
+    """Return a class derived from ``of`` that adds an explicit cast to each parameter, because
+    psqlodbc binds some parameters as varchar."""
     return type(f"Onecopy{of.__name__}", (of,), {"render_bind_cast": True, "__module__": __name__})
 
 
@@ -30,7 +31,8 @@ class _StrIndex(types.JSON.JSONStrIndexType):
 
 
 class _Array(postgresql.ARRAY):  # type: ignore[type-arg]
-    """Arrays, which psqlodbc gives and takes as PostgreSQL writes them: ``{1,2,NULL}``."""
+    """The type for arrays, which psqlodbc returns in PostgreSQL's text format: ``{1,2,NULL}``.
+    Parameters are sent in this format too."""
 
     render_bind_cast = True
 
@@ -50,7 +52,7 @@ class _Array(postgresql.ARRAY):  # type: ignore[type-arg]
 
 
 class _Time(types.Time):
-    """Times, of which psqlodbc gives those with a zone as text."""
+    """The type for times, which psqlodbc returns as text if they have a time zone."""
 
     render_bind_cast = True
 
@@ -88,7 +90,7 @@ _CASTS = {
 
 class _Compiler(base.PGCompiler):
     def visit_custom_op_binary(self, element: Any, operator: Any, **kw: Any) -> Any:
-        # `jsonb ? 'a'`: a question mark that is no parameter is doubled.
+        # `jsonb ? 'a'`: a question mark that is not a placeholder is doubled.
         if "?" in operator.opstring:
             operator = copy.copy(operator)
             operator.opstring = operator.opstring.replace("?", "??")
@@ -100,9 +102,9 @@ class _Context(OnecopyContext, base.PGExecutionContext):
 
 
 class PGDialectOnecopy(OnecopyDialect, base.PGDialect):
-    """PostgreSQL, through psqlodbc."""
+    """The dialect for PostgreSQL, through its native protocol or psqlodbc."""
 
     supports_statement_cache = True
     execution_ctx_cls = _Context
     statement_compiler = _Compiler
-    colspecs = {**base.PGDialect.colspecs, **_CASTS}  # noqa: RUF012, as SQLAlchemy has it
+    colspecs = {**base.PGDialect.colspecs, **_CASTS}  # noqa: RUF012, as in SQLAlchemy

@@ -1,4 +1,5 @@
-"""Ranges and multiranges in PostgreSQL's own writing: ``[1,5)``, ``empty``, ``{[1,3),[5,)}``.
+"""SQLAlchemy types for ranges and multiranges: as `onecopy.Range`, and through psqlodbc
+PostgreSQL's text format: ``[1,5)``, ``empty``, ``{[1,3),[5,)}``.
 
 Source: PostgreSQL's documentation, "Range Types", input and output.
 """
@@ -13,6 +14,7 @@ from typing import Any
 
 from sqlalchemy.dialects.postgresql import ranges
 
+import onecopy
 from onecopy.sqlalchemy._arrays import moment
 
 _BOUND = r'("(?:[^"\\]|\\.|"")*"|[^,)\]]*)'
@@ -45,6 +47,13 @@ def _ranges(text: str, item: Callable[[str], Any]) -> list[ranges.Range[Any]]:
     return made
 
 
+def _of_native(value: onecopy.Range) -> ranges.Range[Any]:
+    if value.isempty:
+        return ranges.Range(empty=True)
+    bounds: Any = value.bounds
+    return ranges.Range(value.lower, value.upper, bounds=bounds)
+
+
 def _written(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return "{" + ",".join(map(str, value)) + "}"
@@ -52,7 +61,7 @@ def _written(value: Any) -> Any:
 
 
 class _Texts:
-    """The text of a value as a parameter, with a cast to its type."""
+    """Sends a range as text with a cast to its type."""
 
     render_bind_cast = True
 
@@ -61,12 +70,15 @@ class _Texts:
 
 
 class OneRange(_Texts, ranges.AbstractSingleRangeImpl):  # type: ignore[type-arg]
-    """A range."""
+    """The SQLAlchemy type of a range: converts `onecopy.Range` or psqlodbc's text to SQLAlchemy's
+    `Range`."""
 
     def result_processor(self, dialect: Any, coltype: object) -> Any:
         item = _item(self)
 
         def process(value: Any) -> Any:
+            if isinstance(value, onecopy.Range):
+                return _of_native(value)
             if not isinstance(value, str):
                 return value
             return ranges.Range(empty=True) if value == "empty" else _ranges(value, item)[0]
@@ -75,12 +87,15 @@ class OneRange(_Texts, ranges.AbstractSingleRangeImpl):  # type: ignore[type-arg
 
 
 class ManyRanges(_Texts, ranges.AbstractMultiRangeImpl):  # type: ignore[type-arg]
-    """A multirange."""
+    """The SQLAlchemy type of a multirange: converts tuples of `onecopy.Range` or psqlodbc's text to
+    SQLAlchemy's `MultiRange`."""
 
     def result_processor(self, dialect: Any, coltype: object) -> Any:
         item = _item(self)
 
         def process(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return ranges.MultiRange(map(_of_native, value))
             return ranges.MultiRange(_ranges(value, item)) if isinstance(value, str) else value
 
         return process

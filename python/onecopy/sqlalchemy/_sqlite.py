@@ -1,4 +1,4 @@
-"""`sqlite+onecopy`."""
+"""The SQLAlchemy dialect `sqlite+onecopy`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class _Module:
-    """onecopy with the version of SQLite, which SQLAlchemy's dialect looks for in the module."""
+    """The module onecopy with SQLite's version, which SQLAlchemy's dialect reads from the DB-API
+    module."""
 
     def __init__(self) -> None:
         with onecopy.connect("sqlite::memory:") as con:
@@ -29,34 +30,44 @@ class _Module:
 
 
 class _Context(OnecopyContext, SQLiteExecutionContext):
-    pass
+    _lastrowid: Any = None
+
+    def post_exec(self) -> None:
+        """Save the id of the inserted row, since a closed cursor no longer has it."""
+        self._lastrowid = self.cursor.lastrowid
+        super().post_exec()  # type: ignore[no-untyped-call]
+
+    def get_lastrowid(self) -> Any:
+        """The row id of the last INSERT."""
+        return self._lastrowid
 
 
 class SQLiteDialectOnecopy(OnecopyDialect, SQLiteDialect):
-    """SQLite, built into onecopy."""
+    """The dialect for the SQLite that is built into onecopy."""
 
     supports_statement_cache = True
     execution_ctx_cls = _Context
-    # It has no type for them: SQLAlchemy's own conversions do it.
+    # SQLite has no decimal type: SQLAlchemy's own conversions are used.
     supports_native_decimal = False
 
     @classmethod
     def import_dbapi(cls) -> Any:
-        """onecopy, with the version of SQLite."""
+        """Return the DB-API module: onecopy with SQLite's version."""
         return _Module()
 
     @classmethod
     def get_pool_class(cls, url: URL) -> Any:
-        """A file has connections like any database; one in memory has one a thread."""
+        """Return the pool class: the default pool for a file, one connection per thread for a
+        database in memory."""
         return QueuePool if cls._is_url_file_db(url) else SingletonThreadPool
 
     @classmethod
     def _is_url_file_db(cls, url: URL) -> bool:
-        """Whether it is a file: SQLAlchemy's own name, which its test suite calls."""
+        """True if the database is a file; SQLAlchemy's test suite calls this function."""
         return bool(url.database) and url.database != ":memory:"
 
     def create_connect_args(self, url: URL) -> Any:
-        """``sqlite:`` and the path."""
+        """Convert a URL to the target, ``sqlite:`` followed by the path, and the options."""
         if url.host or url.username or url.password or url.port:
             raise ArgumentError("SQLite has no host and no user\nwrite `sqlite+onecopy:///file.db`")
         options, rest = self._options(url)
@@ -68,6 +79,6 @@ class SQLiteDialectOnecopy(OnecopyDialect, SQLiteDialect):
         return self.dbapi.sqlite_version_info  # type: ignore[union-attr]
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
-        """By a pragma, which must stand outside of a transaction."""
+        """Set the level by a pragma, which must be executed outside of a transaction."""
         dbapi_connection.rollback()
         super().set_isolation_level(dbapi_connection, level)

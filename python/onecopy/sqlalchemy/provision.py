@@ -1,4 +1,4 @@
-"""Hooks of SQLAlchemy's own databases for SQLAlchemy's test suite, which loads this module by its name.
+"""Provisioning hooks for SQLAlchemy's test suite, which loads this module by its name.
 
 Source: https://github.com/sqlalchemy/sqlalchemy/blob/main/README.dialects.rst
 """

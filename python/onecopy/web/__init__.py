@@ -1,14 +1,15 @@
-"""Row streams as answers of web frameworks: what a handler returns, and the server sends as it is read from the database.
+"""Row streams as responses of web frameworks: the server sends rows while they are read.
 
 | function | for |
 |---|---|
-| `response` | whichever framework's request it is called in |
-| `flask`, `django`, `starlette` (FastAPI too) | a response to return |
-| `falcon` | sets the response that Falcon gives the responder |
-| `wsgi` | calls ``start_response`` of a plain WSGI application, and gives its iterable |
+| `response` | the framework that handles the current request |
+| `flask`, `django`, `starlette` (FastAPI too) | returns a response |
+| `falcon` | sets up Falcon's response object |
+| `wsgi` | calls ``start_response`` of a plain WSGI application, and returns its iterable |
 
-Each fills the first chunk before there is an answer, so that a query that fails becomes the framework's own error page; a
-failure behind it is raised to the server, which breaks the answer off. The stream itself reaches a server that knows it.
+Each function fills the first chunk before it creates the response, so a query that fails leads to
+the framework's own error page. A later failure is raised to the server, which aborts the response.
+A server that supports row streams gets the stream itself.
 
 >>> import onecopy
 >>> def application(environ, start_response):
@@ -37,7 +38,7 @@ __all__ = ["django", "falcon", "flask", "response", "starlette", "wsgi"]
 
 
 def __getattr__(name: str) -> Any:
-    # A framework is imported when its function is asked for.
+    # A framework is imported only when its function is accessed.
     if name in __all__:
         return getattr(importlib.import_module(f"onecopy.web._{name}"), name)
     raise AttributeError(f"module `onecopy.web` has no attribute `{name}`")

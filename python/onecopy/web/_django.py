@@ -1,4 +1,4 @@
-"""Django, under WSGI and ASGI."""
+"""Row streams as responses of Django, under WSGI and ASGI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import StreamingHttpResponse
 
 from onecopy._core import RowStream
-from onecopy.web._head import Headers, ahead_of, begun, fields
+from onecopy.web._head import Headers, begun, fields, prefetched
 
 if TYPE_CHECKING:
     from onecopy import aio
@@ -17,9 +17,10 @@ __all__ = ["django"]
 
 
 class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no types.
-    """The stream as it is, on Django's own way for files (``wsgi.file_wrapper``) where the server's wrapper is onecopy's."""
+    """Passes the stream through Django's path for files (``wsgi.file_wrapper``) if the server is
+    onecopy's."""
 
-    #: What Django tells the wrapper; a row stream has chunks of its own.
+    #: Passed to the wrapper by Django; a row stream has its own chunk size.
     block_size: Final = 65536
 
     def __init__(self, stream: RowStream | aio.RowStream, core: RowStream, is_whole: bool, **options: Any) -> None:
@@ -28,8 +29,9 @@ class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no t
 
     @property
     def file_to_stream(self) -> Any:
-        # Django's handler looks three times: whether there is something, then for what it sets `close` of to the close of the
-        # response, then for what it gives the wrapper. A short answer is there already, and needs no wrapper.
+        # Django's handler reads this three times: to check it, to set its `close` to that of the
+        # response, and to pass it to the wrapper. A short response is complete already, and needs
+        # no wrapper.
         if self._is_whole or self._iterator is not self._core or not self._has_our_wrapper():
             return None
         if "close" not in vars(self):
@@ -39,7 +41,7 @@ class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no t
         return self._core
 
     def _has_our_wrapper(self) -> bool:
-        # Django's handler has put the close of the request among those that the response closes.
+        # Django's handler has added the request's close to those of the response.
         for closer in self._resource_closers:
             environ = getattr(getattr(closer, "__self__", None), "environ", None)
             if isinstance(environ, dict):
@@ -48,16 +50,16 @@ class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no t
         return False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._iterator is not self._core:  # A middleware has put its own in front.
+        if self._iterator is not self._core:  # A middleware has wrapped the content.
             async for part in super().__aiter__():
                 yield part
             return
-        ahead = ahead_of(self._rows)
+        chunks = prefetched(self._rows)
         try:
-            async for chunk in ahead:
+            async for chunk in chunks:
                 yield chunk
         finally:
-            ahead.stop()
+            chunks.stop()
 
 
 def django(
@@ -68,11 +70,12 @@ def django(
     status: int = 200,
     headers: Headers = (),
 ) -> StreamingHttpResponse:
-    """A streaming response of Django's.
+    """Return a streaming response of Django.
 
-    In an asynchronous view the first chunk is waited for here, unless ``await stream.begin()`` stands before it.
+    This function blocks until the first chunk is filled. In an asynchronous view, call ``await
+    stream.begin()`` before.
 
-    Args, Raises: as `onecopy.web.response`.
+    Args, Raises: as in `onecopy.web.response`.
 
     Copies: none.
     """

@@ -1,4 +1,4 @@
-"""Falcon, its WSGI and its ASGI application."""
+"""Row streams as responses of Falcon's WSGI and ASGI applications."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from falcon import Response
 from falcon.asgi import Response as AsgiResponse
 
-from onecopy.web._head import Headers, ahead_of, begun, fields
+from onecopy.web._head import Headers, begun, fields, prefetched
 
 if TYPE_CHECKING:
     from onecopy import aio
@@ -19,7 +19,8 @@ __all__ = ["falcon"]
 
 
 class _Chunks:
-    """A stream without ``read``, which Falcon would have other servers read small blocks by."""
+    """A row stream without its ``read`` method, because under other servers Falcon would use
+    ``read`` to read small blocks."""
 
     def __init__(self, stream: RowStream) -> None:
         self._stream = stream
@@ -41,11 +42,12 @@ def falcon(
     status: int = 200,
     headers: Headers = (),
 ) -> None:
-    """Set ``stream``, status and headers of a response of Falcon's.
+    """Set ``stream``, status and headers of a response of Falcon.
 
-    In an asynchronous responder the first chunk is waited for here, unless ``await stream.begin()`` stands before it.
+    This function blocks until the first chunk is filled. In an asynchronous responder, call ``await
+    stream.begin()`` before.
 
-    Args, Raises: as `onecopy.web.response`.
+    Args, Raises: as in `onecopy.web.response`.
 
     Copies: none.
     """
@@ -54,8 +56,8 @@ def falcon(
     resp.status = status
     resp.set_headers(head)
     if isinstance(resp, AsgiResponse):
-        resp.stream = ahead_of(rowstream)
+        resp.stream = prefetched(rowstream)
     elif "onecopy.server" in sys.modules:
-        resp.stream = core  # onecopy's server runs in this process: its `wsgi.file_wrapper` knows the stream.
+        resp.stream = core  # The server is onecopy's: its `wsgi.file_wrapper` supports the stream.
     else:
         resp.stream = _Chunks(core)

@@ -1,4 +1,4 @@
-"""Flask, and what else answers by a response of Werkzeug's."""
+"""Row streams as responses of Flask, and of other frameworks that use Werkzeug's response."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def flask(
     status: int = 200,
     headers: Headers = (),
 ) -> Response:
-    """A response of Flask's, passed through to the server (``direct_passthrough``): it is given the stream itself.
+    """Return a response of Flask that passes the stream itself to the server
+    (``direct_passthrough``).
 
-    Args, Raises: as `onecopy.web.response`.
+    Args, Raises: as in `onecopy.web.response`.
 
     Copies: none.
     """

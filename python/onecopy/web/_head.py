@@ -1,4 +1,4 @@
-"""The head of an answer: its fields, by the format of the stream and what the caller asks for."""
+"""The head of a response: header fields for the stream's format and the caller's options."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     from onecopy import aio
     from onecopy._core import RowStream
-    from onecopy.ahead import Ahead
+    from onecopy._prefetch import Prefetcher
+    from onecopy.aio._stream import LoopChunks
 
-__all__ = ["CONTENT_TYPES", "Headers", "ahead_of", "begun", "disposition", "fields"]
+__all__ = ["CONTENT_TYPES", "Headers", "begun", "disposition", "fields", "prefetched"]
 
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
-#: By `RowStream.format`.
+#: The media types of the row streams, by `RowStream.format`.
 CONTENT_TYPES: Final = {
     "json": "application/json",
     "ndjson": "application/x-ndjson",
     "csv": "text/csv; charset=utf-8",
     "bson": "application/bson",
 }
-#: `attr-char` of RFC 5987, but for letters and digits.
+#: `attr-char` of RFC 5987, except letters and digits.
 _ATTRIBUTE: Final = "!#$&+-.^_`|~"
-#: What a path, a quoted string or a line is made of.
+#: Characters with a meaning in paths, quoted strings or lines.
 _IN_NO_NAME: Final = {ord(c): "_" for c in '/\\"\x7f'} | dict.fromkeys(range(32), "_")
 
 
@@ -35,16 +36,17 @@ def fields(
     headers: Headers,
     n_bytes: int | None,
 ) -> list[tuple[str, str]]:
-    """The fields of the head; those of the caller stand in place of those of ours by the same name.
+    """Return the header fields of a response; a field of the caller replaces the default field with
+    the same name.
 
     Raises:
-        ValueError: one of the caller's holds a line end or NUL.
+        ValueError: a field of the caller's contains a line end or NUL.
     """
     given = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
     made = [("Content-Type", content_type or CONTENT_TYPES[stream.format])]
     if filename is not None:
         made.append(("Content-Disposition", disposition(filename)))
-    # A browser must not take rows that hold HTML for a page.
+    # Browsers must not render rows that contain HTML as a page.
     made.append(("X-Content-Type-Options", "nosniff"))
     if n_bytes is not None:
         made.append(("Content-Length", str(n_bytes)))
@@ -52,12 +54,13 @@ def fields(
     whole = [field for field in made if field[0].lower() not in names] + given
     for name, value in whole:
         if any(c in f"{name}{value}" for c in "\r\n\0"):
-            raise ValueError(f"the field `{name!r}` holds a line end or NUL")
+            raise ValueError(f"the field `{name!r}` contains a line end or NUL")
     return whole
 
 
 def disposition(filename: str) -> str:
-    """A Content-Disposition that saves under this name: RFC 6266, with the name in UTF-8 (RFC 5987) where it is not plain ASCII.
+    """Return a Content-Disposition with this file name (RFC 6266); a name that is not plain ASCII
+    is added in UTF-8 (RFC 5987).
 
     >>> disposition("cities.csv")
     'attachment; filename="cities.csv"'
@@ -65,7 +68,7 @@ def disposition(filename: str) -> str:
     'attachment; filename="St_dte 50_.csv"; filename*=UTF-8\\'\\'St%C3%A4dte%2050%25.csv'
     """
     name = filename.translate(_IN_NO_NAME)
-    # Some browsers decode a percent sign here, too.
+    # Some browsers decode percent signs in this parameter too.
     plain = "".join(c if c.isascii() and c != "%" else "_" for c in name)
     value = f'attachment; filename="{plain}"'
     if plain != name:
@@ -74,25 +77,27 @@ def disposition(filename: str) -> str:
 
 
 def begun(stream: RowStream | aio.RowStream) -> tuple[RowStream, int | None]:
-    """The stream behind, its first chunk filled, and the length of the whole answer where that is known.
+    """Fill the first chunk of a stream; return the underlying stream, and the length of the whole
+    response if it is known.
 
     Raises:
         Error: the statement failed.
-        TypeError: it is no row stream.
+        TypeError: the object is not a row stream.
     """
     from onecopy._core import RowStream
 
     core = stream if isinstance(stream, RowStream) else getattr(stream, "sync", None)
     if not isinstance(core, RowStream):
         raise TypeError(
-            f"`{type(stream).__name__}` is no row stream\ngive what `cursor.json()`, `ndjson()`, `csv()` or `bson()` gives"
+            f"`{type(stream).__name__}` is not a row stream\n"
+            "pass a result of `cursor.json()`, `ndjson()`, `csv()` or `bson()`"
         )
     return core, core.begin()
 
 
-def ahead_of(stream: RowStream | aio.RowStream) -> Ahead:
-    """The chunks of a stream for an event loop."""
+def prefetched(stream: RowStream | aio.RowStream) -> Prefetcher | LoopChunks:
+    """Return an asynchronous iterator over the chunks of a stream, for an event loop."""
     from onecopy._core import RowStream
-    from onecopy.ahead import Ahead
+    from onecopy._prefetch import Prefetcher
 
-    return Ahead(stream) if isinstance(stream, RowStream) else stream._ahead()
+    return Prefetcher(stream) if isinstance(stream, RowStream) else stream._chunks()

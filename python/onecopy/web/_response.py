@@ -1,4 +1,4 @@
-"""`response`: the framework's answer, whichever framework it is."""
+"""`response`: a response for the framework that handles the current request."""
 
 from __future__ import annotations
 
@@ -24,26 +24,30 @@ def response(
     status: int = 200,
     headers: Headers = (),
 ) -> Any:
-    """The answer of the framework in whose request it is called: a response to return from Flask, Django, Starlette or FastAPI.
+    """Return a response for the framework that handles the current request: Flask, Django,
+    Starlette, FastAPI or Falcon.
 
     Args:
-        rowstream: the rows, of ``onecopy`` or ``onecopy.aio``.
-        into: for Falcon, the response that it gives the responder: that is set, and nothing returned.
-        filename: the browser saves the answer under this name, which may be of any script.
-        content_type: in place of that of the stream's format.
+        rowstream: the rows, a stream of ``onecopy`` or ``onecopy.aio``.
+        into: only for Falcon: the response object of the responder, whose stream, status and
+            headers are set; the result is None.
+        filename: the name under which browsers save the response; any script is possible.
+        content_type: default: that of the stream's format.
         status: the status code.
-        headers: further fields, as pairs or a mapping; one of a name that is set here takes its place.
+        headers: additional fields, as pairs or a mapping; they replace default ones with the same
+            name.
 
     Returns:
-        The framework's response. Where the first chunk is the whole answer it has a Content-Length.
+        The framework's response. If the first chunk is the whole response, it has a Content-Length.
 
     Raises:
-        Error: the query failed before its first rows were there.
-        RuntimeError: no framework's request is known here.
-        ValueError: a header holds a line end or NUL.
+        Error: the query failed before the first rows were ready.
+        RuntimeError: no request of a supported framework was found.
+        ValueError: a header contains a line end or NUL.
 
-    The response keeps the stream and its connection alive, and lets them go when all is sent, the client has left, or an
-    exception ends it. With a pool, use `Pool.stream`: what ``with pool.connection()`` lends is back before the answer is sent.
+    The response keeps the stream and its connection alive, and releases them when everything was
+    sent, when the client disconnects, or after an exception. With a pool, use `Pool.stream`, since
+    a block of ``with pool.connection()`` ends before the response is sent.
 
     Copies: none.
     """
@@ -61,21 +65,22 @@ def response(
 
 
 def _framework() -> str:
-    """The framework in whose request this runs: by its own context where it has one, else by who called."""
+    """Find the framework of the current request: by the request context of a framework that has
+    one, otherwise by the call stack."""
     flask, urls = sys.modules.get("flask"), sys.modules.get("django.urls")
     if flask is not None and flask.has_request_context():
         return "flask"
-    # Set in the context of each request.
+    # Set while Django handles a request.
     if urls is not None and urls.get_urlconf() is not None:
         return "django"
     if "starlette.routing" in sys.modules:
         frame = sys._getframe(1)
         while frame is not None:
-            # A handler that is no coroutine runs in a thread of AnyIO's.
+            # A handler that is not a coroutine runs in a thread of AnyIO.
             if frame.f_globals.get("__name__", "").partition(".")[0] in ("starlette", "fastapi", "anyio"):
                 return "starlette"
             frame = frame.f_back  # type: ignore[assignment]
     raise RuntimeError(
-        "no request of Flask, Django, Starlette or FastAPI is under way here\n"
-        "call `onecopy.web.flask`, `django`, `starlette` or `wsgi`; in Falcon give its response too: `response(rows, resp)`"
+        "no request of Flask, Django, Starlette or FastAPI is active here\n"
+        "call `onecopy.web.flask`, `django`, `starlette` or `wsgi`; in Falcon pass its response: `response(rows, resp)`"
     )

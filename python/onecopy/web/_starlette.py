@@ -1,4 +1,4 @@
-"""Starlette and FastAPI."""
+"""Row streams as responses of Starlette and FastAPI."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from typing import TYPE_CHECKING
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from onecopy.ahead import Ahead
-from onecopy.web._head import Headers, ahead_of, begun, fields
+from onecopy.web._head import Headers, begun, fields, prefetched
 
 if TYPE_CHECKING:
     from onecopy import aio
     from onecopy._core import RowStream
+    from onecopy._prefetch import Prefetcher
+    from onecopy.aio._stream import LoopChunks
 
 __all__ = ["starlette"]
 
 
 class _Response(StreamingResponse):
-    """A streaming response that begins when its first chunk is there, and gives the stream up whatever happens."""
+    """A streaming response that starts when its first chunk is ready, and always closes the
+    stream."""
 
-    def __init__(self, ahead: Ahead, status: int, head: list[tuple[str, str]]) -> None:
-        super().__init__(ahead, status_code=status)
+    def __init__(self, chunks: Prefetcher | LoopChunks, status: int, head: list[tuple[str, str]]) -> None:
+        super().__init__(chunks, status_code=status)
         for name, value in head:
             self.headers.append(name, value)
-        self._ahead = ahead
+        self._prefetcher = chunks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            # A failure in here becomes an error page: nothing was sent.
-            n_bytes = await self._ahead.begin()
+            # Nothing was sent yet, so an error raised here becomes an error page.
+            n_bytes = await self._prefetcher.begin()
             if n_bytes is not None:
                 self.headers.setdefault("content-length", str(n_bytes))
             if scope.get("method") == "HEAD":
@@ -39,7 +41,7 @@ class _Response(StreamingResponse):
                 return
             await super().__call__(scope, receive, send)
         finally:
-            self._ahead.stop()
+            self._prefetcher.stop()
 
 
 def starlette(
@@ -50,12 +52,14 @@ def starlette(
     status: int = 200,
     headers: Headers = (),
 ) -> StreamingResponse:
-    """A streaming response for Starlette and FastAPI, whose chunks a thread fills ahead.
+    """Return a streaming response of Starlette and FastAPI. A thread prefetches the chunks; a
+    stream of `onecopy.aio` fills its own chunks.
 
-    In a handler that is a plain ``def`` the first chunk is filled here. On the event loop nothing waits: there it is filled
-    when the response is called, and a failure goes to the application's exception handlers from there.
+    In a handler that is a plain ``def`` the first chunk is filled by this function. On the event
+    loop this function does not wait: the first chunk is filled when Starlette calls the response,
+    and an error is passed to the application's exception handlers then.
 
-    Args, Raises: as `onecopy.web.response`.
+    Args, Raises: as in `onecopy.web.response`.
 
     Copies: none.
     """
@@ -64,4 +68,4 @@ def starlette(
         asyncio.get_running_loop()
     except RuntimeError:
         _, n_bytes = begun(rowstream)
-    return _Response(ahead_of(rowstream), status, fields(rowstream, filename, content_type, headers, n_bytes))
+    return _Response(prefetched(rowstream), status, fields(rowstream, filename, content_type, headers, n_bytes))

@@ -1,4 +1,4 @@
-"""A plain WSGI application (PEP 3333)."""
+"""Row streams as responses of a plain WSGI application (PEP 3333)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def wsgi(
     status: int = 200,
     headers: Headers = (),
 ) -> RowStream:
-    """Begin an answer, and give the iterable that the application returns: the stream itself.
+    """Start a response, and return the iterable for the application to return: the stream itself.
 
-    Args, Raises: as `response`; ``start_response`` is called when the first chunk is there.
+    Args, Raises: as in `response`; ``start_response`` is called when the first chunk is ready.
 
     Copies: none.
     """

@@ -1,4 +1,5 @@
-"""What an application cannot break: answers without a body, headers that stay in their lines, bodies against their length."""
+"""Rules that an application cannot break: responses without a body, headers within their lines,
+bodies of their length."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def _(server: Serving) -> None:
 
 
 def injected(server: Serving, kind: str) -> None:
-    """An answer that says 500, or none: nothing of what the application put there."""
+    """A response of 500, or none: nothing from the application."""
     with server.connect() as line:
         line.send(request(f"/inject/{kind}"))
         try:
@@ -54,7 +55,7 @@ def injected(server: Serving, kind: str) -> None:
         except Closed:
             return
         assert not answer.all("x-evil"), answer.fields
-        # Another text in its place is worse than none.
+        # A changed value is worse than a missing one.
         assert kind != "beyond" or answer.status == 500 or not answer.all("x-a"), answer.fields
         if answer.status != 500:
             raise Lenient(f"answered {answer.status} with {answer.fields}")
@@ -74,7 +75,7 @@ for _row, _kind in {
 
 @CASES.behaves("app sets TE and CL")
 def _(server: Serving) -> None:
-    # `answer` refuses two framings. What PEP 3333 forbids may be a 500, or left out.
+    # `answer` refuses two framings. Fields that PEP 3333 forbids may lead to a 500, or be omitted.
     with server.connect() as line:
         line.send(request("/framings"))
         try:
@@ -90,7 +91,7 @@ def _(server: Serving) -> None:
         line.send(request("/longer"))
         answer = line.answer()
         assert (answer.status, answer.body) == (200, b"0123456789")
-        # What is too much is sent nowhere: not before the next answer either.
+        # Surplus bytes are not sent, not even before the next response.
         try:
             if not line.ends():
                 line.send(request())
@@ -101,7 +102,8 @@ def _(server: Serving) -> None:
 
 @CASES.behaves("body shorter than CL")
 def _(server: Serving) -> None:
-    # Bytes that were promised are never taken from the next answer: the end of the connection says that some are missing.
+    # Announced bytes are never taken from the next response: the connection ends, which shows that
+    # some are missing.
     with server.connect() as line:
         line.send(request("/shorter") + request())
         try:
@@ -128,5 +130,5 @@ def _(server: Serving) -> None:
     for when in ("before", "after", "first"):
         answer = server.ask(f"/raises/{when}")
         assert answer.status == 500, f"raised {when}: {answer}"
-        # What an exception says is for the log.
+        # The text of an exception is only logged.
         assert b"raised" not in answer.body

@@ -1,8 +1,8 @@
-"""The chunked coding: a size or an end that two readers read differently. RFC 9112, 7.1."""
+"""The chunked coding: sizes and ends that two readers interpret differently. RFC 9112, 7.1."""
 
 from __future__ import annotations
 
-from tests.support.cases import Cases, told_of
+from tests.support.cases import Cases, echoed
 from tests.support.raw_http import Answer, request
 
 CASES = Cases()
@@ -15,16 +15,16 @@ def chunked(body: bytes) -> bytes:
 
 
 def _took_hello(answer: Answer) -> None:
-    assert told_of(answer)["body"] == "hello"
+    assert echoed(answer)["body"] == "hello"
 
 
 def _dropped_trailers(answer: Answer) -> None:
-    told = told_of(answer)
-    assert told["body"] == "hello"
-    assert told["fields"].get("CONTENT_LENGTH") in (None, "", "5") and told["fields"]["HTTP_X_U"] == "true"
+    echo = echoed(answer)
+    assert echo["body"] == "hello"
+    assert echo["fields"].get("CONTENT_LENGTH") in (None, "", "5") and echo["fields"]["HTTP_X_U"] == "true"
 
 
-#: Name of the row, and the coded body. An application that reads it while it comes is told by an exception.
+#: The name of the row, and the coded body. An application that streams the body gets an exception.
 BROKEN: dict[str, bytes] = {
     # Modulo 2^64 it is 5.
     "chunk size 2^64+5": b"10000000000000005\r\nhello\r\n" + END,
@@ -43,12 +43,12 @@ BROKEN: dict[str, bytes] = {
     "last chunk bare LF": b"5\r\nhello\r\n0\n\n",
 }
 for _name, _body in BROKEN.items():
-    CASES.refuses(_name, chunked(_body), told=True)
+    CASES.refuses(_name, chunked(_body), by_exception=True)
 # RFC 9112, 7.1.1: a recipient ought to limit their length.
 CASES.refuses(
-    "chunk ext 1 MB", chunked(b"5;" + b"a" * 1_000_000 + b"\r\nhello\r\n" + END), choice=_took_hello, told=True
+    "chunk ext 1 MB", chunked(b"5;" + b"a" * 1_000_000 + b"\r\nhello\r\n" + END), choice=_took_hello, by_exception=True
 )
-# RFC 9110, 6.5.1: framing is forbidden in trailers. Who takes the request drops them.
+# RFC 9110, 6.5.1: framing is forbidden in trailers. A server that accepts the request drops them.
 CASES.refuses(
     "trailer CL/X-U not merged",
     request(
@@ -59,5 +59,5 @@ CASES.refuses(
         body=b"5\r\nhello\r\n0\r\nContent-Length: 3\r\nX-U: evil\r\n\r\n",
     ),
     choice=_dropped_trailers,
-    told=True,
+    by_exception=True,
 )

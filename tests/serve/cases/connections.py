@@ -1,4 +1,5 @@
-"""Connections: how long they stay, what comes after what, and clients that are slow. RFC 9112, 9; RFC 9110, 10.1.1."""
+"""Connections: their lifetime, the order of messages, and slow clients. RFC 9112, 9; RFC 9110,
+10.1.1."""
 
 from __future__ import annotations
 
@@ -6,12 +7,12 @@ import contextlib
 import selectors
 import time
 
-from tests.support.cases import Cases, Lenient, is_hello, told_of
+from tests.support.cases import Cases, Lenient, echoed, is_hello
 from tests.support.raw_http import GLANCE_S, Closed, Line, Silent, request
 from tests.support.serving import Serving
 
 CASES = Cases()
-#: The limit under which the server of the slow clients runs, and how long they are watched at most.
+#: The time limit of the server for slow clients, and how long they are watched at most.
 HEADER_TIMEOUT_S = 1
 WATCH_S = 8.0
 N_SLOW = 200
@@ -24,12 +25,12 @@ def _(server: Serving) -> None:
         version, status, _, _ = line.head()
         assert (version, status) == ("1.1", 100)
         line.send(b"hello")
-        assert told_of(line.answer())["body"] == "hello"
+        assert echoed(line.answer())["body"] == "hello"
 
 
 @CASES.behaves("Expect, app does not read")
 def _(server: Serving) -> None:
-    # Who waits for 100 and gets the final answer keeps the body: it need not be sent.
+    # A client that waits for 100 and gets the final response keeps the body: it need not be sent.
     with server.connect() as line:
         line.send(request("/hello", b"Content-Length: 5", b"Expect: 100-continue", method="POST"))
         with contextlib.suppress(Silent):
@@ -39,7 +40,7 @@ def _(server: Serving) -> None:
             assert status == 100
             line.send(b"hello")
             is_hello(line.answer())
-            raise Lenient("the body was asked for that nobody reads")
+            raise Lenient("100 Continue was sent for a body that is not read")
         raise Silent("neither 100 nor an answer")
 
 
@@ -51,7 +52,7 @@ def _(server: Serving) -> None:
             try:
                 answer = line.answer()
             except Closed:
-                raise Lenient("closed, though keep-alive was asked for") from None
+                raise Lenient("closed, though keep-alive was requested") from None
             is_hello(answer)
             if [value.lower() for value in answer.all("connection")] != [b"keep-alive"]:
                 raise Lenient("the answer does not say that the connection stays")
@@ -78,7 +79,7 @@ def _(server: Serving) -> None:
 def _(server: Serving) -> None:
     with server.connect() as line:
         line.send(b"".join(request(f"/echo?{k}") for k in range(10)))
-        assert [told_of(line.answer())["query"] for _ in range(10)] == [str(k) for k in range(10)]
+        assert [echoed(line.answer())["query"] for _ in range(10)] == [str(k) for k in range(10)]
 
 
 @CASES.behaves("pipelined chunked+CL+GET")
@@ -91,13 +92,13 @@ def _(server: Serving) -> None:
             + request("/echo?2", b"Content-Length: 3", method="POST", body=b"fgh")
             + request("/echo?3")
         )
-        told = [told_of(line.answer()) for _ in range(3)]
-        assert [(t["query"], t["body"]) for t in told] == [("1", "abcde"), ("2", "fgh"), ("3", "")]
+        echoes = [echoed(line.answer()) for _ in range(3)]
+        assert [(t["query"], t["body"]) for t in echoes] == [("1", "abcde"), ("2", "fgh"), ("3", "")]
 
 
 @CASES.behaves("unread body, next request")
 def _(server: Serving) -> None:
-    # The body looks like a request: it is none.
+    # The body looks like a request, but is not one.
     hidden = request("/echo?hidden")
     with server.connect() as line:
         line.send(request("/hello", b"Content-Length: %d" % len(hidden), method="POST", body=hidden))
@@ -107,7 +108,7 @@ def _(server: Serving) -> None:
             answer = line.answer()
         except Closed:
             raise Lenient("the connection closes") from None
-        assert told_of(answer)["query"] == "next"
+        assert echoed(answer)["query"] == "next"
 
 
 @CASES.behaves("byte-by-byte request")
@@ -116,8 +117,8 @@ def _(server: Serving) -> None:
     with server.connect() as line:
         for k in range(len(sent)):
             line.send(sent[k : k + 1])
-        told = told_of(line.answer())
-        assert (told["body"], told["fields"]["HTTP_X_U"]) == ("hello", "a")
+        echoes = echoed(line.answer())
+        assert (echoes["body"], echoes["fields"]["HTTP_X_U"]) == ("hello", "a")
 
 
 @CASES.behaves("chunked request body")
@@ -125,13 +126,14 @@ def _(server: Serving) -> None:
     with server.connect() as line:
         body = b"5\r\nhello\r\n7;name=value\r\n, world\r\n00\r\n\r\n"
         line.send(request("/echo", b"Transfer-Encoding: chunked", method="POST", body=body))
-        assert told_of(line.answer())["body"] == "hello, world"
+        assert echoed(line.answer())["body"] == "hello, world"
         line.send(request())
         is_hello(line.answer())
 
 
 def _dribble(lines: list[Line], until: float) -> list[Line]:
-    """Sends a byte on each now and then; those that are still open when the time is up."""
+    """Sends a byte on each connection now and then; returns those that are still open when the time
+    is up."""
     selector = selectors.DefaultSelector()
     for line in lines:
         selector.register(line.socket, selectors.EVENT_READ, line)
@@ -155,7 +157,7 @@ def _dribble(lines: list[Line], until: float) -> list[Line]:
 @CASES.behaves("slowloris 200 conns")
 def _(server: Serving) -> None:
     lines: list[Line] = []
-    # A server of its own, whose limit is short enough to wait for.
+    # A separate server, whose limit is short enough for a test.
     with Serving("--header-timeout", str(HEADER_TIMEOUT_S)) as short, contextlib.ExitStack() as stack:
         for _ in range(N_SLOW):
             line = stack.enter_context(short.connect())
@@ -170,5 +172,5 @@ def _(server: Serving) -> None:
         short.must_serve()
 
 
-#: What the case above needs at least, on a server that cuts its slow clients.
+# The shortest time that the case above takes on a server that cuts its slow clients.
 assert HEADER_TIMEOUT_S + GLANCE_S < WATCH_S

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cases import Cases, told_of
+from tests.support.cases import Cases, echoed
 from tests.support.raw_http import Answer, request
 
 CASES = Cases()
@@ -14,22 +14,22 @@ def get(*lines: bytes) -> bytes:
 
 
 def post(*lines: bytes) -> bytes:
-    """A POST of `hello` to `/echo`; its length stands among the lines."""
+    """A POST of `hello` to `/echo`; its Content-Length is among the lines."""
     return request("/echo", *lines, method="POST", body=b"hello")
 
 
 def _unfolded(answer: Answer) -> None:
     # RFC 9112, 5.2: each fold is replaced by spaces before the value is used.
-    assert " ".join(told_of(answer)["fields"]["HTTP_X_U"].split()) == "a b"
+    assert " ".join(echoed(answer)["fields"]["HTTP_X_U"].split()) == "a b"
 
 
 def _two_fields(answer: Answer) -> None:
-    fields = told_of(answer)["fields"]
+    fields = echoed(answer)["fields"]
     assert (fields["HTTP_X_A"], fields["HTTP_X_B"]) == ("1", "2")
 
 
 def _its_own(answer: Answer) -> None:
-    assert told_of(answer)["fields"]["HTTP_X_U"] == "true"
+    assert echoed(answer)["fields"]["HTTP_X_U"] == "true"
 
 
 CASES.refuses("space before colon (CL)", post(b"Content-Length : 5"))
@@ -37,7 +37,7 @@ CASES.refuses("space before colon (X)", get(b"X-A : b"))
 CASES.refuses("tab before colon", get(b"X-A\t: b"))
 CASES.refuses("obs-fold", get(b"X-U: a", b" b"), choice=_unfolded)
 CASES.refuses("first header led by space", b"GET /echo HTTP/1.1\r\n X-A: b\r\nHost: a\r\n\r\n")
-# RFC 9112, 2.2: a recipient may take a single LF for the end of a line.
+# RFC 9112, 2.2: a recipient may accept a single LF as the end of a line.
 CASES.refuses("bare LF after header", b"GET /echo HTTP/1.1\r\nHost: a\r\nX-A: 1\nX-B: 2\r\n\r\n", choice=_two_fields)
 CASES.refuses("bare LF everywhere", b"GET /echo HTTP/1.1\nHost: a\nX-A: 1\nX-B: 2\n\n", choice=_two_fields)
 CASES.refuses(
@@ -62,5 +62,5 @@ CASES.refuses("name with space", get(b"X A: b"))
 CASES.refuses("name latin-1", get(b"X-\xe9: b"))
 CASES.refuses("empty name", get(b": b"))
 CASES.refuses("no colon", get(b"X-A"))
-# In CGI's names both are HTTP_X_U; a proxy in front checks or sets the one with the hyphen.
+# Both are HTTP_X_U in CGI; a proxy that forwards requests checks or sets the one with the hyphen.
 CASES.refuses("X_U shadows X-U", get(b"X-U: true", b"X_U: evil"), choice=_its_own)

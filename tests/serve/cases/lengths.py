@@ -1,8 +1,9 @@
-"""Where a request's body ends: two readers that disagree are how requests are smuggled. RFC 9112, 6; RFC 9110, 8.6."""
+"""The end of a request's body: two readers that disagree enable request smuggling. RFC 9112, 6; RFC
+9110, 8.6."""
 
 from __future__ import annotations
 
-from tests.support.cases import Cases, Lenient, told_of
+from tests.support.cases import Cases, Lenient, echoed
 from tests.support.raw_http import REFUSALS, Answer, Closed, Malformed, request
 from tests.support.serving import Serving
 
@@ -16,16 +17,16 @@ def post(*lines: bytes, body: bytes = b"hello", version: bytes = b"HTTP/1.1") ->
 
 
 def _took_hello(answer: Answer) -> None:
-    assert told_of(answer)["body"] == "hello"
+    assert echoed(answer)["body"] == "hello"
 
 
 def _took_hello_or_nothing(answer: Answer) -> None:
-    assert told_of(answer)["body"] in ("hello", "")
+    assert echoed(answer)["body"] in ("hello", "")
 
 
 CASES.refuses("CL differing twice", post(b"Content-Length: 5", b"Content-Length: 6", body=b"hello!"))
 CASES.refuses("CL list 5, 6", post(b"Content-Length: 5, 6", body=b"hello!"))
-# RFC 9110, 8.6: a recipient may take equal ones for one.
+# RFC 9110, 8.6: a recipient may treat equal ones as one.
 CASES.refuses("CL same twice", post(b"Content-Length: 5", b"Content-Length: 5"), choice=_took_hello)
 CASES.refuses("CL +5", post(b"Content-Length: +5"))
 CASES.refuses("CL -5", post(b"Content-Length: -5"))
@@ -39,7 +40,7 @@ CASES.refuses("CL 5 5", post(b"Content-Length: 5 5"))
 
 
 def _one_answer(server: Serving, sent: bytes, chunked: str, counted: str) -> None:
-    """Refused; or read as chunked, and the connection closed behind it."""
+    """Refused; or read as chunked, and the connection is closed after it."""
     with server.connect() as line:
         line.send(sent)
         try:
@@ -47,7 +48,7 @@ def _one_answer(server: Serving, sent: bytes, chunked: str, counted: str) -> Non
         except Closed:
             return
         if answer.status not in REFUSALS:
-            body = told_of(answer)["body"]
+            body = echoed(answer)["body"]
             assert body in (chunked, counted), f"the body was read as {body!r}"
             if body == counted:
                 raise Lenient("read by its Content-Length")
@@ -61,7 +62,7 @@ def _one_answer(server: Serving, sent: bytes, chunked: str, counted: str) -> Non
 
 @CASES.behaves("CL + TE (TE must win, then close)")
 def _(server: Serving) -> None:
-    # By its length the body is one chunk's first bytes, and what follows a second request.
+    # By its length, the body is the first bytes of a chunk, and the rest is a second request.
     lines = (b"Content-Length: 6", b"Transfer-Encoding: chunked")
     with server.connect() as line:
         line.send(post(*lines, body=HELLO))
@@ -70,7 +71,7 @@ def _(server: Serving) -> None:
         except Closed:
             return
         if answer.status not in REFUSALS:
-            assert told_of(answer)["body"] == "hello"
+            assert echoed(answer)["body"] == "hello"
         if not line.ends():
             raise Lenient("the connection stays open")
 
@@ -87,11 +88,11 @@ CASES.refuses("TE identity", post(b"Transfer-Encoding: identity", b"Content-Leng
 CASES.refuses("TE chunked, identity", post(b"Transfer-Encoding: chunked, identity", body=HELLO))
 CASES.refuses("TE chunked x2", post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked", body=HELLO))
 CASES.refuses("TE \\x0bchunked", post(b"Transfer-Encoding: \x0bchunked", body=HELLO))
-# An empty element of a list is to be ignored (RFC 9110, 5.6.1.2); the length beside it makes it an attack.
+# Empty list elements are ignored (RFC 9110, 5.6.1.2); with a length in addition it is an attack.
 CASES.refuses(
     "TE ,chunked + CL", post(b"Transfer-Encoding: ,chunked", b"Content-Length: 5", body=HELLO), choice=_took_hello
 )
-# RFC 9112, 6.1: its framing is faulty; who takes it closes behind it.
+# RFC 9112, 6.1: its framing is faulty; a server that accepts it closes the connection after it.
 CASES.refuses(
     "TE in HTTP/1.0",
     post(b"Transfer-Encoding: chunked", body=HELLO, version=b"HTTP/1.0"),

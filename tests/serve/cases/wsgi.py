@@ -1,4 +1,4 @@
-"""PEP 3333: what an application is given, and what it may rely on."""
+"""PEP 3333: the arguments of an application, and the guarantees of the server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import uuid
 
 from tests.serve.app import LINES
-from tests.support.cases import Cases, Lenient, then_hello, told_of
+from tests.support.cases import Cases, Lenient, echoed, then_hello
 from tests.support.raw_http import GLANCE_S, PATIENCE_S, request
 from tests.support.serving import Serving
 
@@ -20,14 +20,14 @@ def _word(end: str = "") -> str:
 
 
 def _seen(server: Serving, word: str) -> list[str]:
-    """What the application recorded under that word."""
+    """The events that the application recorded under that word."""
     answer = server.ask(f"/seen/{word}")
     assert answer.status == 200
     return [str(event) for event in json.loads(answer.body)]
 
 
 def wait_until_seen(server: Serving, word: str, event: str, patience_s: float = PATIENCE_S) -> bool:
-    """Whether the application records that event in the time."""
+    """True if the application records that event in time."""
     end = time.monotonic() + patience_s
     while event not in _seen(server, word):
         if time.monotonic() > end:
@@ -50,7 +50,7 @@ def _(server: Serving) -> None:
         answer = line.answer()
         assert (answer.status, answer.body, answer.whole) == (200, b"one,two,three", True)
         if answer.framing != "chunked":
-            raise Lenient(f"its end is told by {answer.framing}")
+            raise Lenient(f"its end is marked by {answer.framing}")
         then_hello(line, answer)
 
 
@@ -66,8 +66,8 @@ def _(server: Serving) -> None:
 
 def points(body: bytes) -> list[int]:
     """The code points that the application saw."""
-    told: list[int] = json.loads(body)
-    return told
+    points: list[int] = json.loads(body)
+    return points
 
 
 @CASES.behaves("write()")
@@ -97,7 +97,8 @@ def _(server: Serving) -> None:
 
 @CASES.behaves("client vanishes mid-body")
 def _(server: Serving) -> None:
-    # The application is told by an exception, or is not called at all: a part is never the whole.
+    # The application gets an exception, or is not called at all: a part is never passed as the
+    # whole.
     for way in ("close", "reset"):
         word = _word()
         with server.connect() as line:
@@ -134,9 +135,9 @@ def _(server: Serving) -> None:
 def _(server: Serving) -> None:
     answer = server.ask("/environ/a%20b?q=%20", b"Content-Type: text/x", b"X-A: 1", b"X-A: 2", b"Cookie: a=b")
     assert answer.status == 200, answer
-    told = json.loads(answer.body)
-    assert told["is_dict"], "environ is to be a dict of the built-in type"
-    types, values = told["types"], told["values"]
+    echo = json.loads(answer.body)
+    assert echo["is_dict"], "environ is to be a dict of the built-in type"
+    types, values = echo["types"], echo["values"]
     texts = [
         "REQUEST_METHOD",
         "SCRIPT_NAME",
@@ -168,4 +169,4 @@ def _(server: Serving) -> None:
     # RFC 9110, 5.3: one list.
     assert values["HTTP_X_A"].replace(" ", "") == "1,2"
     assert "HTTP_CONTENT_TYPE" not in types and "HTTP_CONTENT_LENGTH" not in types
-    assert told_of(server.ask("/echo"))["fields"].get("CONTENT_LENGTH", "") == ""
+    assert echoed(server.ask("/echo"))["fields"].get("CONTENT_LENGTH", "") == ""

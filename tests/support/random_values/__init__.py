@@ -3,7 +3,7 @@
 The same seed gives the same values. Expected values are those that an independent client reads:
 psycopg, PyMySQL or `sqlite3`. `python -m tests.support.random_values --help` compares millions.
 
-`draw` has the sources of values, `column` the statements of a table, `postgres`, `mariadb` and
+`draw` has the generators of values, `column` the statements of a table, `postgres`, `mariadb` and
 `sqlite` the columns, `texts` the values in JSON and CSV, `readers` each way to read and to write a
 table, `clients` both clients of a database.
 """
@@ -23,13 +23,14 @@ from .column import (
 )
 from .draw import shortest_float32, words
 from .mariadb import MARIADB
-from .postgres import POSTGRES
+from .postgres import POSTGRES, POSTGRES_NATIVE
 from .sqlite import SQLITE, SQLITE_ODBC
 from .texts import is_text_of, json_cells, plain_text
 
 __all__ = [
     "MARIADB",
     "POSTGRES",
+    "POSTGRES_NATIVE",
     "ROW_COUNTS",
     "SEED",
     "SQLITE",

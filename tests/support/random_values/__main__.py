@@ -1,12 +1,12 @@
-"""Compares millions of random cells of a database with what an independent client has.
+"""Compares millions of random cells of a database with those of an independent client.
 
     python -m tests.support.random_values --database mariadb --cells 10000000 --seed 7
 
-A round makes a table of 1, 2, 3, 1,000 or 100,000 rows with a seed of its own, fills it by the
-independent client, reads it in each way that onecopy has, sends its values as parameters, and writes
-them by onecopy for the other client to read. A table of 100,000 rows has some of the columns, in
-turn. Printed are the cells that were made, those compared and those wrong, by type and by way. The
-exit status is 1 if one was wrong.
+A round creates a table of 1, 2, 3, 1,000 or 100,000 rows with its own seed, fills it with the
+independent client, reads it in each way that onecopy supports, sends its values as parameters, and
+writes them with onecopy for the other client to read. A table of 100,000 rows has some of the
+columns, in turn. The output is the number of cells created, compared and wrong, by type and by way.
+The exit status is 1 if one was wrong.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from .readers import READERS, Tally, compare_as_parameters, compare_read
 #: Each way to read, to compare in the database, and to write.
 WAYS = (*READERS, "parameter", *clients.WRITERS)
 _MANY = 100_000
-#: Columns of a table of so many rows.
+#: Columns of a table with so many rows.
 _WIDTH = 16
 
 
 def _rounds(columns: Sequence[Column], most_rows: int) -> Iterator[tuple[int, Sequence[Column]]]:
-    """The number of rows and the columns of each round, without an end."""
+    """The number of rows and the columns of each round, endlessly."""
     begin = 0
     while True:
         yield most_rows, columns[begin : begin + _WIDTH]
@@ -48,12 +48,12 @@ def _rounds(columns: Sequence[Column], most_rows: int) -> Iterator[tuple[int, Se
 def _round(tally: Tally, pair: Pair, n_rows: int, seed: int, ways: Sequence[str]) -> None:
     made = rows(pair.columns, n_rows, seed)
     pair.fill("random_theirs", made)
-    found: dict[bool, list[Row]] = {False: pair.read("random_theirs", n_rows)}
+    found: dict[str, list[Row]] = {"value": pair.read("random_theirs", n_rows)}
 
-    def expected(of_text: bool) -> list[Row]:
-        if of_text not in found:
-            found[of_text] = pair.read("random_theirs", n_rows, of_text=of_text)
-        return found[of_text]
+    def expected(of: str) -> list[Row]:
+        if of not in found:
+            found[of] = pair.read("random_theirs", n_rows, of=of)
+        return found[of]
 
     for name in ways:
         if name in READERS:
@@ -61,7 +61,7 @@ def _round(tally: Tally, pair: Pair, n_rows: int, seed: int, ways: Sequence[str]
         elif name in clients.WRITERS:
             clients.compare_written(tally, pair, made, name)
         else:
-            compare_as_parameters(tally, pair.con, pair.columns, expected(False))
+            compare_as_parameters(tally, pair.con, pair.columns, expected("value"))
     pair.drop()
 
 
@@ -85,18 +85,16 @@ def _report(tally: Tally, n_cells: int, n_rounds: int, seed: int, minutes: float
 
 
 def _reached(name: str, directory: Path) -> tuple[str, dict[str, Any]]:
-    """The connection string of a database, which is started, and what its other client needs."""
+    """The connection string of a database, which is started, and the address for its other
+    client."""
     if name == "sqlite":
         file = str(directory / "values.db")
         return f"sqlite:{file}", {"database": file}
     home = servers.Home()
-    server = "postgres" if name == "postgres_native" else servers.PROFILES[name][0]
+    server, _ = servers.PROFILES[name]
     if failed := servers.start([server], home):
         sys.exit(f"`{name}` does not start: {failed[server]}")
-    native = servers.native(server, home)
-    if name == "postgres_native":
-        return servers.url(native), native
-    return servers.odbc_string(name, home), native
+    return servers.odbc_string(name, home), servers.native(server, home)
 
 
 def main() -> int:

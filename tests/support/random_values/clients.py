@@ -13,11 +13,11 @@ import onecopy
 
 from .column import Column, Row, converted, definition, insertion, selection
 from .mariadb import MARIADB
-from .postgres import POSTGRES
+from .postgres import POSTGRES, POSTGRES_NATIVE
 from .readers import MOST_SINGLE_ROWS, Tally, same
 from .sqlite import SQLITE, SQLITE_ODBC
 
-#: PostgreSQL by its own protocol, the ODBC profiles, and SQLite as it is built in.
+#: PostgreSQL by its native protocol, the ODBC profiles, and the built-in SQLite.
 NAMES = ("postgres_native", "postgres", "postgres_ansi", "mariadb", "sqlite_odbc", "sqlite")
 
 
@@ -41,16 +41,16 @@ class Pair(NamedTuple):
     columns: Sequence[Column]
     mark: str
 
-    def read(self, table: str, n_rows: int, *, of_text: bool = False) -> list[Row]:
-        """The first rows of a table by the independent client."""
+    def read(self, table: str, n_rows: int, *, of: str = "value") -> list[Row]:
+        """The first rows of a table, read by the independent client."""
         cur = self.client.cursor()
-        cur.execute(selection(table, self.columns, n_rows, of_text=of_text))
+        cur.execute(selection(table, self.columns, n_rows, of=of))
         found = converted(self.columns, [tuple(row) for row in cur.fetchall()])
-        self.client.commit()  # Its locks would keep the other client from dropping the table.
+        self.client.commit()  # Otherwise its locks block the other client's DROP TABLE.
         return found
 
     def fill(self, table: str, rows: Sequence[Row]) -> None:
-        """Makes a table of these rows by the independent client."""
+        """Creates a table with these rows by the independent client."""
         cur = self.client.cursor()
         cur.execute(f"drop table if exists {table}")
         cur.execute(definition(table, self.columns))
@@ -58,7 +58,7 @@ class Pair(NamedTuple):
         self.client.commit()
 
     def drop(self) -> None:
-        """Drops the tables that `fill` and `compare_written` made."""
+        """Drops the tables that `fill` and `compare_written` created."""
         self.con.rollback()
         self.client.rollback()
         cur = self.client.cursor()
@@ -71,7 +71,8 @@ def _connected(name: str, odbc: str, native: dict[str, Any]) -> tuple[Client, li
     if name.startswith("postgres"):
         parts = {"dbname" if k == "database" else k: v for k, v in native.items()}
         reached = " ".join(f"{k}='{v}'" for k, v in parts.items())
-        return psycopg.connect(reached, options="-c timezone=UTC"), POSTGRES, "%s"
+        columns = POSTGRES_NATIVE if name == "postgres_native" else POSTGRES
+        return psycopg.connect(reached, options="-c timezone=UTC"), columns, "%s"
     if name == "mariadb":
         zone = "set time_zone = '+00:00'"
         return pymysql.connect(**native, charset="utf8mb4", init_command=zone), MARIADB, "%s"
@@ -81,7 +82,7 @@ def _connected(name: str, odbc: str, native: dict[str, Any]) -> tuple[Client, li
 
 
 def connect(name: str, odbc: str, native: dict[str, Any]) -> Pair:
-    """Both clients of the database `name`: its connection string, and what the other one needs."""
+    """Both clients of the database `name`."""
     client, columns, mark = _connected(name, odbc, native)
     con = onecopy.connect(odbc)
     if name == "mariadb":
@@ -99,7 +100,7 @@ def _written_singly(pair: Pair, sql: str, rows: Sequence[Row]) -> None:
         pair.con.execute(sql, row)
 
 
-#: Ways to write, and how many rows are written in each.
+#: Ways to write, and the number of rows for each.
 WRITERS: dict[str, tuple[Callable[[Pair, str, Sequence[Row]], None], int | None]] = {
     "executemany": (_written_at_once, None),
     "execute": (_written_singly, MOST_SINGLE_ROWS),
@@ -107,7 +108,7 @@ WRITERS: dict[str, tuple[Callable[[Pair, str, Sequence[Row]], None], int | None]
 
 
 def compare_written(tally: Tally, pair: Pair, rows: Sequence[Row], name: str) -> None:
-    """Writes rows in the way `name`; compares what the independent client reads with its own."""
+    """Writes rows in the way `name`; compares the independent client's rows with the originals."""
     write, most_rows = WRITERS[name]
     rows = rows[:most_rows]
     pair.con.rollback()

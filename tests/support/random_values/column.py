@@ -1,4 +1,4 @@
-"""A column of random values, and the statements that both clients run for a table of them."""
+"""A column of random values, and the statements of both clients for a table of such columns."""
 
 from __future__ import annotations
 
@@ -19,23 +19,27 @@ def _same(value: Any) -> Any:
 
 
 class Column(NamedTuple):
-    """A column: its SQL type, a source of random values, and how each client writes and reads it."""
+    """A column: its SQL type, a generator of random values, and how each client writes and reads
+    it."""
 
     sql: str
     make: Callable[[Random], Any]
-    #: Placeholder of the independent client, and of onecopy.
+    #: The placeholder of the independent client, and of onecopy.
     write: str = "%s"
     ours: str = "?"
-    #: Expression that the independent client reads, and its conversion to onecopy's value.
+    #: The expression that the independent client reads, and its conversion to onecopy's value.
     read: str = "{}"
     convert: Callable[[Any], Any] = _same
-    #: Expression for the text in JSON and CSV, if it is not that of `plain_text`.
+    #: The expression for the text in JSON and CSV, if it differs from `plain_text`.
     text: str = ""
-    #: Comparison of the column with a parameter of onecopy; empty if the type has none that is exact.
+    #: The expression for the JSON value of a type whose JSON is not text.
+    json: str = ""
+    #: The comparison of the column with a parameter of onecopy; empty if none is exact for the
+    #: type.
     equal: str = "{} = {}"
-    #: Readers whose documentation refuses values of this column.
+    #: Readers that refuse values of this column, as documented.
     refused_by: frozenset[str] = frozenset()
-    #: Type to be requested of Arrow, if it is not the one of the column.
+    #: The type to request of Arrow, if it differs from the column's; `list` for the column's own.
     arrow: str = ""
 
 
@@ -59,9 +63,16 @@ def insertion(table: str, columns: Sequence[Column], *, ours: bool = False, mark
     return f"insert into {table} values ({'?' if ours else mark}, {marks})"
 
 
-def selection(table: str, columns: Sequence[Column], n_rows: int, *, of_text: bool = False) -> str:
-    """The independent client's query for the values, or for the texts of those with a `text`."""
-    reads = (column.text if of_text and column.text else column.read for column in columns)
+def selection(table: str, columns: Sequence[Column], n_rows: int, *, of: str = "value") -> str:
+    """The independent client's query for the values, or for their texts, JSON or
+    values in Arrow (`of`)."""
+
+    def expression(column: Column) -> str:
+        is_list = of == "arrow" and column.arrow.startswith("list")
+        text = column.text if of != "value" and not is_list else ""
+        return (column.json if of == "json" else "") or text or column.read
+
+    reads = map(expression, columns)
     selected = ", ".join(read.format(f"c{k}") for k, read in enumerate(reads))
     return f"select i, {selected} from {table} where i < {n_rows} order by i"
 

@@ -1,4 +1,4 @@
-"""Sources of random values: functions that draw a value of one kind."""
+"""Generators of random values: functions that draw a value of one kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-#: Texts whose letters are mixed: each width of UTF-8, and what SQL, CSV and JSON give a meaning.
+#: Alphabets: each width of UTF-8, and characters that are special in SQL, CSV and JSON.
 _ALPHABETS = (
     "abc xyz",
     "Zürich é",
@@ -27,13 +27,13 @@ _ALPHABETS = (
     "e\u0301\u200d\ufeff\u202e\ufffd",
     "\x01\x1f\x7f\x80\xff\u2028",
 )
-#: Lengths around the buffers of drivers and of blocks.
+#: Lengths around the buffer sizes of drivers and blocks.
 _LENGTHS = (0, 1, 127, 128, 255, 256, 257, 1023, 1024, 2047, 2048, 4095, 4096, 4097)
 _FLOATS = (0.0, -0.0, 0.1, -1.5, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, 1e15, 1e16)
 
 
 def words(draw: Random, longest: int = 40) -> str:
-    """Text of one alphabet, or of any characters but NUL and surrogates."""
+    """Text of one alphabet, or of any characters except NUL and surrogates."""
     n = draw.randrange(longest + 1)
     if draw.random() < 0.1:
         return "".join(any_character(draw) for _ in range(n))
@@ -47,7 +47,7 @@ def any_character(draw: Random) -> str:
 
 
 def text(draw: Random) -> str:
-    """A text of up to 40 characters, now and then of some thousand."""
+    """A text of up to 40 characters, occasionally some thousand."""
     if draw.random() < 0.02:
         n = draw.choice(_LENGTHS)
         return "".join(draw.choices(draw.choice(_ALPHABETS), k=n))
@@ -55,12 +55,12 @@ def text(draw: Random) -> str:
 
 
 def octets(draw: Random) -> bytes:
-    """Bytes, up to 40, now and then some thousand."""
+    """Bytes, up to 40, occasionally some thousand."""
     return draw.randbytes(draw.choice(_LENGTHS) if draw.random() < 0.02 else draw.randrange(40))
 
 
 def integer(bits: int, *, unsigned: bool = False) -> Callable[[Random], int]:
-    """Integers of a width, its ends among them."""
+    """Integers of a width, including the limits."""
     low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     return lambda draw: draw.choice((low, high, draw.randint(low, high), draw.randint(0, 100)))
 
@@ -71,7 +71,7 @@ def decimals(digits: int, scale: int) -> Callable[[Random], Decimal]:
 
     def make(draw: Random) -> Decimal:
         value = draw.choice((draw.randint(-limit, limit), limit, -limit, 0))
-        # As text: arithmetic would round to the 28 digits of the context.
+        # As text, since arithmetic would round to the 28 digits of the context.
         return Decimal(f"{value // 10 ** draw.randrange(digits)}E-{scale}")
 
     return make
@@ -100,7 +100,7 @@ def double_or_not_finite(draw: Random) -> float:
 def shortest_float32(value: float | None) -> float | None:
     """The double of the shortest decimal that rounds to this 32-bit float, as `real` is read.
 
-    PostgreSQL's own text has a digit more where that decimal is as near to another 32-bit float.
+    PostgreSQL's text has one more digit if that decimal is as close to another 32-bit float.
     """
     if value is None or not math.isfinite(value):
         return value
@@ -110,7 +110,7 @@ def shortest_float32(value: float | None) -> float | None:
 
 
 def single(draw: Random) -> float:
-    """A finite 32-bit float that is no denormal."""
+    """A finite 32-bit float that is not denormal."""
     (value,) = struct.unpack("<f", draw.randbytes(4))
     normal = value if 2e-38 < abs(value) < 3e38 else 0.1
     found = shortest_float32(draw.choice((0.0, 0.1, normal, draw.uniform(-1e6, 1e6))))
@@ -119,13 +119,13 @@ def single(draw: Random) -> float:
 
 
 def day(draw: Random) -> date:
-    """A day of the years 1 to 9999."""
+    """A date in the years 1 to 9999."""
     year = draw.choice((1, 1582, 1970, 9999, draw.randint(1, 9999), draw.randint(1900, 2100)))
     return date(year, 1, 1) + timedelta(draw.randrange(365))
 
 
 def day_from_1000(draw: Random) -> date:
-    """A day of the years 1000 to 9999, which MariaDB promises."""
+    """A date in the years 1000 to 9999, which MariaDB guarantees."""
     return max(day(draw), date(1000, 1, 1))
 
 
@@ -135,18 +135,25 @@ def time_of_day(draw: Random) -> time:
     return time(draw.randrange(24), draw.randrange(60), draw.randrange(60), fraction)
 
 
+def time_with_offset(draw: Random) -> time:
+    """A time to the microsecond, with an offset of up to 15 hours, of whole hours as a rule."""
+    unit = draw.choice((3600, 3600, 900, 1))
+    offset = draw.randint(-15 * 3600 // unit, 15 * 3600 // unit) * unit
+    return time_of_day(draw).replace(tzinfo=timezone(timedelta(seconds=offset)))
+
+
 def whole_time(draw: Random) -> time:
     """A time to the second."""
     return time_of_day(draw).replace(microsecond=0)
 
 
 def moment(draw: Random) -> datetime:
-    """A time stamp to the microsecond."""
+    """A timestamp to the microsecond."""
     return datetime.combine(day(draw), time_of_day(draw))
 
 
 def moment_to(digits: int, since: date = date.min) -> Callable[[Random], datetime]:
-    """Time stamps with so many digits of a fraction, not before a day."""
+    """Timestamps with so many fractional digits, not before a given day."""
     unit = 10 ** (6 - digits)
 
     def make(draw: Random) -> datetime:
@@ -157,12 +164,12 @@ def moment_to(digits: int, since: date = date.min) -> Callable[[Random], datetim
 
 
 def utc(draw: Random) -> datetime:
-    """An instant."""
+    """A timestamp with time zone."""
     return moment(draw).replace(tzinfo=timezone.utc)
 
 
 def unix_moment(digits: int) -> Callable[[Random], datetime]:
-    """Time stamps of the 31 bits of MariaDB's `timestamp`, with so many digits of a fraction."""
+    """Timestamps in the 31 bits of MariaDB's `timestamp`, with so many fractional digits."""
     unit = 10 ** (6 - digits)
     ends = 2**31 - 2 * 86_400
 
@@ -174,10 +181,34 @@ def unix_moment(digits: int) -> Callable[[Random], datetime]:
 
 
 def span(draw: Random) -> timedelta:
-    """A span of either sign, from a microsecond to 200 years."""
+    """An interval of either sign, from a microsecond to 200 years."""
     days = draw.choice((0, draw.randint(-99, 99), draw.randint(-70_000, 70_000)))
     us = draw.choice((0, 1, -1, draw.randint(-(10**11), 10**11)))
     return timedelta(days=days, microseconds=us)
+
+
+def range_text(make: Callable[[Random], Any]) -> Callable[[Random], str]:
+    """Ranges of two values in PostgreSQL's text format, some of them empty or without a bound."""
+
+    def text_of(draw: Random) -> str:
+        if draw.random() < 0.1:
+            return "empty"
+        lower, upper = (f'"{value}"' for value in sorted((make(draw), make(draw))))
+        lower, upper = ("" if draw.random() < 0.15 else bound for bound in (lower, upper))
+        return f"{draw.choice('[(')}{lower},{upper}{draw.choice('])')}"
+
+    return text_of
+
+
+def multirange_text(make: Callable[[Random], Any]) -> Callable[[Random], str]:
+    """Multiranges of up to four ranges, which may overlap."""
+    one = range_text(make)
+    return lambda draw: "{" + ",".join(one(draw) for _ in range(draw.randrange(5))) + "}"
+
+
+def day_to_9000(draw: Random) -> date:
+    """A date in the years 1 to 9000, so that the next one exists too."""
+    return min(day(draw), date(9000, 1, 1))
 
 
 def bits(length: int) -> Callable[[Random], str]:
@@ -191,7 +222,7 @@ def json_text(draw: Random) -> str:
 
 
 def integer_array(draw: Random) -> str:
-    """An array as PostgreSQL writes it."""
+    """An array in PostgreSQL's text format."""
     return "{" + ",".join(str(draw.randrange(99)) for _ in range(draw.randrange(5))) + "}"
 
 
@@ -201,12 +232,12 @@ def network(draw: Random) -> str:
 
 
 def ipv4(draw: Random) -> str:
-    """An address of 32 bits."""
+    """An IPv4 address."""
     return str(ipaddress.IPv4Address(draw.getrandbits(32)))
 
 
 def ipv6(draw: Random) -> str:
-    """An address of 128 bits."""
+    """An IPv6 address."""
     return str(ipaddress.IPv6Address(draw.getrandbits(128)))
 
 
@@ -221,5 +252,5 @@ def letters(longest: int) -> Callable[[Random], str]:
 
 
 def any_of(*sources: Callable[[Random], Any]) -> Callable[[Random], Any]:
-    """Values of several sources."""
+    """Values of several generators."""
     return lambda draw: draw.choice(sources)(draw)

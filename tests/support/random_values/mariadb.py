@@ -9,7 +9,7 @@ from typing import Any
 from . import draw as d
 from .column import Column
 
-#: A span outside of a day is no time of day.
+#: An interval of a day and more is not a time of day.
 _SPAN_TEXT = "cast({} as char)"
 #: BSON's decimals have 34 digits.
 _LONG = frozenset({"bson"})
@@ -17,7 +17,7 @@ _SINCE = date(1000, 1, 1)
 
 
 def _time_of_day(value: Any) -> Any:
-    """PyMySQL reads each `time` as a span."""
+    """PyMySQL returns each `time` as a timedelta."""
     if not isinstance(value, timedelta) or not timedelta() <= value < timedelta(1):
         return value
     return (datetime.min + value).time()

@@ -25,7 +25,7 @@ MOST_SINGLE_ROWS = 1000
 
 
 class Wrong(NamedTuple):
-    """A cell that is not what the independent client has."""
+    """A cell that differs from the independent client's."""
 
     reader: str
     sql: str
@@ -67,14 +67,17 @@ class Tally:
 
 
 def same(value: Any, expected: Any) -> bool:
-    """Returns whether a value and its type are those expected."""
+    """Returns true if a value and its type are those expected."""
     return type(value) is type(expected) and repr(value) == repr(expected)
 
 
 def same_in_bson(value: Any, expected: Any) -> bool:
     """As `same`, for a value that pymongo decoded."""
     match expected:
-        case timedelta():
+        case list():
+            is_array = isinstance(value, list) and len(value) == len(expected)
+            return is_array and all(map(same_in_bson, value, expected))
+        case timedelta() | tuple() | onecopy.Range():
             return isinstance(value, str)  # Its text is compared in JSON.
         case Decimal():
             return isinstance(value, bson.Decimal128) and same(value.to_decimal(), expected)
@@ -93,7 +96,12 @@ def same_in_bson(value: Any, expected: Any) -> bool:
 
 
 def same_in_arrow(value: Any, expected: Any) -> bool:
-    """As `same`, for a value of pyarrow's; what came as text has the text expected."""
+    """As `same`, for a value of pyarrow's; text is compared with the expected text."""
+    if isinstance(expected, list):
+        is_list = isinstance(value, list) and len(value) == len(expected)
+        return is_list and all(map(same_in_arrow, value, expected))
+    if isinstance(value, str) and isinstance(expected, (timedelta, tuple, onecopy.Range)):
+        return True  # Its text is compared in CSV.
     if isinstance(value, str):
         return is_text_of(value, expected)
     if isinstance(value, datetime) and isinstance(expected, datetime):
@@ -164,7 +172,7 @@ def _arrow(cur: onecopy.Cursor, columns: Sequence[Column]) -> Iterable[Sequence[
 
     types = {f"c{k}": c.arrow or "string" for k, c in enumerate(columns) if c.arrow or c.text}
     names = [description[0] for description in cur.description or ()]
-    chosen = {name: kind for name, kind in types.items() if name in names}
+    chosen = {name: kind for name, kind in types.items() if name in names and kind != "list"}
     stream = cur.arrow(types=chosen, batch_bytes=100_000)  # Several batches.
     table = pa.RecordBatchReader.from_stream(stream).read_all()
     table.validate(full=True)
@@ -183,7 +191,7 @@ def _moments(column: Any) -> list[datetime]:
 
 
 def column_values(column: Any) -> list[Any]:
-    """The values of a column that `fetch_columns` returned."""
+    """The values of a column returned by `fetch_columns`."""
     if isinstance(column, list):
         return column
     values: Iterable[Any] = memoryview(column)
@@ -206,8 +214,9 @@ class Reader(NamedTuple):
     matches: Callable[[Any, Any], bool] = same
     #: The statement has a parameter, so the server prepares it.
     is_prepared: bool = False
-    #: The expected values are those that the independent client reads for texts.
-    of_text: bool = False
+    #: The form that the independent client reads: the value itself, its text, its JSON, or that of
+    #: Arrow.
+    of: str = "value"
     most_rows: int | None = None
 
 
@@ -216,11 +225,11 @@ READERS = {
     "iteration": Reader(_iterated),
     "prepared": Reader(_fetchmany, is_prepared=True),
     "fetchone": Reader(_fetchone, most_rows=MOST_SINGLE_ROWS),
-    "json": Reader(_json, is_text_of, of_text=True),
-    "ndjson": Reader(_ndjson, is_text_of, of_text=True),
-    "csv": Reader(_csv, is_text_of, of_text=True),
+    "json": Reader(_json, is_text_of, of="json"),
+    "ndjson": Reader(_ndjson, is_text_of, of="json"),
+    "csv": Reader(_csv, is_text_of, of="text"),
     "bson": Reader(_bson, same_in_bson),
-    "arrow": Reader(_arrow, same_in_arrow, of_text=True),
+    "arrow": Reader(_arrow, same_in_arrow, of="arrow"),
     "columns": Reader(_columns),
 }
 
@@ -229,14 +238,14 @@ def compare_read(
     tally: Tally,
     con: onecopy.Connection,
     columns: Sequence[Column],
-    expected: Callable[[bool], Sequence[Row]],
+    expected: Callable[[str], Sequence[Row]],
     name: str,
     table: str = "random_theirs",
 ) -> None:
-    """Compares what the reader `name` gives for a table with what `expected` gives, of text or not."""
+    """Compares the result of the reader `name` for a table with that of `expected`."""
     reader = READERS[name]
     kept = [k for k, column in enumerate(columns) if name not in column.refused_by]
-    rows = expected(reader.of_text)
+    rows = expected(reader.of)
     rows = rows[: reader.most_rows]
     selected = ", ".join(["i", *(f"c{k}" for k in kept)])
     n_rows = len(rows)
@@ -244,7 +253,7 @@ def compare_read(
     sql = f"select {selected} from {table} where i < {limit} order by i"
     if len(kept) < len(columns):
         rows = [(row[0], *(row[k + 1] for k in kept)) for row in rows]
-    # Executed again, a prepared statement is kept.
+    # Executed again, a prepared statement is reused.
     for _ in range(2 if reader.is_prepared and n_rows <= MOST_SINGLE_ROWS else 1):
         cur = con.execute(sql, [n_rows] if reader.is_prepared else [])
         got = reader.read(cur, columns)
@@ -263,7 +272,7 @@ def compare_as_parameters(
     for row in rows[:MOST_SINGLE_ROWS]:
         values = [row[k + 1] for k in kept]
         (found,) = con.execute(sql, [*values, row[0]])
-        # A value that is not equal is reported with itself.
+        # A value that is not equal is reported together with itself.
         pairs = zip(found[1:], values, strict=True)
         got = [v if is_equal or (v is None and is_equal is None) else (v, is_equal) for is_equal, v in pairs]
         tally.compare("parameter", chosen, [((row[0], *got), (row[0], *values))], same)

@@ -21,7 +21,7 @@ SQLITE = [
     Column("bigint", d.integer(64)),
 ]
 
-#: The driver cuts doubles to 15 digits, and a column has one type: that of its declaration.
+#: The driver truncates doubles to 15 digits, and a column has one type: the declared one.
 SQLITE_ODBC = [
     Column("integer", d.integer(32)),
     Column("bigint", lambda draw: draw.randint(-(2**63) + 1, 2**63 - 1)),

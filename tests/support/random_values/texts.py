@@ -1,4 +1,4 @@
-"""The value in formats of text."""
+"""Values in text formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def plain_text(value: Any) -> str:
-    """The text of a value in JSON and CSV, floats and times excepted."""
+    """The text of a value in JSON and CSV, except floats and times."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -22,16 +22,22 @@ def plain_text(value: Any) -> str:
     return str(value)
 
 
-def is_text_of(text: str | None, value: Any) -> bool:
-    """Returns whether `text`, of a JSON value or a CSV field, is right for `value`."""
+def is_text_of(text: Any, value: Any) -> bool:
+    """Returns true if `text`, of a JSON value or a CSV field, is correct for `value`."""
+    if isinstance(value, str) and text != value:
+        # A JSON value that is not text: the same value as that of the expected text.
+        try:
+            return bool(text == json.loads(value, parse_int=str, parse_float=str))
+        except ValueError:
+            return False
     match value:
         case None:
             return not text
         case float():
             return text is not None and repr(float(text)) == repr(value)
         case date() | time():
-            return text is not None and type(value).fromisoformat(text) == value
-    return text == plain_text(value)
+            return text is not None and bool(type(value).fromisoformat(text) == value)
+    return bool(text == plain_text(value))
 
 
 def json_cells(data: bytes) -> Iterator[list[str | None]]:

@@ -1,4 +1,4 @@
-"""Remote procedure calls, [MS-TDS] 2.2.6.6: what they name, and their parameters."""
+"""Remote procedure calls, [MS-TDS] 2.2.6.6: their names and parameters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _NUMBERED[15] = "sp_unprepare"
 
 
 def read(body: bytes, at: int = 0) -> tuple[str, list[Parameter], int]:
-    """Name and parameters of a call in an RPC message, and where the next call begins.
+    """Name and parameters of a call in an RPC message, and the offset of the next call.
 
-    The name of a procedure of the system is without schema, quotes and number. A message holds many
-    calls where a driver binds arrays of parameters; one that ends it begins at its length.
+    The name of a system procedure is without schema, quotes and number. A message holds many calls
+    if a driver binds arrays of parameters; for the last one, the offset is the message's length.
 
     Raises:
-        ValueError: a parameter of a type the responder does not know.
+        ValueError: a parameter has a type that the responder does not support.
     """
     length = struct.unpack_from("<H", body, at)[0]
     at += 2

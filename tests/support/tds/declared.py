@@ -1,12 +1,16 @@
-"""Procedures and functions that declare their parameters, and what the catalog says of them.
+"""Procedures and functions with declared parameters, and their entries in the catalog.
 
-    calls.mixed @a int, @b nvarchar(20) output, @c bigint output, …    values out of those in
-    calls.rows_first @n int, @b int output     two results with counts between, and then the value
-    calls.fails @how nvarchar(10), @b int output    throws, or raises and goes on, before or behind rows or a count
-    calls.every …                              an output parameter of each type, which comes back as it went
-    calls.add_up(@a int, @b int), calls.many(@n int)   functions of one value and of a table
+    calls.mixed @a int, @b nvarchar(20) output, @c bigint output, …    outputs computed from inputs
+    calls.rows_first @n int, @b int output        two results with row counts between, then the
+    output
+    calls.fails @how nvarchar(10), @b int output  throws, or raises and continues, before or after
+    rows or a count
+    calls.every …                                 an output parameter of each type, returned
+    unchanged
+    calls.add_up(@a int, @b int), calls.many(@n int)         a scalar function and one that returns
+    a table
 
-What stands in ``ROUTINES`` stands in the answer to the catalog's query; a body writes its outputs into what it was given.
+The catalog query answers from ``ROUTINES``; a body writes its outputs into its arguments.
 """
 
 from __future__ import annotations
@@ -23,15 +27,15 @@ from tests.support.tds.tokens import ROW, Column
 from tests.support.tds.types import Kind, Parameter
 
 Values = dict[str, Any]
-#: A database, where none is said; and a schema.
+#: The default database and schema.
 HERE, SCHEMA = "onecopy", "dbo"
-#: Types of the user's, and what they are made of.
+#: User-defined types, and their base types.
 _USER_TYPES = {"calls.label": "nvarchar(10)", "calls.list": "table"}
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A parameter: its type of the system, and the name of one that the user made of it."""
+    """A parameter: its system type, and the name of a user-defined type based on it."""
 
     name: str
     type_name: str
@@ -41,13 +45,13 @@ class Declared:
     user_type: str = ""
 
     def kind(self) -> Kind:
-        """How its values travel."""
+        """The type that its values have on the wire."""
         return types.kind(self.type_name)
 
 
 @dataclass(frozen=True)
 class Routine:
-    """One that can be called; ``body`` gives results one by one, and writes the values of output parameters."""
+    """A routine; ``body`` yields results, and writes the values of output parameters."""
 
     kind: str  # sys.all_objects.type
     database: str
@@ -58,16 +62,16 @@ class Routine:
     synonym_of: str | None = None
 
     def run(self, given: list[Parameter]) -> Called:
-        """Call it; what it gives back in output parameters that ``given`` asks for.
+        """Call it; return the values of the output parameters that ``given`` requests.
 
         Raises:
-            SqlError: values that it does not take: 201, 8144, 8162, 8114.
+            SqlError: the values are not accepted: 201, 8144, 8162, 8114.
         """
         values = self._bound(given)
         results: list[Result] = []
         error = None
         try:
-            results.extend(self.body(values))  # What came before an error stays.
+            results.extend(self.body(values))  # Results before an error are kept.
         except SqlError as failed:
             error = failed
         outputs = []
@@ -78,10 +82,10 @@ class Routine:
         return Called(results, outputs, int(values.get("return", 0)), error)
 
     def table(self, given: list[Parameter]) -> Rows:
-        """What a function gives.
+        """The result of a function.
 
         Raises:
-            SqlError: as `run`; or it does what no function may (443).
+            SqlError: as `run`; or it does something that functions must not (443).
         """
         called = self.run(given)
         match called.results:
@@ -110,7 +114,7 @@ class Routine:
 
 
 def converted(value: Any, type_name: str) -> Any:
-    """A value as one of a type: what is too long is cut, as in an assignment.
+    """A value converted to a type: too long text is truncated, as in an assignment.
 
     Raises:
         SqlError: there is no conversion (8114).
@@ -137,7 +141,8 @@ def rows(cells: dict[str, tuple[str, Any]], times: int = 1) -> Rows:
 
 
 def find(name: str) -> Routine | None:
-    """What `object_id` finds by that name; a procedure of the system that begins with `sp_` is not found from elsewhere."""
+    """The result of `object_id` for a name; a system procedure that begins with `sp_` is found in
+    any database."""
     parts = [part or SCHEMA for part in parts_of(name)]
     database = parts[-3] if len(parts) > 2 else HERE
     schema = parts[-2] if len(parts) > 1 else SCHEMA
@@ -146,7 +151,8 @@ def find(name: str) -> Routine | None:
 
 
 def called(name: str) -> Routine | None:
-    """What EXEC finds by that name: behind a synonym, of the system, or a temporary one."""
+    """The routine that EXEC finds by that name: through a synonym, a system one, or a temporary
+    one."""
     last = parts_of(name)[-1]
     found = find(f"tempdb..{name}" if last.startswith("#") else name)
     if found is None and last.startswith("sp_"):
@@ -161,7 +167,7 @@ def parts_of(name: str) -> list[str]:
 
 
 def catalog(database: str, name: str | None) -> Rows:
-    """The answer to the query of `onecopy.tsql`, asked of the catalog of ``database``."""
+    """The response to the query of `onecopy._tsql`, for the catalog of ``database``."""
     routine = find(name) if name is not None else None
     lines: list[Values] = []
     if routine is not None and routine.database == (database or HERE):
@@ -177,13 +183,13 @@ _CATALOG += [("name", "nvarchar(128)"), ("type_name", "nvarchar(128)"), ("type_s
 _CATALOG += [("is_user_defined", "bit"), ("is_table_type", "bit"), ("base", "nvarchar(128)")]
 _CATALOG += [("max_length", "smallint"), ("precision", "tinyint"), ("scale", "tinyint")]
 _CATALOG += [("is_output", "bit"), ("is_cursor_ref", "bit")]
-#: Bytes of a type that has one size.
+#: The sizes of types with a fixed size, in bytes.
 _LENGTHS = {"bit": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "real": 4, "float": 8, "money": 8, "xml": -1}
 _LENGTHS |= {"uniqueidentifier": 16, "date": 3, "datetime": 8, "sql_variant": 8016, "text": 16, "sysname": 256}
 
 
 def _line(one: Declared) -> Values:
-    """A parameter as sys.all_parameters and sys.types have it."""
+    """A parameter as described by sys.all_parameters and sys.types."""
     base, _, size = one.type_name.rstrip(")").partition("(")
     first, _, second = size.partition(",")
     length, precision, scale = _LENGTHS.get(base, 0), 0, 0
@@ -196,13 +202,13 @@ def _line(one: Declared) -> Values:
     schema, _, name = one.user_type.rpartition(".")
     line = {"name": one.name, "type_name": name or base, "type_schema": schema or "sys", "is_output": one.is_output}
     line |= {"is_user_defined": bool(name), "is_table_type": base == "table", "is_cursor_ref": base == "cursor"}
-    # A table has no type of the system that would be found.
+    # A table type is not based on a system type.
     line |= {"base": None if base in ("table", "cursor") else base, "max_length": length}
     return line | {"precision": precision, "scale": scale}
 
 
 def _parameters(text: str) -> list[Declared]:
-    """Parameters as SQL declares them: ``@a int, @b decimal(10,2) = 5 output``."""
+    """Parameters as declared in SQL: ``@a int, @b decimal(10,2) = 5 output``."""
     found = []
     for name, type_name, default, words in re.findall(
         r"(@\w+)\s+([\w.]+(?:\([^)]*\))?)(?:\s*=\s*(\w+))?([^,@]*)", text
@@ -278,8 +284,8 @@ def _many(v: Values) -> Iterator[Result]:
 _EVERY = re.split(
     r"\s+",
     """bit tinyint smallint int bigint real float money decimal(38,10) nvarchar(20) nvarchar(max) varchar(20)
-varchar(max) nchar(4) char(4) binary(3) varbinary(20) varbinary(max) date time(3) datetime datetime2(6) datetimeoffset(6)
-uniqueidentifier xml sql_variant""",
+varchar(max) nchar(4) char(4) binary(3) varbinary(20) varbinary(max) date time(3) datetime datetime2(6)
+datetimeoffset(6) uniqueidentifier xml sql_variant""",
 )
 
 

@@ -1,4 +1,4 @@
-"""Values back from the bytes they travel as: of the parameters that drivers send."""
+"""Decoding of values from the wire: of the parameters that drivers send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 _DAY_1 = date(1, 1, 1).toordinal()
 _PLP_NULL = b"\xff" * 8
-#: Tokens of text, and how it is encoded.
+#: Tokens of text types, and the encodings.
 _TEXT = {
     0xF1: "utf-16-le",
     0xE7: "utf-16-le",
@@ -24,10 +24,10 @@ _TEXT = {
 
 
 def value(info: bytes, raw: bytes) -> Any:
-    """The Python value of a TYPE_INFO and the bytes behind it; None is NULL.
+    """The Python value of a TYPE_INFO and the bytes after it; None is NULL.
 
     Raises:
-        ValueError: a type that is not read here.
+        ValueError: the type is not supported.
     """
     token = info[0]
     if token in _FIXED:
@@ -71,7 +71,7 @@ def _unbounded(raw: bytes) -> bytes | None:
 
 
 def _integer(raw: bytes) -> int:
-    # tinyint alone has no sign.
+    # Only tinyint is unsigned.
     return int.from_bytes(raw, "little", signed=len(raw) > 1)
 
 
@@ -92,13 +92,13 @@ def _datetime(raw: bytes) -> datetime:
         days, minutes = struct.unpack("<HH", raw)
         return datetime(1900, 1, 1) + timedelta(days=days, minutes=minutes)
     days, ticks = struct.unpack("<iI", raw)
-    # Thirds of a hundredth: SQL Server shows them rounded to milliseconds.
+    # Units of 1/300 s, which SQL Server rounds to milliseconds.
     return datetime(1900, 1, 1) + timedelta(days=days, milliseconds=round(ticks * 10 / 3))
 
 
 def _decimal(info: bytes, raw: bytes) -> Decimal:
     digits = str(int.from_bytes(raw[1:], "little"))
-    # Not scaleb: that rounds to the context's 28 digits.
+    # Not scaleb, which rounds to the context's 28 digits.
     return Decimal((0 if raw[0] else 1, tuple(map(int, digits)), -info[3]))
 
 

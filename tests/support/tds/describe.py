@@ -1,6 +1,7 @@
-"""What drivers ask about a statement before it runs: `sp_describe_first_result_set`, `sp_describe_undeclared_parameters`.
+"""Descriptions of statements: `sp_describe_first_result_set`, `sp_describe_undeclared_parameters`.
 
-The columns of both answers are those that Microsoft documents for the two procedures, in their order.
+The columns of both results are those that Microsoft documents for the two procedures, in their
+order.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ user_type_id int|user_type_database nvarchar(128)|user_type_schema nvarchar(128)
 assembly_qualified_type_name nvarchar(4000)|xml_collection_id int|xml_collection_database nvarchar(128)
 xml_collection_schema nvarchar(128)|xml_collection_name nvarchar(128)|is_xml_document bit|is_case_sensitive bit
 is_fixed_length_clr_type bit|source_server nvarchar(128)|source_database nvarchar(128)|source_schema nvarchar(128)
-source_table nvarchar(128)|source_column nvarchar(128)|is_identity_column bit|is_part_of_unique_key bit|is_updateable bit
+source_table nvarchar(128)|source_column nvarchar(128)|is_identity_column bit|is_part_of_unique_key bit
+is_updateable bit
 is_computed_column bit|is_sparse_column_set bit|ordinal_in_order_by_list smallint|order_by_list_length smallint
 order_by_is_descending smallint|tds_type_id int|tds_length int|tds_collation_id int|tds_collation_sort_id tinyint"""
 _PARAMETERS = """parameter_ordinal int|name nvarchar(128)|suggested_system_type_id int
@@ -32,7 +34,8 @@ suggested_xml_collection_database nvarchar(128)|suggested_xml_collection_schema 
 suggested_xml_collection_name nvarchar(128)|suggested_is_xml_document bit|suggested_is_case_sensitive bit
 suggested_is_fixed_length_clr_type bit|suggested_is_input bit|suggested_is_output bit
 formal_parameter_name nvarchar(128)|suggested_tds_type_id int|suggested_tds_length int"""
-#: TYPE_INFO token (and length, where one token serves several types) -> system_type_id, name, precision.
+#: TYPE_INFO token (and length, if one token serves several types) -> system_type_id, name,
+#: precision.
 _SYSTEM = {
     (0x68, 1): (104, "bit", 1),
     (0x26, 1): (48, "tinyint", 3),
@@ -68,7 +71,7 @@ def _result(layout: str, rows: list[dict[str, Any]]) -> Rows:
 
 
 def _facts(info: bytes) -> dict[str, Any]:
-    """Type, length, precision and scale that a TYPE_INFO says."""
+    """Type, length, precision and scale of a TYPE_INFO."""
     token = info[0]
     system, name, precision = _SYSTEM.get((token, info[1] if len(info) > 1 else None)) or _SYSTEM[token, None]
     scale, length = 0, 0
@@ -89,10 +92,11 @@ def _facts(info: bytes) -> dict[str, Any]:
 
 
 def columns(sql: str, work: kept.Work | None = None) -> list[Column]:
-    """The columns of the first result of ``sql``, whose parameters count as text; none where it has no result.
+    """The columns of the first result of ``sql``, whose parameters count as text; none if it has no
+    result.
 
     Raises:
-        SqlError: the statement is not understood.
+        SqlError: the statement is not supported.
     """
     text = types.nvarchar(4000)
     unknown = {name.lower(): Parameter(name, text.info, text.encode(None)) for name in re.findall(r"@P\d+", sql, re.I)}
@@ -103,10 +107,10 @@ def columns(sql: str, work: kept.Work | None = None) -> list[Column]:
 
 
 def first_result_set(sql: str, work: kept.Work | None = None) -> Rows:
-    """The answer of `sp_describe_first_result_set`.
+    """The result of `sp_describe_first_result_set`.
 
     Raises:
-        SqlError: the statement is not understood.
+        SqlError: the statement is not supported.
     """
     rows = []
     for number, column in enumerate(columns(sql, work), 1):
@@ -127,7 +131,7 @@ def first_result_set(sql: str, work: kept.Work | None = None) -> Rows:
 
 
 def undeclared_parameters(sql: str) -> Rows:
-    """A type for each parameter: bigint where it is compared with `id`, else nvarchar(4000)."""
+    """A type for each parameter: bigint if it is compared with `id`, otherwise nvarchar(4000)."""
     rows = []
     for number, name in enumerate(dict.fromkeys(re.findall(r"@P\d+", sql, re.I)), 1):
         integer = re.search(rf"\bid\s*=\s*{name}\b", sql, re.I) is not None

@@ -1,10 +1,11 @@
-"""Tables that keep what is put into them, in memory, and transactions that take it back.
+"""Tables that keep their rows in memory, and transactions with rollback.
 
     create table NAME (a int not null primary key, b nvarchar(40), …)
     insert into NAME values (1, @P1), (2, N'x')      values that do not fit are SQL Server's errors
     delete from NAME; drop table NAME
 
-One set of tables for all clients, without isolation: a change is seen at once, and undone by a rollback.
+One set of tables for all clients, without isolation: a change is visible at once, and a rollback
+undoes it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _RANGES["bigint"] = (-(2**63), 2**63 - 1)
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its name, its type as SQL says it, whether it takes NULL, whether it is the key."""
+    """A column: its name, its SQL type, and if it is nullable, and the key."""
 
     name: str
     type_name: str
@@ -44,11 +45,11 @@ class Table:
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def columns(self) -> list[Column]:
-        """As a result has them."""
+        """The columns of a result."""
         return [Column(one.name, one.kind.info, one.nullable) for one in self.fields]
 
     def slices(self) -> Iterator[tuple[bytes, int]]:
-        """Rows as tokens, as they are when the first is asked for."""
+        """Rows as tokens, as they are when the first one is requested."""
         with _LOCK:
             rows = list(self.rows)
         for row in rows:
@@ -56,7 +57,7 @@ class Table:
 
 
 class Work:
-    """What one session changes: undone by `rollback`, where a transaction runs."""
+    """The changes of one session, undone by `rollback` if a transaction is active."""
 
     tables: dict[str, Table] = {}  # noqa: RUF012, shared by all on purpose
 
@@ -66,7 +67,7 @@ class Work:
         self.in_transaction = False
 
     def begin(self) -> None:
-        """Begin a transaction; inside one nothing changes."""
+        """Begin a transaction; within one this has no effect."""
         self.in_transaction = True
 
     def end(self, committed: bool) -> None:
@@ -80,7 +81,7 @@ class Work:
         self._savepoints.clear()
 
     def save(self, name: str) -> None:
-        """SAVE TRANSACTION, which begins none.
+        """SAVE TRANSACTION, which does not begin one.
 
         Raises:
             SqlError: 628.
@@ -102,7 +103,7 @@ class Work:
                 self._undo.pop()()
 
     def create(self, table: Table) -> int:
-        """CREATE TABLE; one of that name must not be there.
+        """CREATE TABLE; the name must not exist.
 
         Raises:
             SqlError: 2714.
@@ -114,17 +115,18 @@ class Work:
         return 0
 
     def drop(self, name: str) -> int:
-        """DROP TABLE; one that is not there is no error, since tests begin by it."""
+        """DROP TABLE; a missing table is not an error, since tests begin with it."""
         table = self.tables.pop(name, None)
         if table is not None:
             self._did(lambda: self.tables.__setitem__(name, table))
         return 0
 
     def insert(self, table: Table, rows: list[list[Any]]) -> int:
-        """INSERT; how many rows.
+        """INSERT; return the number of rows.
 
         Raises:
-            SqlError: a value does not fit (8115, 2628, 8114), is NULL where none may be (515), or is there already (2627).
+            SqlError: a value does not fit (8115, 2628, 8114), is NULL in a NOT NULL column (515),
+                or is a duplicate key (2627).
         """
         whole = [_fitting(table, row) for row in rows]
         with _LOCK:
@@ -135,7 +137,7 @@ class Work:
         return len(whole)
 
     def delete(self, table: Table) -> int:
-        """DELETE of all rows; how many."""
+        """DELETE of all rows; return their number."""
         with _LOCK:
             gone, table.rows[:] = list(table.rows), []
         self._did(lambda: table.rows.extend(gone))
@@ -153,7 +155,7 @@ def _fitting(table: Table, row: list[Any]) -> tuple[Any, ...]:
 
 
 def _fit(table: Table, one: Field, value: Any) -> Any:
-    """The value as the column's type has it."""
+    """The value converted to the column's type."""
     if value is None:
         if not one.nullable:
             where = f"column '{one.name}', table '{table.name}'"

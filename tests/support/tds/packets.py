@@ -8,12 +8,13 @@ import struct
 
 SQL_BATCH, RPC, REPLY, ATTENTION, TRANSACTION, LOGIN7, PRELOGIN = 1, 3, 4, 6, 14, 16, 18
 _LAST = 0x01
-#: Sent to the kernel at once: enough to keep a fast driver busy, little enough to notice a cancel soon.
+#: Bytes sent to the kernel at once: enough to keep a fast driver busy, few enough to notice a
+#: cancel soon.
 _SEND = 256 * 1024
 
 
 class Cancelled(Exception):
-    """The client sent an attention signal while an answer was under way."""
+    """The client sent an attention signal during a response."""
 
 
 class Channel:
@@ -44,10 +45,12 @@ class Channel:
                 return kind, bytes(payload)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Add payload; whole packets leave when enough have come together. Blocks while the client does not read.
+        """Add payload; whole packets are sent when enough have accumulated. Blocks while the client
+        does not read.
 
         Raises:
-            Cancelled: the client asked to stop; ``data`` is still queued whole, so the answer is at a token's end.
+            Cancelled: the client sent an attention signal; ``data`` is still queued whole, so the
+                response ends at a token.
         """
         self._pending += data
         if len(self._pending) >= _SEND:
@@ -55,44 +58,45 @@ class Channel:
             self.check()
 
     def check(self, timeout_s: float = 0) -> None:
-        """Look whether the client has sent a cancel (or has left) within ``timeout_s``."""
+        """Check if the client sends a cancel (or disconnects) within ``timeout_s``."""
         if select.select([self._sock], [], [], timeout_s)[0]:
             kind, _ = self.receive()
             if kind == ATTENTION:
                 raise Cancelled
 
     def flush(self) -> None:
-        """Send the whole packets that are queued; the message goes on."""
+        """Send the whole packets that are queued; the message continues."""
         self._send(last=False)
 
     def end(self) -> None:
-        """Send what is queued and close the message."""
+        """Send the queued data and end the message."""
         self._send(last=True)
         self._number = 0
 
     def abort(self) -> None:
-        """Send what is queued, then break the connection in the middle of the message, as a dying server does."""
+        """Send the queued data, then break the connection in the middle of the message, as a dying
+        server does."""
         self._send(last=False)
         # Linger 0: the peer sees a reset, not an orderly close.
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._sock.close()
 
     def _send(self, last: bool) -> None:
-        room = self.packet_size - 8
+        capacity = self.packet_size - 8
         view = memoryview(self._pending)
         # The last packet carries the end mark, so one is always kept back until `end`.
-        whole = max(0, (len(view) - (0 if last else 1)) // room)
-        full = struct.pack(">BBH", REPLY, 0, room + 8)
+        whole = max(0, (len(view) - (0 if last else 1)) // capacity)
+        full = struct.pack(">BBH", REPLY, 0, capacity + 8)
         parts: list[bytes | memoryview] = []
         for index in range(whole):
             self._number = self._number + 1 & 0xFF
             parts.append(full + bytes((0, 0, self._number, 0)))
-            parts.append(view[index * room : (index + 1) * room])
-        rest = bytes(view[whole * room :])
+            parts.append(view[index * capacity : (index + 1) * capacity])
+        rest = bytes(view[whole * capacity :])
         if last:
             self._number = self._number + 1 & 0xFF
-            if not rest and parts:  # Payload that fills its last packet: that packet gets the mark.
-                parts[-2] = struct.pack(">BBHHBB", REPLY, _LAST, room + 8, 0, self._number, 0)
+            if not rest and parts:  # The payload fills its last packet, which gets the mark.
+                parts[-2] = struct.pack(">BBHHBB", REPLY, _LAST, capacity + 8, 0, self._number, 0)
             else:
                 parts.append(struct.pack(">BBHHBB", REPLY, _LAST, len(rest) + 8, 0, self._number, 0))
                 parts.append(rest)

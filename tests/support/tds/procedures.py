@@ -1,10 +1,11 @@
-"""The procedures that the responder has of its own.
+"""The built-in procedures of the responder.
 
-``onecopy_copy @in, @out output, …``    each output parameter gets the value of the one before it; prints; returns 7
-``onecopy_results @n``                  a result of n rows, a message, a second result; returns 0
-``onecopy_fails @n``                    an error of that number; nothing comes back
+    onecopy_copy @in, @out output, …    each output parameter gets the value of the previous one;
+    prints; returns 7
+    onecopy_results @n                  a result of n rows, a message, a second result; returns 0
+    onecopy_fails @n                    an error with that number; no results
 
-Those with declared parameters stand in ``declared``.
+Procedures with declared parameters are in ``declared``.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from tests.support.tds.types import Parameter
 
 
 def call(name: str, given: list[Parameter]) -> Called:
-    """Run one.
+    """Run a procedure.
 
     Raises:
-        SqlError: there is none of that name, or it fails as it is to.
+        SqlError: the name does not exist, or the procedure fails as requested.
     """
     routine = declared.called(name.partition(";")[0])
     if routine is not None and routine.kind in ("P", "X"):
@@ -32,7 +33,7 @@ def call(name: str, given: list[Parameter]) -> Called:
         first = rows({"a": ("nvarchar(10)", "é")}, int(given[0].value()))
         return Called([first, Message(0, "между"), rows({"b": ("int", 2), "c": ("int", 3)})])
     if name == "onecopy_fails":
-        raise SqlError(int(given[0].value()), "The procedure failed, as it was asked to.")
+        raise SqlError(int(given[0].value()), "The procedure failed as requested.")
     raise SqlError(2812, f"Could not find stored procedure '{name}'.")
 
 

@@ -1,4 +1,4 @@
-"""What a query's text may say, and the result it gives.
+"""The supported queries, and their results.
 
     select * from t31000                     the table `t`; `select id, note from t1000`; `… where id = 7` (or `= @P1`)
     select 1 as a, N'é' as b, null, 0x00ff   literals; `+` joins text
@@ -10,7 +10,7 @@
     select N'a' union all select nchar(0xD800)   more rows, in the types of the first
     select 1; select 2                       more than one result
     waitfor delay '00:00:30'                 waits, and can be cancelled
-    print N'é'; raiserror(N'é', 16, 1)       messages: up to severity 10 information, above it an error, 20 ends the connection
+    print N'é'; raiserror(N'é', 16, 1)       messages: above severity 10 errors, 20 ends the connection
     raiserror(…) raiserror(…)                several messages of one statement, without `;` between them
     throw 50001, N'é', 1                     an error that ends the answer; texts may be expressions
     declare @a int = @P1, @b date; exec calls.mixed @P2, @b output    variables, and procedures: see `declared`
@@ -18,9 +18,10 @@
     … from sys.all_objects … object_id(@P1)  what the catalog says of a procedure or function
     create table k (a int, …)                a table that keeps its rows, and values that do not fit: see `kept`
 
-Comments make an answer fail: `/* error after 500 */` sends an error token after 500 rows, `/* drop after 500 */` resets
-the connection, `/* stall after 500 */` sends no more until the client cancels or leaves. `insert`, `update` and `delete` of
-a table that was not created count one row and keep nothing; SET and the like are accepted and mean nothing.
+Comments make a response fail: `/* error after 500 */` sends an error token after 500 rows, `/* drop
+after 500 */` resets the connection, `/* stall after 500 */` sends no more until the client cancels
+or disconnects. `insert`, `update` and `delete` of a table that was not created count one row and
+store nothing; SET and similar statements are accepted and have no effect.
 """
 
 from __future__ import annotations
@@ -55,14 +56,15 @@ _SKIPPED = ("set", "if", "use", "truncate", "go")
 def statements(
     sql: str, parameters: dict[str, Parameter], work: kept.Work | None = None, *, describes: bool = False
 ) -> Iterator[Result]:
-    """The results of ``sql``, one after the other; what changes a table of ``work`` does so when its result is run.
+    """The results of ``sql``, one after the other; a statement changes a table of ``work`` when its
+    result is run.
 
-    Where it ``describes``, procedures are not called, and give nothing.
+    If it ``describes``, procedures are not called, and have no results.
 
     Raises:
-        SqlError: what SQL Server would call an error, or what the responder does not understand.
+        SqlError: an error of SQL Server, or an unsupported statement.
     """
-    # An answer that is to fail after so many rows is sent row by row.
+    # A response that fails after so many rows is sent row by row.
     reader = _Statements(sql, parameters, work or kept.Work(), one_by_one=failure(sql) is not None)
     reader.describes = describes
     while not reader.at_end():
@@ -71,14 +73,14 @@ def statements(
 
 
 class _Statements(Reader):
-    """A reader of the few statements above."""
+    """A parser of the supported statements."""
 
     def __init__(self, sql: str, parameters: dict[str, Parameter], work: kept.Work, one_by_one: bool) -> None:
         super().__init__(sql, dict(parameters))
         self._variables: dict[str, str] = {}  # Names to types.
         self.describes = False
         self._work, self._one_by_one = work, one_by_one
-        self._made: dict[str, kept.Table] = {}  # By this text, whose statements have not run yet.
+        self._made: dict[str, kept.Table] = {}  # Tables of this text, whose statements have not run yet.
 
     def statement(self) -> Result:
         if self.take("select"):
@@ -109,7 +111,7 @@ class _Statements(Reader):
         self._at = start + 1
         if word not in (*_SKIPPED, "create", "drop", "insert", "update", "delete"):
             raise SqlError(2812, f"Could not find stored procedure '{word}'.")
-        # What belongs to it goes up to the next `;`, or to a SELECT that follows a SET without one.
+        # A statement extends to the next `;`, or to a SELECT after a SET without one.
         while not self.at_end() and self.peek() != ";":
             if word in ("set", "use", "if") and self.peek().lower() == "select":
                 break
@@ -117,7 +119,7 @@ class _Statements(Reader):
         return Affected(1 if word in ("insert", "update", "delete") else None)
 
     def _declare(self) -> Affected:
-        """DECLARE of variables, which are known to what follows."""
+        """DECLARE of variables, which are visible in later statements."""
         while True:
             name, type_name = self.next()[1].lower(), self.type_name()
             value = self.value().plain() if self.take("=") else None
@@ -131,7 +133,8 @@ class _Statements(Reader):
         self._parameters[name], self._variables[name] = Parameter(name, kind.info, raw), type_name
 
     def _exec(self) -> Result:
-        """EXEC of a procedure; what it puts out goes into the variables, or the parameters of the statement."""
+        """EXEC of a procedure; its outputs are assigned to variables, or to parameters of the
+        statement."""
         name, given = self.next()[1], []
         while not self.at_end() and self.peek() != ";":
             given.append(replace(self.argument(), is_output=self.take("output", "out")))
@@ -168,7 +171,7 @@ class _Statements(Reader):
         return Transaction("begin" if word == "begin" else "commit" if word == "commit" else "rollback")
 
     def _of_table(self, word: str) -> Affected | None:
-        """CREATE, DROP, INSERT and DELETE of a table that keeps its rows; None where it is none."""
+        """CREATE, DROP, INSERT and DELETE of a table in memory; None for any other statement."""
         work = self._work
         if word == "create":
             self.need("table")
@@ -226,9 +229,9 @@ class _Statements(Reader):
     def _select(self) -> Rows:
         start = self._at
         words = [word.lower() for _, word in self._tokens[start:]]
-        asked = next((word for word in words if word.endswith("sys.all_objects")), None)
-        if asked is not None:
-            return self._catalog(asked)
+        source = next((word for word in words if word.endswith("sys.all_objects")), None)
+        if source is not None:
+            return self._catalog(source)
         if self.take("*"):
             return self._from_table(None)
         # A list of bare names is a projection of `t`; anything else is a list of values.
@@ -273,15 +276,15 @@ class _Statements(Reader):
             return Rows(stored.T_COLUMNS, iter([(row, 1)] if row else []))
         return Rows(stored.T_COLUMNS, stored.table_rows(n_rows, 1 if self._one_by_one else stored.ROWS_A_SLICE))
 
-    def _catalog(self, asked: str) -> Rows:
-        """What the catalog of a database says of the routine of that name."""
+    def _catalog(self, source: str) -> Rows:
+        """The catalog entry of a database for the routine of that name."""
         while self.next()[1].lower() != "object_id":
             pass
         self.need("(")
         name = self.value().plain()
         while not self.at_end() and self.peek() != ";":
             self._at += 1
-        *database, _, _ = declared.parts_of(asked)
+        *database, _, _ = declared.parts_of(source)
         return declared.catalog("".join(database), name)
 
     def _values(self) -> Rows:
@@ -301,7 +304,7 @@ class _Statements(Reader):
         return _repeat(row, times, 1 if self._one_by_one else max(1, 65_536 // len(row)))
 
     def _select_list(self) -> tuple[list[Cell], list[str], int]:
-        """The values of one row, their names, and how often the row comes."""
+        """The values of one row, their names, and the number of rows."""
         times = 1
         if self.take("top"):
             self.need("(")

@@ -1,4 +1,5 @@
-"""Words of SQL, and values made of them: literals, parameters, casts, the few functions that drivers and tests use."""
+"""SQL tokens and values: literals, parameters, casts, the few functions that drivers and tests
+use."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _TOKEN = re.compile(
 
 @dataclass
 class Cell:
-    """One value: its type, and its value or the parameter it came as."""
+    """One value: its type, and its value or the parameter it came from."""
 
     kind: Kind
     value: Any
@@ -36,7 +37,7 @@ class Cell:
         """The bytes of a row.
 
         Raises:
-            SqlError: the value is none of the type.
+            SqlError: the value does not match the type.
         """
         try:
             return self.kind.encode(self.value)
@@ -44,10 +45,10 @@ class Cell:
             raise SqlError(8114, f"Error converting data type: {error}.") from None
 
     def plain(self) -> Any:
-        """The Python value, a parameter read.
+        """The Python value; a parameter is decoded.
 
         Raises:
-            SqlError: a parameter of a type that can only be echoed.
+            SqlError: the parameter has a type that can only be echoed.
         """
         if not isinstance(self.value, Parameter):
             return self.value
@@ -68,7 +69,7 @@ def text_kind(text: str | None) -> Kind:
 
 
 class Reader:
-    """Recursive descent over one list of tokens: what statements are made of."""
+    """Recursive descent over one list of tokens."""
 
     def __init__(self, sql: str, parameters: dict[str, Parameter]) -> None:
         self._parameters = parameters
@@ -84,32 +85,32 @@ class Reader:
         self._at = 0
 
     def at_end(self) -> bool:
-        """Whether nothing is left."""
+        """True if no token is left."""
         return self._at >= len(self._tokens)
 
     def peek(self) -> str:
-        """The next token, or nothing."""
+        """The next token, or an empty string."""
         return "" if self.at_end() else self._tokens[self._at][1]
 
     def take(self, *words: str) -> bool:
-        """Step over the next token where it is one of ``words``."""
+        """Skip the next token if it is one of ``words``."""
         if not self.at_end() and self.peek().lower() in words:
             self._at += 1
             return True
         return False
 
     def need(self, *words: str) -> None:
-        """Step over these tokens.
+        """Skip these tokens.
 
         Raises:
-            SqlError: another stands there.
+            SqlError: another token is there.
         """
         for word in words:
             if not self.take(word):
                 raise SqlError(102, f"Incorrect syntax near '{self.peek()}'.")
 
     def next(self) -> tuple[str, str]:
-        """The next token, with what it is.
+        """The next token, with its kind.
 
         Raises:
             SqlError: there is none.
@@ -161,7 +162,7 @@ class Reader:
         text = token[2 if wide else 1 : -1].replace("''", "'")
         if wide:
             return Cell(text_kind(text), text)
-        data = text.encode("cp1252", "replace")  # What has no place in the code page becomes `?`, as on a server.
+        data = text.encode("cp1252", "replace")  # Characters outside of the code page become `?`, as on a server.
         return Cell(types.varchar(max(len(data), 1) if len(data) <= 8000 else None), data.decode("cp1252"))
 
     def _number(self, token: str) -> Cell:
@@ -189,7 +190,7 @@ class Reader:
             return self._case()
         known = {"cast": self._cast, "convert": self._convert, "replicate": self._replicate, "nchar": self._nchar}
         known |= {"len": self._len, "db_name": lambda: Cell(types.nvarchar(128), "onecopy")}
-        routine = declared.called(name) if "." in name else None  # A function is not found without its schema.
+        routine = declared.called(name) if "." in name else None  # Functions require their schema.
         if routine is not None and routine.kind == "FN" and self.peek() == "(":
             return self._of_routine(routine)
         if name not in known:
@@ -209,19 +210,19 @@ class Reader:
         return given
 
     def argument(self) -> Parameter:
-        """An expression, as what it is called with."""
+        """An expression, as an argument."""
         cell = self.value()
         return cell.value if isinstance(cell.value, Parameter) else Parameter("", cell.kind.info, cell.encoded())
 
     def _of_routine(self, routine: declared.Routine) -> Cell:
-        """What a function of one value gives: a table of one cell."""
+        """The result of a scalar function: a table of one cell."""
         table = routine.table(self.arguments())
         info = table.columns[0].info
         row = b"".join(bytes(piece) for piece, _ in table.slices)
         return Cell(Kind(info, lambda _: row[1:]), Parameter("", info, row[1:]))
 
     def _case(self) -> Cell:
-        """CASE WHEN a = b THEN c ELSE d END; what is compared is compared by its bytes."""
+        """CASE WHEN a = b THEN c ELSE d END; the values are compared as bytes."""
         self.need("when")
         left = self.value()
         self.need("=")
@@ -257,7 +258,7 @@ class Reader:
         return Cell(types.kind("int"), len(units) // 2)
 
     def type_name(self) -> str:
-        """A type as SQL says it: ``decimal(38,10)``."""
+        """A type in SQL's notation: ``decimal(38,10)``."""
         name = self.next()[1].strip("[]").lower()
         if self.take("("):
             name += "(" + self.next()[1].lower()
@@ -269,16 +270,16 @@ class Reader:
 
 
 def _joined(left: str, right: str) -> str:
-    """Two texts as UTF-16 joins them: a pair of surrogates is a character."""
+    """Two texts, joined as UTF-16: a surrogate pair becomes a character."""
     units = (left + right).encode("utf-16-le", "surrogatepass")
     return units.decode("utf-16-le", "surrogatepass")
 
 
 def known_kind(name: str) -> Kind:
-    """The type of that name.
+    """The type with that name.
 
     Raises:
-        SqlError: there is none.
+        SqlError: the name is unknown.
     """
     try:
         return types.kind(name)

@@ -1,4 +1,5 @@
-"""What a statement comes to: rows, a count, a wait, a message, an error; and the failures that a comment asks for."""
+"""Results of a statement: rows, a count, a wait, a message, an error; and failures that a comment
+requests."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ Slice = tuple[bytes | bytearray | memoryview, int]
 
 
 class SqlError(Exception):
-    """An error for the client: SQL Server's number and message; it ends the answer."""
+    """An error for the client: SQL Server's number and message; it ends the response."""
 
     def __init__(self, number: int, message: str, severity: int = 16, state: int = 1) -> None:
         super().__init__(message)
@@ -31,7 +32,8 @@ class Rows:
 
 @dataclass
 class Affected:
-    """A statement without a result: rows counted, None where it counts none; ``run`` does what it says and counts."""
+    """A statement without a result: the row count, or None; ``run`` executes it and returns the
+    count."""
 
     count: int | None
     run: Callable[[], int] | None = None
@@ -46,13 +48,14 @@ class Wait:
 
 @dataclass
 class Message:
-    """PRINT and RAISERROR: up to severity 10 information, above it an error behind which the batch goes on."""
+    """PRINT and RAISERROR: up to severity 10 information, above it an error after which the batch
+    continues."""
 
     number: int
     text: str
     severity: int = 0
     state: int = 1
-    #: Whether the next one is of the same statement.
+    #: True if the next message belongs to the same statement.
     goes_on: bool = False
 
 
@@ -66,8 +69,8 @@ class Transaction:
 
 @dataclass
 class Called:
-    """What a procedure gives: results, values of its output parameters by their places, its return status, and the error that
-    ends it."""
+    """The outcome of a procedure: results, values of its output parameters by index, its return
+    status, and the error that ends it."""
 
     results: list[Result]
     outputs: list[tuple[int, Parameter]] = field(default_factory=list)
@@ -80,7 +83,7 @@ Result = Rows | Affected | Wait | Message | Transaction | Called
 
 @dataclass(frozen=True)
 class Failure:
-    """How an answer is to fail, and after how many rows."""
+    """The failure of a response, and the number of rows before it."""
 
     how: Literal["error", "drop", "stall"]
     after: int
@@ -90,6 +93,6 @@ _FAILURE = re.compile(r"/\*\s*(error|drop|stall) after (\d+)\s*\*/", re.I)
 
 
 def failure(sql: str) -> Failure | None:
-    """The failure that a comment in ``sql`` asks for."""
+    """The failure that a comment in ``sql`` requests."""
     match = _FAILURE.search(sql)
     return Failure(match[1].lower(), int(match[2])) if match else None  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""One connection of the responder: login, then requests until the client leaves."""
+"""One connection of the responder: login, then requests until the client disconnects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tests.support.tds.results import (
 from tests.support.tds.types import Parameter
 
 _TDS_7_3, _TDS_7_4 = 0x730A0003, 0x74000004
-#: [MS-TDS] 2.2.6.5: version 16.0, no encryption (2: not supported), no instance, thread id, no MARS.
+#: [MS-TDS] 2.2.6.5: version 16.0, no encryption (2: not supported), no instance, thread id, no
+#: MARS.
 _PRELOGIN = {0: bytes((16, 0, 0x10, 0, 0, 0)), 1: b"\x02", 2: b"\0", 3: b"", 4: b"\0"}
 
 
@@ -33,27 +34,27 @@ class Dropped(Exception):
 
 
 class Session:
-    """What one client has: its statements and its transaction."""
+    """The state of one client: its statements and its transaction."""
 
     def __init__(self, sock: socket.socket, user: str, password: str) -> None:
         self._channel = Channel(sock)
         self._user, self._password = user, password
-        #: By handle: text and names of parameters, or a procedure's name alone.
+        #: By handle: text and names of parameters, or only the name of a procedure.
         self._prepared: dict[int, tuple[str, list[str] | None]] = {}
         self._version = _TDS_7_4
         self._work = kept.Work()
-        #: The flag of an answer that another call of the same message follows.
+        #: The flag for a response that is followed by that of another call in the same message.
         self._more_calls = 0
         self._transaction = b""
         self._implicit = False
-        #: The procedure that the statement under way has run, whose outputs are still to be told.
+        #: The procedure that the current statement has run, whose outputs are still to be sent.
         self._called: Called | None = None
 
     def run(self) -> None:
-        """Serve the client until it leaves.
+        """Serve the client until it disconnects.
 
         Raises:
-            ConnectionError: it left. Dropped: a query asked for the connection to break.
+            ConnectionError: it disconnected. Dropped: a query requested a reset of the connection.
         """
         if not self._log_in():
             return
@@ -110,7 +111,7 @@ class Session:
             answer = self._begin()
         elif request in (7, 8):  # TM_COMMIT_XACT, TM_ROLLBACK_XACT; bit 0 of the flags: begin a new one.
             answer = self._end(committed=request == 7)
-            # Isolation level or name first: a byte of length, then the flags.
+            # The isolation level or name comes first: a byte of length, then the flags.
             flags_at = 2 + 1 + body[2]
             if len(body) > flags_at and body[flags_at] & 1:
                 answer += self._begin()
@@ -181,7 +182,7 @@ class Session:
             self._own_procedure(procedures.call(name, given))
             return
         if name == "sp_prepare":
-            # A server answers with the columns and no rows.
+            # A server responds with the columns and no rows.
             columns = describe.columns(sql, self._work)
             self._channel.write(
                 tokens.metadata(columns) + tokens.done(tokens.DONEINPROC, tokens.MORE) if columns else b""
@@ -209,12 +210,14 @@ class Session:
         return b"".join(tokens.return_value(at, one.name, one.info, one.raw) for at, one in called.outputs)
 
     def _answer(self, sql: str, parameters: dict[str, Parameter], token: int) -> bool:
-        """The results of ``sql``; in a batch the last DONE ends the answer, in a procedure more follows. Whether all went."""
+        """Send the results of ``sql``; in a batch the last DONE ends the response, in a procedure
+        more follows.
+                Returns true if all succeeded."""
         in_procedure = token == tokens.DONEINPROC
         good, results = True, []
         fails = failure(sql)
         try:
-            # Understood as a whole before any of it runs, as a server compiles a batch.
+            # Parsed as a whole before any of it runs, as a server compiles a batch.
             results = list(queries.statements(sql, parameters, self._work))
             for number, result in enumerate(results, 1):
                 more = tokens.MORE if in_procedure or number < len(results) else 0
@@ -227,7 +230,7 @@ class Session:
         return good
 
     def _one(self, result: Result, token: int, more: int, fails: Failure | None) -> bool:
-        """Send one result; whether it was none that is an error behind which the batch goes on."""
+        """Send one result; return false for an error after which the batch continues."""
         if isinstance(result, Wait):
             self._wait(result.seconds)
         if isinstance(result, Message):
@@ -248,7 +251,7 @@ class Session:
         if isinstance(result, Rows):
             n_rows = self._rows(result, fails)
             if n_rows is None:
-                raise SqlError(50000, "The query failed half-way, as it was asked to.")
+                raise SqlError(50000, "The query failed half-way as requested.")
             self._channel.write(tokens.done(token, more | tokens.COUNT, n_rows))
             return True
         count = None
@@ -287,7 +290,7 @@ class Session:
             self._channel.write(self._end(result.what == "commit"))
 
     def _rows(self, result: Rows, fails: Failure | None) -> int | None:
-        """Send a result's rows; how many, or None where an error is to follow."""
+        """Send a result's rows; return their number, or None if an error follows."""
         if self._version < _TDS_7_3:
             result = _before_2008(result)
         self._channel.write(tokens.metadata(result.columns))
@@ -301,7 +304,7 @@ class Session:
         return sent
 
     def _break(self, fails: Failure) -> None:
-        """What an answer that fails does instead of its next row; an error token is the caller's to send."""
+        """Fail as requested instead of sending the next row; the caller sends an error token."""
         if fails.how == "drop":
             self._channel.abort()
             raise Dropped
@@ -330,7 +333,7 @@ def _prelogin_answer() -> bytes:
 
 
 def _login_text(payload: bytes, place: int) -> str:
-    """A text of LOGIN7 whose offset and length (in units) stand at ``place``."""
+    """A text of LOGIN7 whose offset and length (in code units) are at ``place``."""
     offset, length = struct.unpack_from("<HH", payload, place)
     return payload[offset : offset + 2 * length].decode("utf-16-le")
 
@@ -338,12 +341,13 @@ def _login_text(payload: bytes, place: int) -> str:
 def _login_password(payload: bytes) -> str:
     offset, length = struct.unpack_from("<HH", payload, 44)
     hidden = payload[offset : offset + 2 * length]
-    # Each byte: exclusive-or 0xA5, then the halves change places.
+    # For each byte: exclusive-or with 0xA5, then swap the halves.
     return bytes((byte ^ 0xA5) >> 4 | ((byte ^ 0xA5) << 4 & 0xF0) for byte in hidden).decode("utf-16-le", "replace")
 
 
 def _before_2008(result: Rows) -> Rows:
-    """A result as clients of TDS 7.2 get it: row by row, each value read from its bytes and written again where it must be."""
+    """A result for clients of TDS 7.2: row by row, each value decoded and encoded again if
+    necessary."""
     columns = [column._replace(info=types.before_2008(column.info)) for column in result.columns]
     if columns == result.columns:
         return result

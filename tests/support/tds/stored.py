@@ -1,4 +1,5 @@
-"""The rows of ``t`` as ROW tokens: encoded once into a file, mapped, sent in slices of whole rows."""
+"""The rows of ``t`` as ROW tokens: encoded once into a file, mapped, sent in slices of whole
+rows."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _LOCK = threading.Lock()
 
 
 class _Stored:
-    """The first ``size`` rows in a mapped file, and where each one ends."""
+    """The first ``size`` rows in a mapped file, and the end offset of each."""
 
     def __init__(self, size: int) -> None:
         base = CACHE / "tds"
@@ -71,7 +72,7 @@ def _smallest(n_rows: int) -> _Stored:
 
 
 def table_rows(n_rows: int, rows_a_slice: int = ROWS_A_SLICE) -> Iterator[tuple[memoryview | bytearray, int]]:
-    """The first ``n_rows`` rows in slices: bytes of whole rows, and how many rows they are."""
+    """The first ``n_rows`` rows in slices: bytes of whole rows, and the number of rows."""
     stored = _smallest(n_rows)
     for first in range(0, n_rows, STORED[-1]):
         here = min(STORED[-1], n_rows - first)
@@ -84,7 +85,7 @@ def table_rows(n_rows: int, rows_a_slice: int = ROWS_A_SLICE) -> Iterator[tuple[
 
 
 def _with_later_ids(piece: memoryview, ends: array[int], start: int, row: int, first: int) -> bytearray:
-    """A copy of ``piece`` whose ids go on past the stored rows."""
+    """A copy of ``piece`` whose ids continue after the stored rows."""
     copy = bytearray(piece)
     at = start
     for number, end in enumerate(ends, first + row + 1):
@@ -94,7 +95,7 @@ def _with_later_ids(piece: memoryview, ends: array[int], start: int, row: int, f
 
 
 def one_row(n_rows: int, row_id: int) -> bytes:
-    """The row with that id, or nothing where ``t`` of ``n_rows`` has none."""
+    """The row with that id, or nothing if ``t`` with ``n_rows`` rows does not have it."""
     if not 1 <= row_id <= n_rows:
         return b""
     stored = _smallest(n_rows)
@@ -106,7 +107,7 @@ def one_row(n_rows: int, row_id: int) -> bytes:
 
 
 def some_columns(n_rows: int, names: list[str]) -> tuple[list[Column], Iterator[bytes]]:
-    """A projection of ``t``, encoded as it is asked for.
+    """A projection of ``t``, encoded on demand.
 
     Raises:
         KeyError: ``t`` has no such column.

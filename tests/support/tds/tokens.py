@@ -1,4 +1,4 @@
-"""The tokens of an answer, [MS-TDS] 2.2.7, as bytes."""
+"""The tokens of a response, [MS-TDS] 2.2.7, as bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tests.support.tds.types import COLLATION
 DONE, DONEPROC, DONEINPROC = 0xFD, 0xFE, 0xFF
 MORE, ERROR, COUNT, ATTENTION = 0x01, 0x02, 0x10, 0x20
 ROW = b"\xd1"
-#: What a statement was, as DONE tells it; Microsoft's drivers believe a count of rows changed for INSERT and its kin alone.
+#: The kind of statement in a DONE token; Microsoft's drivers only trust the row count of INSERT and
+#: similar ones.
 SELECT, INSERT = 0xC1, 0xC3
 SERVER = "onecopy-tds"
 
@@ -44,12 +45,12 @@ def metadata(columns: list[Column]) -> bytes:
 
 
 def done(token: int, status: int, n_rows: int = 0, command: int = SELECT) -> bytes:
-    """DONE, DONEPROC or DONEINPROC of a statement that gave or changed ``n_rows``."""
+    """DONE, DONEPROC or DONEINPROC of a statement that returned or changed ``n_rows``."""
     return struct.pack("<BHHQ", token, status | (COUNT if n_rows or status == 0 else 0), command, n_rows)
 
 
 def message(number: int, text: str, severity: int = 16, state: int = 1) -> bytes:
-    """ERROR, or INFO up to severity 10; 20 and above tells the client that the connection is lost."""
+    """ERROR, or INFO up to severity 10; 20 and above means that the connection is lost."""
     body = (
         struct.pack("<iBB", number, state, severity) + _long(text) + _short(SERVER) + _short("") + struct.pack("<i", 1)
     )
@@ -77,7 +78,7 @@ def _change(kind: int, new: bytes, old: bytes) -> bytes:
 
 
 def login_answer(database: str, packet_size: int, version: int) -> bytes:
-    """What follows a good LOGIN7: environment, acknowledgement, done."""
+    """The response to a successful LOGIN7: environment, acknowledgement, done."""
     ack = b"\x01" + struct.pack(">I", version) + _short("Microsoft SQL Server") + bytes((16, 0, 0x10, 0))
     return b"".join(
         (
@@ -91,7 +92,7 @@ def login_answer(database: str, packet_size: int, version: int) -> bytes:
 
 
 def transaction_began(descriptor: bytes) -> bytes:
-    """ENVCHANGE 8: a transaction runs, known by eight bytes."""
+    """ENVCHANGE 8: a transaction has begun, identified by eight bytes."""
     return _change(8, b"\x08" + descriptor, b"\0")
 
 

@@ -1,4 +1,5 @@
-"""SQL Server's types, [MS-TDS] 2.2.5.4 and 2.2.5.5: a column's description, its values as bytes, and parameters back."""
+"""SQL Server's types, [MS-TDS] 2.2.5.4 and 2.2.5.5: descriptions of columns, encoding of values,
+parameters."""
 
 from __future__ import annotations
 
@@ -18,20 +19,20 @@ from tests.support.tds import decode
 COLLATION = bytes((0x09, 0x04, 0xD0, 0x00, 0x34))
 _PLP_NULL = b"\xff" * 8
 _PLP_UNKNOWN = b"\xfe" + b"\xff" * 7
-#: Long values travel in pieces of this size, as a server sends them.
+#: Long values are sent in chunks of this size, as by a server.
 _PIECE = 8_000
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: its TYPE_INFO and how a Python value becomes its row bytes."""
+    """A column type: its TYPE_INFO and the encoding of a Python value."""
 
     info: bytes
     encode: Callable[[Any], bytes]
 
 
 def _sized(size: int, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """Types with a one-byte length in front of the value; length 0 is NULL."""
+    """Types with a one-byte length before the value; length 0 is NULL."""
     prefix = bytes((size,))
 
     def encode(value: Any) -> bytes:
@@ -59,7 +60,7 @@ def decimal(precision: int, scale: int) -> Kind:
     size = 4 if precision <= 9 else 8 if precision <= 19 else 12 if precision <= 28 else 16
 
     def pack(value: Any) -> bytes:
-        # Not scaleb: that rounds to the context's 28 digits, and SQL Server has 38.
+        # Not scaleb, which rounds to the context's 28 digits; SQL Server has 38.
         sign, digits, exponent = Decimal(value).as_tuple()
         number = int("".join(map(str, digits)))
         shift = scale + int(exponent)
@@ -87,7 +88,7 @@ def _ticks(value: datetime | time, scale: int) -> bytes:
 
 
 def _parse(cls: type[Any]) -> Callable[[Any], Any]:
-    # Before Python 3.11 a fraction has three digits or six.
+    # Before Python 3.11 a fraction must have three or six digits.
     micro = partial(re.compile(r"\.(\d+)").sub, lambda found: f".{found[1]:0<6.6}")
     return lambda value: cls.fromisoformat(micro(value)) if isinstance(value, str) else value
 
@@ -143,7 +144,7 @@ def _datetime() -> Kind:
 
 
 def _as_utf16(value: Any) -> bytes:
-    # A lone surrogate is data to SQL Server; it goes out as it stands.
+    # A lone surrogate is valid data for SQL Server; it is sent unchanged.
     return str(value).encode("utf-16-le", "surrogatepass")
 
 
@@ -176,7 +177,7 @@ def _unbounded(token: int, collation: bytes, convert: Callable[[Any], bytes]) ->
 
 
 def nvarchar(size: int | None) -> Kind:
-    """nvarchar(size) in UTF-16 units, or nvarchar(max) where ``size`` is None."""
+    """nvarchar(size) in UTF-16 units, or nvarchar(max) if ``size`` is None."""
     if size is None:
         return _unbounded(0xE7, COLLATION, _as_utf16)
     return _variable(0xE7, size * 2, COLLATION, _as_utf16)
@@ -193,7 +194,7 @@ def varbinary(size: int | None) -> Kind:
 
 
 def _padded(token: int, n: int, collation: bytes, convert: Callable[[Any], bytes], blank: bytes) -> Kind:
-    """char(n), nchar(n) and binary(n): as long as they are declared."""
+    """char(n), nchar(n) and binary(n), with a fixed length."""
     size = n * len(blank)
 
     def pad(value: Any) -> bytes:
@@ -209,7 +210,7 @@ def _xml() -> Kind:
 
 
 def _variant() -> Kind:
-    """sql_variant of int or nvarchar: the value's own type stands before it."""
+    """sql_variant of int or nvarchar: the value's own type precedes it."""
 
     def encode(value: Any) -> bytes:
         if value is None:
@@ -245,7 +246,7 @@ _SIMPLE: dict[str, Callable[[], Kind]] = {
     "sysname": lambda: nvarchar(128),
     "text": lambda: varchar(None),
 }
-#: Types of one length: token, collation, conversion, and what fills them.
+#: Types of fixed length: token, collation, conversion, and the fill byte.
 _PADDED: dict[str, tuple[int, bytes, Callable[[Any], bytes], bytes]] = {
     "char": (0xAF, COLLATION, _as_1252, b" "),
     "nchar": (0xEF, COLLATION, _as_utf16, b" \0"),
@@ -254,10 +255,11 @@ _PADDED: dict[str, tuple[int, bytes, Callable[[Any], bytes], bytes]] = {
 
 
 def kind(name: str) -> Kind:
-    """The type that ``name`` says in SQL: ``decimal(38,10)``, ``nvarchar(max)``, ``datetime2(7)``, …
+    """The type with the SQL name ``name``: ``decimal(38,10)``, ``nvarchar(max)``, ``datetime2(7)``,
+    …
 
     Raises:
-        KeyError: a type the responder does not know.
+        KeyError: the type is not supported.
     """
     match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*(\w+)\s*(?:,\s*(\d+)\s*)?\))?\s*", name)
     if match is None:
@@ -279,7 +281,8 @@ def kind(name: str) -> Kind:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a remote procedure call, kept as it came: what is echoed needs no understanding."""
+    """A parameter of a remote procedure call, kept as received: it can be echoed without
+    decoding."""
 
     name: str
     info: bytes
@@ -290,19 +293,19 @@ class Parameter:
         """The Python value.
 
         Raises:
-            ValueError: a type that is only echoed.
+            ValueError: the type can only be echoed.
         """
         return decode.value(self.info, self.raw)
 
 
 def before_2008(info: bytes) -> bytes:
-    """The TYPE_INFO that clients of TDS 7.2 get: what SQL Server 2008 brought (date, time, datetime2, datetimeoffset) is
-    text."""
+    """The TYPE_INFO for clients of TDS 7.2: types of SQL Server 2008 (date, time, datetime2,
+    datetimeoffset) are text."""
     return _text_before_2008(info).info if info[0] in _SINCE_2008 else info
 
 
 def as_before_2008(info: bytes, raw: bytes) -> bytes:
-    """A value of that type, likewise."""
+    """A value of that type, converted likewise."""
     if info[0] not in _SINCE_2008:
         return raw
     found = decode.value(info, raw)
@@ -322,7 +325,7 @@ def _text_before_2008(info: bytes) -> Kind:
 
 
 def _shown(value: date | datetime | time, scale: int) -> str:
-    """A date or time as SQL Server converts it to text."""
+    """A date or time, converted to text as SQL Server does."""
     if not isinstance(value, datetime | time):
         return value.isoformat()
     shown = value.strftime("%H:%M:%S") + (f".{value.microsecond:06d}0"[: scale + 1] if scale else "")
@@ -333,10 +336,10 @@ def _shown(value: date | datetime | time, scale: int) -> str:
 
 
 def of_info(info: bytes) -> Kind:
-    """The type that a TYPE_INFO describes, to encode a value of the responder's own.
+    """The type that a TYPE_INFO describes, for encoding one of the responder's values.
 
     Raises:
-        ValueError: a type that is not made here.
+        ValueError: the type is not supported.
     """
     token = info[0]
     if token in (0xE7, 0xA7, 0xA5):
@@ -374,10 +377,10 @@ _FIXED = {0x30: 1, 0x32: 1, 0x34: 2, 0x38: 4, 0x3B: 4, 0x3E: 8, 0x7F: 8, 0x3D: 8
 
 
 def read_type_and_value(data: bytes, at: int) -> tuple[bytes, bytes, int]:
-    """TYPE_INFO and value that start at ``at``, and where they end.
+    """TYPE_INFO and value at ``at``, and the offset after them.
 
     Raises:
-        ValueError: a type the responder does not know.
+        ValueError: the type is not supported.
     """
     token = data[at]
     extra = 0 if token in _FIXED else _BYTE_LENGTH.get(token, _SHORT_LENGTH.get(token, _LONG_LENGTH.get(token)))
@@ -389,7 +392,7 @@ def read_type_and_value(data: bytes, at: int) -> tuple[bytes, bytes, int]:
 
 
 def read_value(info: bytes, data: bytes, start: int) -> tuple[bytes, int]:
-    """The value of a known type that starts at ``start``, and where it ends."""
+    """The value of a known type at ``start``, and the offset after it."""
     token = info[0]
     if token in _FIXED:
         end = start + _FIXED[token]

@@ -1,4 +1,4 @@
-"""Makes `vectors.jsonl`: documents of BSON and what they say, by the letter of the specification.
+"""Generates `vectors.jsonl`: BSON documents and their meaning, from the specification.
 
 python -m tests.vectors.bson.make
 """
@@ -24,13 +24,13 @@ class Case(NamedTuple):
     error: str = ""
 
     def line(self) -> str:
-        """As it stands in the file."""
+        """The line of the file."""
         said = {"error": self.error} if self.error else {"json": self.json}
         return json.dumps({"name": self.name, "hex": self.data.hex(), **said}, ensure_ascii=False)
 
 
 def document(*members: bytes) -> bytes:
-    """Members with the length in front and the NUL behind."""
+    """Members, with the length before and NUL after them."""
     body = b"".join(members)
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
@@ -73,7 +73,7 @@ def _date(ms: int) -> Any:
 
 
 def _single() -> Iterator[tuple[str, int, bytes, Any]]:
-    """Documents of one member `v`: a name, a tag, the bytes of the value, what it is."""
+    """Documents of one member `v`: a name, a tag, the bytes of the value, its meaning."""
     for value, said in (
         (0.0, "0.0"), (-0.0, "-0.0"), (1.5, "1.5"), (-1234567890.125, "-1234567890.125"), (5e-324, "5e-324"),
         (float("inf"), "Infinity"), (float("-inf"), "-Infinity"),
@@ -82,7 +82,8 @@ def _single() -> Iterator[tuple[str, int, bytes, Any]]:
     yield "double NaN", 1, bytes.fromhex("000000000000f87f"), {"$numberDouble": "NaN"}
     for name, said in (
         ("empty", ""), ("ASCII", "abc"), ("Latin-1", "Zürich"), ("Cyrillic", "Привет, мир"), ("CJK", "東京都"),
-        ("emoji", "😀 a 😀"), ("NUL", "a\0b"), ("controls", "\x01\n\t\"\\"), ("64 bytes", "x" * 64), ("65 bytes", "x" * 65),
+        ("emoji", "😀 a 😀"), ("NUL", "a\0b"), ("controls", "\x01\n\t\"\\"), ("64 bytes", "x" * 64),
+        ("65 bytes", "x" * 65),
         ("long", "я東" * 3000),
     ):  # fmt: skip
         yield f"string {name}", 2, text(said), said
@@ -137,22 +138,22 @@ def _single() -> Iterator[tuple[str, int, bytes, Any]]:
 
 
 def _wrong() -> Iterator[tuple[str, bytes, str]]:
-    """Bytes that are no document: a name, they, why."""
+    """Bytes that are not a document: a name, the bytes, the reason."""
     whole = document(member(2, text("abc")))
     yield "no bytes", b"", "no length"
     yield "half a length", b"\5\0", "no length"
     yield "a length below five", b"\4\0\0\0\0", "the length is less than an empty document has"
     yield "a negative length", b"\xff\xff\xff\xff\0", "the length is less than an empty document has"
     yield "a byte missing", whole[:-1], "the length is more than there is"
-    yield "a byte too many", whole + b"\0", "bytes behind the document"
+    yield "a byte too many", whole + b"\0", "bytes after the document"
     yield "no NUL at the end", document()[:-1] + b"\1", "no NUL where the document ends"
     yield "an unknown tag", document(member(0x20, b"")), "no such type"
-    yield "a key without an end", b"\x08\0\0\0\x0aab\0"[:7] + b"b", "no NUL behind the key"
+    yield "a key without an end", b"\x08\0\0\0\x0aab\0"[:7] + b"b", "no NUL after the key"
     yield "a key that is not UTF-8", document(b"\x0a\xff\0"), "the key is not UTF-8"
     yield "a string that is not UTF-8", document(member(2, _i32(2) + b"\xff\0")), "the string is not UTF-8"
     yield "a string of no length", document(member(2, _i32(0) + b"\0")), "the length of a string counts its NUL"
     yield "a string past the end", document(member(2, _i32(100) + b"abc\0")), "the string is longer than what is left"
-    yield "a string without NUL", document(member(2, _i32(3) + b"abc")), "no NUL behind the string"
+    yield "a string without NUL", document(member(2, _i32(3) + b"abc")), "no NUL after the string"
     yield "a boolean of two", document(member(8, b"\2")), "a boolean is 0 or 1"
     yield "binary of negative length", document(member(5, _i32(-1) + b"\0")), "the length is negative"
     yield "binary past the end", document(member(5, _i32(9) + b"\0ab")), "the binary is longer than what is left"
@@ -164,7 +165,7 @@ def _wrong() -> Iterator[tuple[str, bytes, str]]:
 
 
 def cases() -> Iterator[Case]:
-    """All of them, in the order of the file."""
+    """All vectors, in the order of the file."""
     yield Case("empty", document(), {})
     for name, tag, data, said in _single():
         yield Case(name, document(member(tag, data)), {"v": said})

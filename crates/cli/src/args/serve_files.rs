@@ -1,4 +1,4 @@
-//! What `onecopy serve-files` can be told.
+//! The arguments of `onecopy serve-files`.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,14 @@ Examples:
   onecopy serve-files recordings --listing --bind 0.0.0.0:8000
   onecopy serve-files dist --precompressed --cache-control 'public, max-age=3600'
 
-Neither `..` nor a symbolic link leads out of FOLDER. Ranges are answered, so videos can be sought in and downloads go on where
-they broke off. Ctrl-C stops: downloads under way get 30 s, a second one ends them.")]
+No file outside of FOLDER is served, not through `..` or symbolic links. Range requests are supported, so players can
+seek in videos, and interrupted downloads can be resumed. Ctrl-C stops the server after running downloads, at most
+30 s later; a second Ctrl-C stops it at once.")]
 pub struct ServeFiles {
     /// The folder
     pub folder: PathBuf,
 
-    /// Address and port to listen at, or unix:PATH; port 0 takes a free one
+    /// Address and port to listen on, or unix:PATH; port 0 chooses a free port
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -27,31 +28,33 @@ pub struct ServeFiles {
     )]
     pub bind: String,
 
-    /// Answer folders without an index.html with the names in them
+    /// Answer requests for folders without an index.html with a listing
     #[arg(long)]
     pub listing: bool,
 
-    /// Serve names that begin with a dot too
+    /// Also serve files whose names begin with a dot
     #[arg(long)]
     pub hidden: bool,
 
-    /// Send NAME.br, NAME.zst or NAME.gz in place of NAME to clients that take it, unless it is older
+    /// Send NAME.br, NAME.zst or NAME.gz instead of NAME to clients that accept the coding, unless
+    /// that file is older
     #[arg(long)]
     pub precompressed: bool,
 
-    /// The value of Cache-Control of all files
+    /// The `Cache-Control` field for all files
     #[arg(long, value_name = "VALUE")]
     pub cache_control: Option<String>,
 
-    /// Certificates in PEM, the server's own first: the server speaks TLS
+    /// Serve over TLS with this certificate chain in PEM, the server's certificate first
     #[arg(long, value_name = "FILE")]
     pub certfile: Option<PathBuf>,
 
-    /// The certificate's key in PEM [default: it stands in --certfile]
+    /// The private key in PEM [default: in --certfile]
     #[arg(long, value_name = "FILE", requires = "certfile")]
     pub keyfile: Option<PathBuf>,
 
-    /// On a loopback address: a further value of Host to answer to, for a proxy in front; may be given many times
+    /// An additional permitted value of the `Host` field on a loopback address, for a reverse proxy;
+    /// may be repeated
     #[arg(long = "host", value_name = "NAME")]
     pub hosts: Vec<String>,
 
@@ -59,7 +62,7 @@ pub struct ServeFiles {
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,
 
-    /// The form of such a line
+    /// The format of the access log
     #[arg(
         long,
         value_enum,
@@ -70,13 +73,13 @@ pub struct ServeFiles {
     pub access_log_format: LogFormat,
 }
 
-/// The form of a line of the access log.
+/// The format of the access log (`--access-log-format`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Apache's
+    /// Apache's common format
     Common,
-    /// That, with Referer and User-Agent
+    /// Apache's combined format, with Referer and User-Agent
     Combined,
-    /// An object
+    /// One JSON object per line
     Json,
 }

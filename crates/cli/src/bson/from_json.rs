@@ -1,16 +1,16 @@
-//! `onecopy json2bson`.
+//! `onecopy json2bson`: reads JSON objects from the input buffer and writes BSON documents.
 
 use onecopy_text::Units;
 use onecopy_wire::bson::extended::{FromJson, FromJsonError, Reason, from_json};
-use onecopy_wire::json::read::{self, Place, Utf8};
+use onecopy_wire::json::read::{self, TextPosition, Utf8};
 
-use super::{Conversion, Failure, Input, Writing};
+use super::{Conversion, ConversionFailure, Input, Writing};
 use crate::args::Json2Bson;
 
-/// Runs the command.
+/// Runs `onecopy json2bson`.
 pub(crate) fn run(args: &Json2Bson) -> i32 {
     let options = FromJson {
-        max_bytes: usize::try_from(args.max_size).unwrap_or(usize::MAX),
+        max_bytes: usize::try_from(args.max_bytes).unwrap_or(usize::MAX),
         big_ints: args.big_ints.into(),
         ..FromJson::default()
     };
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Json2Bson) -> i32 {
     super::run(input, output, args.quiet, |conversion| {
         let Conversion { input, output } = conversion;
         let start = Line::default();
-        Run {
+        Json2BsonRun {
             input,
             output,
             options,
@@ -29,7 +29,9 @@ pub(crate) fn run(args: &Json2Bson) -> i32 {
     })
 }
 
-/// Line and character of what is to be looked at next, both from 0.
+/// The position of the first input byte that was not processed, for messages. It consists of the
+/// number of lines before the byte's line, and the number of characters before the byte in this
+/// line.
 #[derive(Default)]
 struct Line {
     n_lines: usize,
@@ -51,7 +53,7 @@ impl Line {
     }
 }
 
-struct Run<'a> {
+struct Json2BsonRun<'a> {
     input: &'a mut Input,
     output: &'a mut Writing,
     options: FromJson,
@@ -59,8 +61,8 @@ struct Run<'a> {
     n_documents: u64,
 }
 
-impl Run<'_> {
-    fn all(mut self) -> Result<(), Failure> {
+impl Json2BsonRun<'_> {
+    fn all(mut self) -> Result<(), ConversionFailure> {
         if self.blank()? == Some(b'[') {
             return self.array();
         }
@@ -70,7 +72,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn array(&mut self) -> Result<(), Failure> {
+    fn array(&mut self) -> Result<(), ConversionFailure> {
         self.pass(1);
         if self.blank()? == Some(b']') {
             self.pass(1);
@@ -90,10 +92,10 @@ impl Run<'_> {
         }
     }
 
-    fn nothing_behind(&mut self) -> Result<(), Failure> {
+    fn nothing_behind(&mut self) -> Result<(), ConversionFailure> {
         match self.blank()? {
             None => Ok(()),
-            Some(_) => Err(self.no_json(read::Reason::Behind)),
+            Some(_) => Err(self.no_json(read::Reason::TrailingData)),
         }
     }
 
@@ -102,8 +104,8 @@ impl Run<'_> {
         self.input.pass(n_bytes);
     }
 
-    /// Goes on to what is no white space, and gives it; `None` at the end.
-    fn blank(&mut self) -> Result<Option<u8>, Failure> {
+    /// Skips white space and returns the next byte; `None` at the end of the input.
+    fn blank(&mut self) -> Result<Option<u8>, ConversionFailure> {
         loop {
             let is_blank = |b: &&u8| matches!(**b, b' ' | b'\n' | b'\r' | b'\t');
             let n_blank = self.input.rest().iter().take_while(is_blank).count();
@@ -118,8 +120,9 @@ impl Run<'_> {
         }
     }
 
-    /// Reads a document; where it is not whole yet it is read again from its start, once there is more of it.
-    fn document(&mut self) -> Result<(), Failure> {
+    /// Converts a document. If the buffer does not contain the end of the document, more input is
+    /// read, and the document is parsed again from its start.
+    fn document(&mut self) -> Result<(), ConversionFailure> {
         loop {
             let text = self.input.rest();
             match from_json::<Utf8, _>(text, 0, &self.options, &mut self.output.made) {
@@ -129,7 +132,7 @@ impl Run<'_> {
                     return self.output.flush_large();
                 }
                 Err(e) if e.is_at_end(text.len()) && !self.input.is_last => {
-                    // A long one as often as it doubles.
+                    // A long document is parsed again each time its size has doubled.
                     let n_bytes = match text.len() {
                         n @ 0..LONG_BYTES => n + 1,
                         n => 2 * n,
@@ -141,7 +144,7 @@ impl Run<'_> {
         }
     }
 
-    fn no_json(&self, reason: read::Reason) -> Failure {
+    fn no_json(&self, reason: read::Reason) -> ConversionFailure {
         let reason = Reason::Json(reason);
         self.no(FromJsonError {
             reason,
@@ -149,16 +152,16 @@ impl Run<'_> {
         })
     }
 
-    fn no(&self, e: FromJsonError) -> Failure {
+    fn no(&self, e: FromJsonError) -> ConversionFailure {
         if matches!(e.reason, Reason::SinkFull(_)) {
-            return Failure::Memory(self.input.name.clone());
+            return ConversionFailure::Memory(self.input.name.clone());
         }
-        let place = Place::of(Units::Utf8(self.input.rest()), e.at_units);
+        let place = TextPosition::of(Units::Utf8(self.input.rest()), e.at_units);
         let column = match place.line {
             1 => self.line.n_chars + place.column,
             _ => place.column,
         };
-        Failure::Data(format!(
+        ConversionFailure::Data(format!(
             "`{}` at byte {} (line {}, column {column}, document {}): {}{}",
             self.input.name,
             self.input.offset_bytes() + e.at_units as u64,
@@ -170,14 +173,16 @@ impl Run<'_> {
     }
 }
 
-/// From this length on a document that is not whole yet is read again when it has doubled.
+/// If an incomplete document has at least this number of bytes, it is parsed again only after its
+/// size has doubled.
 const LONG_BYTES: usize = 64 << 10;
 
-/// What can be done about it.
+/// Returns a line of advice: the option of `json2bson` that avoids an error of this `reason`.
+/// Returns an empty text if no option avoids it.
 fn remedy(reason: Reason) -> &'static str {
     match reason {
         Reason::Json(read::Reason::BigInt) => "\nsee `--big-ints`",
-        Reason::TooLong(_) => "\nsee `--max-size`",
+        Reason::TooLong(_) => "\nsee `--max-bytes`",
         _ => "",
     }
 }

@@ -1,34 +1,35 @@
-//! The part of the input that is looked at.
+//! [`Input`]: the input of a BSON command, read into a buffer that grows to the size of the longest
+//! document.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use super::{Failure, Writing};
+use super::{ConversionFailure, Writing};
 use crate::console::ByteProgress;
 
-/// Bytes that are read at a time, where no document is longer.
+/// The initial size of the buffer in bytes. The buffer grows only for a document that is longer.
 const READ_BYTES: usize = 1 << 20;
 
-/// A file or stdin, past the standard library's buffer.
+/// The input file or stdin of a command, read without the buffer of the standard library.
 pub(super) struct Input {
-    /// How messages call it.
+    /// The path of the file as given, or `stdin`; used in messages.
     pub(super) name: String,
     file: File,
     bytes: Vec<u8>,
-    /// What is left to be looked at, in `bytes`.
+    /// The index in `bytes` of the first byte that was not processed.
     at: usize,
     end: usize,
-    /// Bytes that stood before `bytes`.
+    /// The number of bytes of the input that precede the first byte of the buffer `bytes`.
     n_before: u64,
-    /// Whether nothing comes behind it.
+    /// `true` if the end of the input has been read.
     pub(super) is_last: bool,
     progress: ByteProgress,
 }
 
 impl Input {
-    pub(super) fn open(path: &Path, quiet: bool) -> Result<Input, Failure> {
+    pub(super) fn open(path: &Path, quiet: bool) -> Result<Input, ConversionFailure> {
         let is_stdin = path.as_os_str() == "-";
         let name = match is_stdin {
             true => "stdin".to_owned(),
@@ -45,7 +46,7 @@ impl Input {
             }
             Ok((file, found.is_file().then_some(found.len())))
         };
-        let (file, len_bytes) = opened().map_err(|e| Failure::Read(name.clone(), e))?;
+        let (file, len_bytes) = opened().map_err(|e| ConversionFailure::Read(name.clone(), e))?;
         Ok(Input {
             name,
             file,
@@ -58,30 +59,35 @@ impl Input {
         })
     }
 
-    /// What is there to be looked at.
+    /// Returns the buffered bytes that were not processed.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.at..self.end]
     }
 
-    /// Where it stands in the input, in bytes.
+    /// Returns the position in the input of the first byte that was not processed.
     pub(super) fn offset_bytes(&self) -> u64 {
         self.n_before + self.at as u64
     }
 
-    /// So many bytes of it are done with.
+    /// Marks the next `n_bytes` of the buffered input as processed.
     pub(super) fn pass(&mut self, n_bytes: usize) {
         self.at += n_bytes;
     }
 
-    /// Sees that at least `n_bytes` are there, or all that there are. What was made until then is written first: whoever
-    /// reads it need not wait for more input.
-    pub(super) fn want(&mut self, n_bytes: usize, output: &mut Writing) -> Result<(), Failure> {
+    /// Reads until at least `n_bytes` unprocessed bytes are buffered, or the input ends. Writes the
+    /// converted output before each read, which may block: a program that reads the output receives
+    /// it without waiting for further input.
+    pub(super) fn want(
+        &mut self,
+        n_bytes: usize,
+        output: &mut Writing,
+    ) -> Result<(), ConversionFailure> {
         while self.rest().len() < n_bytes && !self.is_last {
             output.flush()?;
-            self.make_room()?;
+            self.ensure_space()?;
             let n = match self.file.read(&mut self.bytes[self.end..]) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                n => n.map_err(|e| Failure::Read(self.name.clone(), e))?,
+                n => n.map_err(|e| ConversionFailure::Read(self.name.clone(), e))?,
             };
             self.end += n;
             self.is_last = n == 0;
@@ -90,8 +96,10 @@ impl Input {
         Ok(())
     }
 
-    /// Room behind what is there: a length that lies takes no more memory than twice what came.
-    fn make_room(&mut self) -> Result<(), Failure> {
+    /// Makes space after the buffered bytes for the next read. The buffer starts with 1 MiB, and
+    /// doubles only when received bytes fill it. So a wrong length in a BSON document cannot make
+    /// it large.
+    fn ensure_space(&mut self) -> Result<(), ConversionFailure> {
         if self.at > 0 {
             self.bytes.copy_within(self.at..self.end, 0);
             self.n_before += self.at as u64;
@@ -100,13 +108,13 @@ impl Input {
         if self.end == self.bytes.len() {
             let len = 2 * self.bytes.len();
             let more = self.bytes.try_reserve_exact(len - self.bytes.len());
-            more.map_err(|_| Failure::Memory(self.name.clone()))?;
+            more.map_err(|_| ConversionFailure::Memory(self.name.clone()))?;
             self.bytes.resize(len, 0);
         }
         Ok(())
     }
 
-    /// Takes the progress bar away.
+    /// Ends the reading: removes the progress bar from the terminal.
     pub(super) fn end(self) {
         self.progress.end();
     }

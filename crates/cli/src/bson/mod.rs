@@ -1,10 +1,11 @@
-//! `onecopy bson2json` and `onecopy json2bson`: documents to text and back, a document at a time.
+//! `onecopy bson2json` and `onecopy json2bson`: convert BSON documents to MongoDB Extended JSON and
+//! back, one document after the other.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `to_json` | documents to text |
-//! | `from_json` | text to documents |
-//! | `input` | the part of the input that is looked at |
+//! | `to_json` | BSON documents to Extended JSON |
+//! | `from_json` | Extended JSON to BSON documents |
+//! | `input` | the buffer through which the input is read |
 
 mod from_json;
 mod input;
@@ -26,55 +27,58 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use input::Input;
 
-/// Why a command fails.
-enum Failure {
+/// The reason for which `bson2json` or `json2bson` fails.
+enum ConversionFailure {
     /// The input cannot be opened or read.
     Read(String, io::Error),
-    /// What it holds is wrong.
+    /// The input is invalid.
     Data(String),
-    /// There is no memory for a document.
+    /// Memory for a document is exhausted.
     Memory(String),
-    /// Stdout.
+    /// Stdout cannot be written.
     Stdout(io::Error),
-    /// A file that is written; it names the file and what was being done.
+    /// The output file cannot be written; the error names the file and the operation.
     File(io::Error),
-    /// Signal handlers.
+    /// Signal handlers cannot be installed.
     System(io::Error),
-    /// A signal came.
+    /// A signal stopped the command.
     Stopped,
 }
 
-impl From<onecopy_files::Error> for Failure {
-    fn from(error: onecopy_files::Error) -> Failure {
-        Failure::File(error.into())
+impl From<onecopy_files::Error> for ConversionFailure {
+    fn from(error: onecopy_files::Error) -> ConversionFailure {
+        ConversionFailure::File(error.into())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ConversionFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Read(name, e) => write!(f, "`{name}` cannot be read: {e}"),
-            Failure::Data(message) => f.write_str(message),
-            Failure::Memory(name) => write!(f, "no memory for a document of `{name}`"),
-            Failure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
-            Failure::File(source) => source.fmt(f),
-            Failure::System(source) => write!(f, "cannot start: {source}"),
-            Failure::Stopped => f.write_str("stopped"),
+            ConversionFailure::Read(name, e) => write!(f, "`{name}` cannot be read: {e}"),
+            ConversionFailure::Data(message) => f.write_str(message),
+            ConversionFailure::Memory(name) => write!(f, "no memory for a document of `{name}`"),
+            ConversionFailure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
+            ConversionFailure::File(source) => source.fmt(f),
+            ConversionFailure::System(source) => write!(f, "cannot start: {source}"),
+            ConversionFailure::Stopped => f.write_str("stopped"),
         }
     }
 }
 
-impl Failure {
+impl ConversionFailure {
     fn exit_code(&self) -> i32 {
         match self {
-            Failure::Stopped => exit::STOPPED,
-            Failure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe => exit::PIPE_CLOSED,
+            ConversionFailure::Stopped => exit::STOPPED,
+            ConversionFailure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                exit::PIPE_CLOSED
+            }
             _ => exit::FAILED,
         }
     }
 }
 
-/// What is wrong, without the options of Python's functions.
+/// Returns the text of an error without the advice that follows "; see". The advice names options
+/// of the Python functions, which the command does not have.
 fn without_options(reason: &impl fmt::Display) -> String {
     let text = reason.to_string();
     match text.split_once("; see `") {
@@ -83,44 +87,45 @@ fn without_options(reason: &impl fmt::Display) -> String {
     }
 }
 
-/// What is converted, and where it goes.
+/// The input and the output of a conversion.
 struct Conversion {
     input: Input,
     output: Writing,
 }
 
-/// What was made, until it is written.
+/// The output of a conversion: the destination `to`, and the converted bytes `made` that were not
+/// yet written to the destination.
 struct Writing {
     made: Vec<u8>,
     to: Output,
-    failed: fn(io::Error) -> Failure,
+    failed: fn(io::Error) -> ConversionFailure,
 }
 
 impl Writing {
-    /// Bytes that are written at a time, at least.
+    /// The smallest number of converted bytes that is written, except before a read and at the end.
     const LEAST_BYTES: usize = 128 << 10;
 
-    /// Writes what was made, where it is worth it.
-    fn flush_large(&mut self) -> Result<(), Failure> {
+    /// Writes the converted bytes if there are at least [`Writing::LEAST_BYTES`].
+    fn flush_large(&mut self) -> Result<(), ConversionFailure> {
         match self.made.len() >= Writing::LEAST_BYTES {
             true => self.flush(),
             false => Ok(()),
         }
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    fn flush(&mut self) -> Result<(), ConversionFailure> {
         self.to.write_all(&self.made).map_err(self.failed)?;
         self.made.clear();
         Ok(())
     }
 }
 
-/// Runs a conversion; the exit code.
+/// Runs a conversion; returns the exit code.
 fn run(
     input: Option<&PathBuf>,
     output: Option<&PathBuf>,
     quiet: bool,
-    convert: impl FnOnce(&mut Conversion) -> Result<(), Failure>,
+    convert: impl FnOnce(&mut Conversion) -> Result<(), ConversionFailure>,
 ) -> i32 {
     let done = try_run(input, output, quiet, convert);
     let Err(failure) = done else {
@@ -137,23 +142,27 @@ fn try_run(
     input: Option<&PathBuf>,
     output: Option<&PathBuf>,
     quiet: bool,
-    convert: impl FnOnce(&mut Conversion) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let interrupt = Interrupt::start(None).map_err(Failure::System)?;
+    convert: impl FnOnce(&mut Conversion) -> Result<(), ConversionFailure>,
+) -> Result<(), ConversionFailure> {
+    let interrupt = Interrupt::start(None).map_err(ConversionFailure::System)?;
     let stdin = Path::new("-");
     let input = Input::open(input.map_or(stdin, PathBuf::as_path), quiet)?;
-    let (to, failed): (_, fn(io::Error) -> Failure) = match output {
+    let (to, failed): (_, fn(io::Error) -> ConversionFailure) = match output {
         Some(path) => {
             let file = AtomicFile::create(path, OnFailure::Remove)?;
-            // A stop leaves no file under a temporary name. The process ends there and then: nothing else is half done.
+            // A signal removes the temporary file and ends the process immediately, because no
+            // other state is incomplete.
             let temporary = file.temporary_path().to_owned();
             interrupt.cancels(CancelHandle::new(move || {
                 let _ = std::fs::remove_file(&temporary);
                 signal_hook::low_level::exit(exit::STOPPED);
             }));
-            (Output::File(Box::new(file)), Failure::File)
+            (Output::File(Box::new(file)), ConversionFailure::File)
         }
-        None => (Output::stdout().map_err(Failure::Stdout)?, Failure::Stdout),
+        None => (
+            Output::stdout().map_err(ConversionFailure::Stdout)?,
+            ConversionFailure::Stdout,
+        ),
     };
     let made = Vec::with_capacity(2 * Writing::LEAST_BYTES);
     let output = Writing { made, to, failed };
@@ -161,12 +170,12 @@ fn try_run(
     let done = convert(&mut conversion);
     let Conversion { input, mut output } = conversion;
     input.end();
-    // What came before an error is good.
+    // The output before an error is valid, so it is written.
     let flushed = output.flush();
     done?;
     flushed?;
     if interrupt.stopped().is_some() {
-        return Err(Failure::Stopped);
+        return Err(ConversionFailure::Stopped);
     }
     output.to.finish()?;
     Ok(())

@@ -1,21 +1,22 @@
-//! `onecopy bson2json`.
+//! `onecopy bson2json`: reads BSON documents from the input buffer and writes MongoDB Extended
+//! JSON.
 
 use onecopy_wire::bson::extended::{Form, ToJson, ToJsonError, to_json};
 use onecopy_wire::bson::read::{ReadError, Reason, Rules, document_len};
 
-use super::{Conversion, Failure};
+use super::{Conversion, ConversionFailure};
 use crate::args::Bson2Json;
 
-/// Runs the command.
+/// Runs `onecopy bson2json`.
 pub(crate) fn run(args: &Bson2Json) -> i32 {
     let options = ToJson {
         form: match args.canonical {
             true => Form::Canonical,
             false => Form::Relaxed,
         },
-        policy: args.text_errors.into(),
+        policy: args.errors.into(),
         rules: Rules {
-            max_size: usize::try_from(args.max_size).unwrap_or(usize::MAX),
+            max_bytes: usize::try_from(args.max_bytes).unwrap_or(usize::MAX),
             ..Rules::default()
         },
     };
@@ -25,7 +26,11 @@ pub(crate) fn run(args: &Bson2Json) -> i32 {
     })
 }
 
-fn all(conversion: &mut Conversion, options: &ToJson, array: bool) -> Result<(), Failure> {
+fn all(
+    conversion: &mut Conversion,
+    options: &ToJson,
+    array: bool,
+) -> Result<(), ConversionFailure> {
     let Conversion { input, output } = conversion;
     let mut n_documents = 0_u64;
     loop {
@@ -34,8 +39,8 @@ fn all(conversion: &mut Conversion, options: &ToJson, array: bool) -> Result<(),
             break;
         }
         let no = |input: &super::Input, e: ReadError| {
-            Failure::Data(format!(
-                "`{}` is no BSON, at byte {} (document {}): {}{}",
+            ConversionFailure::Data(format!(
+                "`{}` is not valid BSON, at byte {} (document {}): {}{}",
                 input.name,
                 input.offset_bytes() + e.offset_bytes as u64,
                 n_documents + 1,
@@ -43,7 +48,7 @@ fn all(conversion: &mut Conversion, options: &ToJson, array: bool) -> Result<(),
                 remedy(e.reason),
             ))
         };
-        let len = document_len(input.rest(), options.rules.max_size).map_err(|e| no(input, e))?;
+        let len = document_len(input.rest(), options.rules.max_bytes).map_err(|e| no(input, e))?;
         input.want(len, output)?;
         if array {
             let before: &[u8] = if n_documents == 0 { b"[\n" } else { b",\n" };
@@ -52,7 +57,7 @@ fn all(conversion: &mut Conversion, options: &ToJson, array: bool) -> Result<(),
         match to_json(input.rest(), options, &mut output.made) {
             Ok(n_bytes) => input.pass(n_bytes),
             Err(ToJsonError::Read(e)) => return Err(no(input, e)),
-            Err(_) => return Err(Failure::Memory(input.name.clone())),
+            Err(_) => return Err(ConversionFailure::Memory(input.name.clone())),
         }
         if !array {
             output.made.push(b'\n');
@@ -67,14 +72,12 @@ fn all(conversion: &mut Conversion, options: &ToJson, array: bool) -> Result<(),
     Ok(())
 }
 
-/// What can be done about it.
+/// Returns the line of advice on an error of this `reason`; an empty text if there is none.
 fn remedy(reason: Reason) -> &'static str {
     match reason {
-        Reason::Malformed(_) => "\nsee `--text-errors`",
-        Reason::Size => "\nsee `--max-size`",
-        Reason::End => {
-            "\nit was cut off, or is something else: text goes through `onecopy json2bson`"
-        }
+        Reason::Malformed(_) => "\nsee `--errors`",
+        Reason::Size => "\nsee `--max-bytes`",
+        Reason::End => "\nit is truncated, or not BSON: use `onecopy json2bson` for text",
         _ => "",
     }
 }

@@ -1,4 +1,4 @@
-//! What this machine has.
+//! Findings about this machine: the driver manager, and the drivers with their versions.
 
 use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Connection;
@@ -11,7 +11,7 @@ const MACHINE: &str = "This machine";
 const MANAGER: &str = "ODBC driver manager";
 const DRIVERS: &str = "ODBC drivers";
 
-/// Looks at all that is here whatever the database.
+/// Adds the findings about this machine, which do not depend on a database.
 pub(super) fn look(report: &mut Report, features: &[String]) {
     for feature in features {
         report.add(Finding::new(MACHINE, Level::Ok, feature, ""));
@@ -38,14 +38,16 @@ pub(super) fn look(report: &mut Report, features: &[String]) {
     }
 }
 
-/// No driver manager. Where none was named nothing is broken: SQLite works without.
+/// Returns the finding for a missing ODBC driver manager. The level of the finding is `Broken` if
+/// the user chose a manager (`is_chosen`). Otherwise it is `Absent`, because PostgreSQL and SQLite
+/// need no manager.
 fn no_manager(message: &str, is_chosen: bool) -> Finding {
     let level = match is_chosen {
         true => Level::Broken,
         false => Level::Absent,
     };
     let (what, rest) = message.split_once('\n').unwrap_or((message, ""));
-    // The files tried stand behind blanks, what to do does not.
+    // The lines with the files that were tried are indented; the lines of the remedy are not.
     let (tried, remedy): (Vec<&str>, Vec<&str>) = rest.lines().partition(|l| l.starts_with(' '));
     let tried: Vec<&str> = tried.into_iter().map(str::trim).collect();
     Finding::new(MANAGER, level, what.trim_end_matches("; tried"), "")
@@ -91,15 +93,20 @@ fn package(package: &Package) -> String {
     format!("{} {}", package.name, package.version)
 }
 
-/// One driver: where it is, and whether it loads.
+/// Returns the finding for an installed driver: its path, and the result of loading it.
 fn driver(driver: &InstalledDriver) -> Finding {
     let name = driver
         .known_as
         .unwrap_or("a driver that onecopy does not know");
-    let urls: Vec<String> = driver.schemes.iter().map(|s| format!("{s}://")).collect();
+    let url = |scheme: &&str| match scheme.starts_with("postgres") {
+        // Without the prefix `odbc+`, this scheme denotes the built-in driver.
+        true => format!("odbc+{scheme}://"),
+        false => format!("{scheme}://"),
+    };
+    let urls: Vec<String> = driver.schemes.iter().map(url).collect();
     let says = match (&driver.broken, driver.known_as, urls.is_empty()) {
         (Some(_), ..) if driver.is_file => "found, and cannot be loaded".to_owned(),
-        (Some(_), ..) => "registered, and its file is not there".to_owned(),
+        (Some(_), ..) => "registered, but its file does not exist".to_owned(),
         (None, None, _) => "used with safe defaults".to_owned(),
         (None, Some(_), true) => String::new(),
         (None, Some(_), false) => urls.join(", "),
@@ -107,7 +114,7 @@ fn driver(driver: &InstalledDriver) -> Finding {
     let level = match (&driver.broken, driver.is_file) {
         (None, _) => Level::Ok,
         (Some(_), true) => Level::Broken,
-        // A line of odbcinst.ini that its package has left behind.
+        // The entry of odbcinst.ini remained after its package was removed.
         (Some(_), false) => Level::Warning,
     };
     let names = driver.registered.join(", ");
@@ -125,7 +132,7 @@ fn driver(driver: &InstalledDriver) -> Finding {
     }
 }
 
-/// What to do about a driver that does not load, by the loader's words.
+/// Returns advice on a driver that does not load. `reason` is the message of the dynamic loader.
 fn to_load(reason: &str) -> &'static str {
     if reason.contains("libgssapi") || reason.contains("libkrb5") {
         "install Kerberos' libraries: `apt-get install libgssapi-krb5-2`, `dnf install krb5-libs`, `apk add krb5-libs`"
@@ -140,19 +147,20 @@ fn to_load(reason: &str) -> &'static str {
     }
 }
 
-/// What versions of drivers are known to get wrong, each fault once, and what is told at each connect.
+/// Adds a finding for each known defect of the installed driver versions. A connection with the
+/// driver reports these defects too.
 fn faults(report: &mut Report, drivers: &[InstalledDriver]) {
-    let mut told: Vec<(Fault, Vec<&str>)> = Vec::new();
+    let mut found: Vec<(Fault, Vec<&str>)> = Vec::new();
     for driver in drivers {
         let name = driver.known_as.unwrap_or(&driver.driver);
         for fault in driver.faults.iter().filter(|f| is_bad_version(f)) {
-            match told.iter_mut().find(|(f, _)| f == fault) {
+            match found.iter_mut().find(|(f, _)| f == fault) {
                 Some((_, names)) => names.push(name),
-                None => told.push((*fault, vec![name])),
+                None => found.push((*fault, vec![name])),
             }
         }
     }
-    for (fault, names) in told {
+    for (fault, names) in found {
         report.add(
             Finding::new(
                 DRIVERS,
@@ -174,12 +182,13 @@ fn faults(report: &mut Report, drivers: &[InstalledDriver]) {
     }
 }
 
-/// Whether a fault is a reason to have another version of the driver.
+/// Returns `true` if a defect is a reason to install another version of the driver.
 pub(super) fn is_bad_version(fault: &Fault) -> bool {
     !fault.versions.is_empty() && !fault.is_handled
 }
 
-/// The databases that no driver is here for.
+/// Adds a finding for each kind of database URL (such as `mysql://`) for which no ODBC driver is
+/// installed.
 fn missing(report: &mut Report, drivers: &[InstalledDriver]) {
     for scheme in odbc::url_schemes() {
         let served = |d: &InstalledDriver| d.broken.is_none() && d.schemes.contains(&scheme.scheme);

@@ -1,16 +1,16 @@
-//! `onecopy doctor`, and what `--version` tells.
+//! `onecopy doctor`, and the output of `--version`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `report` | findings, as a page for people and as JSON |
-//! | `machine` | what this machine has: kernels, driver manager, drivers |
-//! | `target` | a database that is connected to: what it goes through, and what is asked of it |
-//! | `questions` | the SQL of those questions, per dialect, and the text that travels |
+//! | `machine` | this machine: kernels for text conversion, driver manager, drivers |
+//! | `database` | a connected database: its driver and settings, and its answers to test queries |
+//! | `test_queries` | the SQL of the test queries, per dialect, and their test texts |
 
+mod database;
 mod machine;
-mod questions;
 mod report;
-mod target;
+mod test_queries;
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -22,12 +22,12 @@ use crate::args::Doctor;
 use crate::{console, exit, query};
 use report::{Level, Report};
 
-/// `onecopy --version`.
+/// Prints the version and the build features (`onecopy --version`); returns the exit code.
 pub(crate) fn print_version(features: &[String]) -> i32 {
     print(&format!("onecopy {}\n", version_text(features)))
 }
 
-/// Writes to stdout.
+/// Writes `text` to stdout; returns the exit code.
 fn print(text: &str) -> i32 {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Ok(()) => exit::OK,
@@ -35,7 +35,7 @@ fn print(text: &str) -> i32 {
     }
 }
 
-/// Version and build features.
+/// Returns the version and the build features as text.
 fn version_text(features: &[String]) -> String {
     let mut text = format!("{}\n{}", env!("CARGO_PKG_VERSION"), report::build());
     if let Ok(sqlite) = Connection::open("sqlite::memory:", &ConnectOptions::default()) {
@@ -49,7 +49,7 @@ fn version_text(features: &[String]) -> String {
     text
 }
 
-/// Runs the command.
+/// Runs `onecopy doctor`.
 pub(crate) fn run(args: &Doctor, features: &[String]) -> i32 {
     let database = match args.database.as_deref().map(query::database).transpose() {
         Ok(database) => database,
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Doctor, features: &[String]) -> i32 {
     };
     let mut report = Report::default();
     machine::look(&mut report, features);
-    let connected = database.is_none_or(|target| target::look(&mut report, &target));
+    let connected = database.is_none_or(|target| database::look(&mut report, &target));
     let text = match args.json {
         true => report.json(),
         false => {

@@ -1,4 +1,4 @@
-//! What was found, as a page for people and as JSON for programs: the same findings in both.
+//! [`Report`]: the findings of `doctor`, as a page for people and as JSON for programs.
 
 use std::fmt::Write as _;
 
@@ -8,23 +8,24 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::console::{shown, styled};
 
-/// Columns of a page that goes to no terminal.
+/// The width in columns of a page that is not written to a terminal.
 pub(super) const PAGE_WIDTH: usize = 100;
-/// Columns of a level and the blanks around it.
+/// The width in columns of the left margin, in which the level of a finding is printed between
+/// spaces.
 const INDENT: usize = 11;
 
-/// How a finding is meant, from good to bad.
+/// The level of a finding. The levels are ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// As it should be.
+    /// The examined component works.
     Ok,
-    /// Good to know.
+    /// The finding is information for the user; it is not a problem.
     Note,
-    /// Not there, and needed by nothing that was asked for.
+    /// The component is not installed, but the user did not name it, so it may not be needed.
     Absent,
-    /// It works, and may go wrong.
+    /// The component works, but can cause problems.
     Warning,
-    /// It does not work.
+    /// The component does not work.
     Broken,
 }
 
@@ -50,24 +51,24 @@ impl Level {
     }
 }
 
-/// One thing that was looked at.
+/// One result of `onecopy doctor`: the state of an examined component, with details and advice.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
-    /// The heading it stands under.
+    /// The heading under which the finding is listed.
     area: &'static str,
     level: Level,
-    /// What was looked at.
+    /// The name of the examined component.
     subject: String,
-    /// What is to be said of it.
+    /// The result of the examination, as a sentence.
     says: String,
-    /// Details by name.
+    /// The details: names and values.
     facts: Vec<(&'static str, String)>,
-    /// What to do.
+    /// Advice for the user; empty if none is needed.
     remedy: String,
 }
 
 impl Finding {
-    /// A finding without details.
+    /// Creates a finding without details.
     pub(super) fn new(
         area: &'static str,
         level: Level,
@@ -84,13 +85,13 @@ impl Finding {
         }
     }
 
-    /// Adds a detail, where there is one.
+    /// Adds a detail, if it has a value.
     pub(super) fn fact(mut self, name: &'static str, value: Option<String>) -> Finding {
         self.facts.extend(value.map(|value| (name, value)));
         self
     }
 
-    /// Adds what to do; a line each.
+    /// Adds advice for the user, one line for each action.
     pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Finding {
         self.remedy = remedy.into();
         self
@@ -109,12 +110,12 @@ impl Report {
         self.findings.push(finding);
     }
 
-    /// The level of the worst finding.
+    /// Returns the level of the worst finding; `None` if there are no findings.
     pub(super) fn worst(&self) -> Option<Level> {
         self.findings.iter().map(|f| f.level).max()
     }
 
-    /// The page, at most so many columns wide where words allow it.
+    /// Formats the report as a page, at most `width` columns wide unless a word is longer.
     pub(super) fn page(&self, width: usize, colour: bool) -> String {
         let mut out = format!(
             "{}, {}\n",
@@ -145,7 +146,8 @@ impl Report {
         out
     }
 
-    /// One JSON object; its members are in `docs/reference/command.md`.
+    /// Formats the report as one JSON object, whose members are documented in
+    /// `docs/reference/command.md`.
     pub(super) fn json(&self) -> String {
         let mut out = String::from("{\"onecopy\":");
         push_string(&mut out, env!("CARGO_PKG_VERSION"));
@@ -217,7 +219,7 @@ impl Finding {
     }
 }
 
-/// `3 warnings`.
+/// Returns a number and a noun in the right form, such as `3 warnings`.
 pub(super) fn counted(n: usize, what: &str) -> String {
     match n {
         1 => format!("1 {what}"),
@@ -225,18 +227,19 @@ pub(super) fn counted(n: usize, what: &str) -> String {
     }
 }
 
-/// A JSON string; drivers' words may hold anything.
+/// Appends a text as a JSON string; messages of drivers may contain any character.
 fn push_string(out: &mut String, text: &str) {
     let mut bytes: Vec<u8> = Vec::new();
-    // A `str` is well-formed and a `Vec` takes all: neither error can come.
+    // The text is well-formed and a `Vec` can grow, so this does not fail.
     if write_text(Units::Utf8(text.as_bytes()), Policy::Replace, &mut bytes).is_ok() {
         out.push_str(&String::from_utf8_lossy(&bytes));
     }
 }
 
-/// Text broken at blanks into lines of `width` columns, each behind `indent` blanks, `mark` in those of the first.
+/// Wraps text at spaces into lines of `width` columns. Each line is indented by `indent` spaces.
+/// The first line starts with `mark` instead of as many of these spaces.
 fn wrapped(text: &str, width: usize, indent: usize, mark: &str) -> String {
-    let room = width.saturating_sub(indent).max(20);
+    let available = width.saturating_sub(indent).max(20);
     let mut out = String::new();
     let mut first = true;
     for line in shown(text).lines() {
@@ -244,7 +247,7 @@ fn wrapped(text: &str, width: usize, indent: usize, mark: &str) -> String {
         let mut current = String::new();
         for word in line.split(' ') {
             let columns = word.width();
-            if used > 0 && used + 1 + columns > room {
+            if used > 0 && used + 1 + columns > available {
                 push_line(&mut out, &current, indent, mark, &mut first);
                 current.clear();
                 used = 0;
@@ -267,7 +270,7 @@ fn push_line(out: &mut String, line: &str, indent: usize, mark: &str, first: &mu
     let _ = writeln!(out, "{blanks}{mark}{line}");
 }
 
-/// Architecture, system and kind of this build.
+/// Returns the architecture, the operating system and `debug` or `release` for this build, as text.
 pub(super) fn build() -> String {
     let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
     let kind = match cfg!(debug_assertions) {

@@ -1,5 +1,5 @@
-//! Rows as an aligned table. The first rows decide the widths, then rows are written as they come, so that memory stays
-//! bounded whatever the result's size.
+//! [`Table`]: rows as an aligned table. The first rows determine the widths of the columns; later
+//! rows are written as they arrive, so memory is bounded for a result of any size.
 
 mod text;
 
@@ -9,38 +9,41 @@ use std::io::{self, Write};
 use onecopy_rows::{Cell, ColumnType, LongKind, RowSink, Schema};
 
 use crate::console::styled;
-use text::{Bytes, Kind, Shown, Text};
+use text::{Bytes, Shown, Text, ValueKind};
 
-/// Rows looked at before the first is written, and the most kept at a time.
+/// The number of rows from which the widths of the columns are computed. It is also the largest
+/// number of rows in memory.
 const SAMPLE: usize = 200;
 
-/// What stands between two columns.
+/// The text between two columns.
 const SEPARATOR: &str = " │ ";
 
-/// Narrower than this no column is made to fit a line.
+/// The smallest width of a column that was reduced to fit the table into the line.
 const MIN_WIDTH: usize = 5;
 
-/// A row sink that keeps some rows as text, and writes them when it is told to.
+/// Collects rows as text, and writes them as an aligned table at each call of [`Table::write`].
 pub(crate) struct Table {
-    columns: Vec<Column>,
-    /// Columns of the terminal; `None` to cut nothing.
+    columns: Vec<TableColumn>,
+    /// The width of the terminal in columns, to which cells are truncated; `None` to truncate no
+    /// cell.
     line_width: Option<usize>,
     colour: bool,
     row: Vec<Shown>,
     rows: Vec<Vec<Shown>>,
-    long: Option<Long>,
+    long: Option<LongValue>,
     header_written: bool,
     n_rows: u64,
 }
 
-struct Column {
+struct TableColumn {
     name: String,
-    /// Known from the schema; SQLite's columns are judged by the sample.
+    /// `true` if the column is aligned right, `false` if left. `None` if the schema has no type for
+    /// the column (SQLite): the values of the first rows then determine the alignment.
     right: Option<bool>,
     width: usize,
 }
 
-enum Long {
+enum LongValue {
     Text(Text),
     Bytes(Bytes),
 }
@@ -53,7 +56,7 @@ impl Table {
             .map(|c| {
                 let mut name = Text::default();
                 name.push(onecopy_text::Units::Utf8(c.name.as_bytes()));
-                Column {
+                TableColumn {
                     name: name.finish().text,
                     right: match c.column_type {
                         ColumnType::Any => None,
@@ -79,7 +82,8 @@ impl Table {
         }
     }
 
-    /// Whether so many rows are kept that they should be written.
+    /// Returns `true` if the table has collected the largest number of rows that it keeps in
+    /// memory, so that [`Table::write`] must be called.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= SAMPLE
     }
@@ -88,7 +92,7 @@ impl Table {
         self.n_rows
     }
 
-    /// Writes the rows kept, the header first.
+    /// Writes the rows in memory; the first call writes the header before them.
     pub(crate) fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
         if !self.header_written {
             self.header_written = true;
@@ -100,7 +104,7 @@ impl Table {
             line.clear();
             for (i, (shown, column)) in row.iter().zip(&self.columns).enumerate() {
                 let last = i + 1 == self.columns.len();
-                let sgr = (shown.kind == Kind::Null).then_some("2");
+                let sgr = (shown.kind == ValueKind::Null).then_some("2");
                 self.push_cell(&mut line, i, last, column, &shown.text, shown.width, sgr);
             }
             line.push('\n');
@@ -109,24 +113,26 @@ impl Table {
         Ok(())
     }
 
-    /// Widths and alignment, from the header and the rows kept.
+    /// Computes widths and alignment from the header and the rows in memory.
     fn measure(&mut self) {
         for (i, column) in self.columns.iter_mut().enumerate() {
             let cells = || self.rows.iter().filter_map(move |row| row.get(i));
             let header = unicode_width::UnicodeWidthStr::width(column.name.as_str());
             column.width = cells().map(|c| c.width).max().unwrap_or(0).max(header);
             column.right.get_or_insert_with(|| {
-                cells().any(|c| c.kind == Kind::Number) && cells().all(|c| c.kind != Kind::Other)
+                cells().any(|c| c.kind == ValueKind::Number)
+                    && cells().all(|c| c.kind != ValueKind::Other)
             });
         }
         let Some(line_width) = self.line_width else {
             return;
         };
         let between = 1 + 3 * self.columns.len().saturating_sub(1);
-        let room = line_width.saturating_sub(between);
+        let available = line_width.saturating_sub(between);
         let mut used: usize = self.columns.iter().map(|c| c.width).sum();
-        while used > room {
-            // The widest gives first: names and numbers stay whole beside a long text.
+        while used > available {
+            // The widest column is reduced first, so that names and numbers next to a long text
+            // stay complete.
             let widest = self.columns.iter_mut().max_by_key(|c| c.width);
             match widest {
                 Some(column) if column.width > MIN_WIDTH => {
@@ -151,13 +157,13 @@ impl Table {
         writeln!(out, "{names}\n{rule}")
     }
 
-    #[allow(clippy::too_many_arguments)] // The parts of one cell; a struct for one private call would say less.
+    #[allow(clippy::too_many_arguments)] // These are the parts of one cell.
     fn push_cell(
         &self,
         line: &mut String,
         index: usize,
         last: bool,
-        column: &Column,
+        column: &TableColumn,
         text: &str,
         width: usize,
         sgr: Option<&str>,
@@ -203,16 +209,16 @@ impl RowSink for Table {
 
     fn long_begin(&mut self, _: usize, kind: LongKind) -> Result<(), Infallible> {
         self.long = Some(match kind {
-            LongKind::Text => Long::Text(Text::default()),
-            LongKind::Bytes => Long::Bytes(Bytes::default()),
+            LongKind::Text => LongValue::Text(Text::default()),
+            LongKind::Bytes => LongValue::Bytes(Bytes::default()),
         });
         Ok(())
     }
 
     fn long_part(&mut self, _: usize, part: Cell<'_>) -> Result<(), Infallible> {
         match (&mut self.long, part) {
-            (Some(Long::Text(text)), Cell::Text(units)) => text.push(units),
-            (Some(Long::Bytes(bytes)), Cell::Bytes(part)) => bytes.push(part),
+            (Some(LongValue::Text(text)), Cell::Text(units)) => text.push(units),
+            (Some(LongValue::Bytes(bytes)), Cell::Bytes(part)) => bytes.push(part),
             _ => {}
         }
         Ok(())
@@ -220,8 +226,8 @@ impl RowSink for Table {
 
     fn long_end(&mut self, _: usize) -> Result<(), Infallible> {
         match self.long.take() {
-            Some(Long::Text(text)) => self.row.push(text.finish()),
-            Some(Long::Bytes(bytes)) => self.row.push(bytes.finish()),
+            Some(LongValue::Text(text)) => self.row.push(text.finish()),
+            Some(LongValue::Bytes(bytes)) => self.row.push(bytes.finish()),
             None => {}
         }
         Ok(())

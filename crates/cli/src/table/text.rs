@@ -1,30 +1,32 @@
-//! A value as people read it in a terminal: one line, no control characters, a known width.
+//! [`Shown`]: a value as it is displayed in a terminal: on one line, without control characters,
+//! with a known width.
 
 use onecopy_rows::{Cell, Date, Time, Timestamp};
 use onecopy_text::Units;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Most characters of a cell that are kept: what is beyond is shown by `…`.
+/// The largest number of characters of a cell that are displayed. `…` replaces the remaining
+/// characters.
 pub(super) const MAX_CHARS: usize = 2000;
 
-/// A value ready to be put into a column.
+/// The text of a value, ready to be written to a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) text: String,
     pub(super) width: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
 }
 
-/// What decides alignment and style.
+/// The kind of a displayed value. It determines the alignment and the style of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Null,
     Number,
     Other,
 }
 
 impl Shown {
-    pub(super) fn new(text: String, kind: Kind) -> Shown {
+    pub(super) fn new(text: String, kind: ValueKind) -> Shown {
         Shown {
             width: text.width(),
             text,
@@ -32,12 +34,12 @@ impl Shown {
         }
     }
 
-    /// The value of a cell.
+    /// Returns the displayed text of a cell.
     pub(super) fn of(cell: Cell<'_>) -> Shown {
-        let number = |text: String| Shown::new(text, Kind::Number);
-        let other = |text: String| Shown::new(text, Kind::Other);
-        match cell {
-            Cell::Null => Shown::new("NULL".to_owned(), Kind::Null),
+        let number = |text: String| Shown::new(text, ValueKind::Number);
+        let other = |text: String| Shown::new(text, ValueKind::Other);
+        match cell.or_text() {
+            Cell::Null => Shown::new("NULL".to_owned(), ValueKind::Null),
             Cell::Bool(b) => other(b.to_string()),
             Cell::I64(n) => number(n.to_string()),
             Cell::U64(n) => number(n.to_string()),
@@ -57,32 +59,34 @@ impl Shown {
             Cell::Date(d) => other(date(d)),
             Cell::Time(t, digits) => other(time(t, digits)),
             Cell::Timestamp(t, digits) => other(timestamp(t, digits)),
-            Cell::Interval { text, .. } => other(String::from_utf8_lossy(text).into_owned()),
             Cell::Uuid(bytes) => other(uuid(&bytes)),
-            // A kind of cell that this table does not know yet.
+            // This is a kind of cell that the table does not support yet.
             _ => other("?".to_owned()),
         }
     }
 }
 
-/// Text under construction, from one cell or from its parts.
+/// Builds the displayed text of a cell. A long value arrives in several parts, each passed to
+/// [`Text::push`].
 #[derive(Debug, Default)]
 pub(super) struct Text {
     out: String,
     n_chars: usize,
     cut: bool,
-    /// Units of a sequence that a part ended in.
+    /// The start of a UTF-8 sequence that is split between the last part of the value and the next
+    /// part.
     rest8: Vec<u8>,
     rest16: Vec<u16>,
 }
 
 impl Text {
-    /// Appends text; malformed sequences become U+FFFD.
+    /// Appends the text of a cell, or the next part of it. Malformed sequences are replaced by
+    /// U+FFFD.
     pub(super) fn push(&mut self, units: Units<'_>) {
         if self.cut {
             return;
         }
-        // A character has at most four units, so more than this is never looked at.
+        // A character has at most four units, so more units than this cannot be displayed.
         let units = units.take(units.len_units().min(4 * MAX_CHARS + 4));
         match units {
             Units::Latin1(u) => self.chars(u.iter().map(|&b| char::from(b))),
@@ -123,11 +127,12 @@ impl Text {
         if self.cut {
             self.out.push('…');
         }
-        Shown::new(self.out, Kind::Other)
+        Shown::new(self.out, ValueKind::Other)
     }
 }
 
-/// How many bytes at the end may be the start of a sequence that goes on in the next part.
+/// Returns the length of an incomplete UTF-8 sequence at the end of `bytes`, in bytes. The next
+/// part of the value may complete the sequence.
 fn unfinished_utf8(bytes: &[u8]) -> usize {
     let n = bytes
         .iter()
@@ -147,7 +152,8 @@ fn scalar(u: u32) -> char {
     char::from_u32(u).unwrap_or('\u{fffd}')
 }
 
-/// A character as itself, or escaped where a terminal would obey it or it would change the order of the line.
+/// Appends a character. A character that would control a terminal, or change the order of the
+/// characters in the line, is escaped.
 fn push_shown(out: &mut String, c: char) {
     match c {
         '\n' => out.push_str("\\n"),
@@ -165,7 +171,7 @@ fn push_shown(out: &mut String, c: char) {
     }
 }
 
-/// Bytes under construction, as hexadecimal.
+/// Builds the displayed text of a binary value, in hexadecimal.
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
     head: Vec<u8>,
@@ -176,8 +182,9 @@ impl Bytes {
     const HEAD: usize = 32;
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let room = Self::HEAD - self.head.len();
-        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let space = Self::HEAD - self.head.len();
+        self.head
+            .extend_from_slice(&bytes[..bytes.len().min(space)]);
         self.len_bytes += bytes.len();
     }
 
@@ -187,7 +194,7 @@ impl Bytes {
             true => format!("x'{hex}…' ({} bytes)", self.len_bytes),
             false => format!("x'{hex}'"),
         };
-        Shown::new(text, Kind::Other)
+        Shown::new(text, ValueKind::Other)
     }
 }
 
@@ -227,7 +234,7 @@ fn uuid(bytes: &[u8; 16]) -> String {
     .join("-")
 }
 
-/// `text` in exactly or less than `width` columns, with `…` where something is left out.
+/// Returns `text`, truncated to `width` columns with `…` at the end, and the resulting width.
 pub(super) fn cut(text: &str, width: usize) -> (String, usize) {
     let whole = text.width();
     if whole <= width {

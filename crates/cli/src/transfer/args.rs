@@ -1,4 +1,4 @@
-//! What `send` and `receive` can be told.
+//! The arguments of `send` and `receive`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,43 +13,44 @@ Examples:
   onecopy send report.csv photos/ --to 127.0.0.1:7117
   onecopy send backup.tar --to store.example:7117 --code 4k7p-9d2q.0rvh…
 
-The other side runs `onecopy receive`, which prints what to give here. Files are hashed (BLAKE3) while they go, and each block
-is checked when it comes. After a break the same command goes on where it stopped. Symbolic links that are named are followed;
-in folders they are left out, and told of.")]
+The other machine runs `onecopy receive`, which prints the values of --to and --code. Files are hashed (BLAKE3) while
+they are sent, and the receiver verifies each block. After an interruption the same command resumes the transfer.
+Symbolic links on the command line are followed; those in folders are skipped with a notice.")]
 pub struct Send {
-    /// Files and folders
+    /// Files and folders to send
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Where the receiver listens
+    /// The address of the receiver
     #[arg(long, value_name = "HOST:PORT")]
     pub to: String,
 
-    /// The code that the receiver has printed; what stands behind its dot is the receiver's certificate, and means TLS
+    /// The code that the receiver printed; the part after the dot identifies the receiver's
+    /// certificate, and enables TLS
     #[arg(long, value_parser = code, env = "ONECOPY_CODE", hide_env_values = true)]
     pub code: Option<Code>,
 
-    /// Send without hashes: nothing is checked then but the length
+    /// Send without hashes; the receiver then verifies only the length
     #[arg(long)]
     pub no_hash: bool,
 
-    /// How many times to go on by itself after a break
+    /// Number of times an interrupted transfer is resumed automatically
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub retries: u32,
 
-    /// Give up after so many seconds without a sign of life
+    /// Fail after this number of seconds without data from the receiver
     #[arg(long, value_name = "S", value_parser = crate::args::seconds, default_value = "60")]
     pub timeout: Duration,
 
-    /// Over loopback too as to another machine: the kernel takes what is hashed from the file, not from where it was read
+    /// Use sendfile over loopback too, instead of sending the bytes that were read for the hash
     #[arg(long, hide = true)]
     pub by_sendfile: bool,
 
-    /// Bytes of a block as a power of two: how much is checked at once
+    /// The size of a verified block, as a power of two
     #[arg(long, hide = true, value_parser = clap::value_parser!(u8).range(10..=22), default_value_t = onecopy_transfer::sender::BLOCK_LOG2)]
     pub block_log2: u8,
 
-    /// Say nothing on stderr but errors
+    /// Print only errors on stderr
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -61,15 +62,15 @@ Examples:
   onecopy receive inbox
   onecopy receive inbox --bind 0.0.0.0:7117 --tls
 
-At an address that other machines reach it wants a one-time code, which it prints, and `--tls`. Three wrong codes end it.
-A file appears under its name when it is whole, was checked and is on the disk. What a broken transfer leaves is kept in
-FOLDER/.onecopy-receive, and the next one goes on there. Nothing is ever written outside of FOLDER.")]
+On an address that other machines can reach, a one-time code (which is printed) and `--tls` are required. Three wrong
+codes end the command. A file gets its name when it is complete, verified and synced. Parts of an interrupted transfer
+are kept in FOLDER/.onecopy-receive, and the next transfer resumes them. Nothing is written outside of FOLDER.")]
 pub struct Receive {
-    /// Where files go; it is made where it is not there
+    /// The folder for received files; it is created if it does not exist
     #[arg(default_value = ".")]
     pub folder: PathBuf,
 
-    /// Address and port to listen at; port 0: any that is free
+    /// Address and port to listen on; port 0 chooses a free port
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -78,43 +79,43 @@ pub struct Receive {
     )]
     pub bind: String,
 
-    /// Want the one-time code even on loopback
+    /// Require the one-time code on loopback too
     #[arg(long)]
     pub code: bool,
 
-    /// Encrypt, with a certificate made on the spot, which the code names
+    /// Use TLS with a temporary certificate, which the code identifies
     #[arg(long)]
     pub tls: bool,
 
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     pub replace: bool,
 
-    /// Go on listening when a transfer is done
+    /// Continue listening after a transfer
     #[arg(long)]
     pub keep: bool,
 
-    /// The most bytes one transfer may bring; K, M, G and T are powers of 1024
+    /// Largest size of a transfer in bytes; K, M, G and T are powers of 1024
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1T")]
     pub max_bytes: u64,
 
-    /// The most files and folders one transfer may bring
+    /// Largest number of files and folders of a transfer
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub max_files: u64,
 
-    /// Give a transfer up after so many seconds without a sign of life
+    /// Abort a transfer after this number of seconds without data from the sender
     #[arg(long, value_name = "S", value_parser = crate::args::seconds, default_value = "60")]
     pub timeout: Duration,
 
-    /// Say nothing on stderr but errors, the address and the code
+    /// Print only errors, the address and the code on stderr
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 fn code(text: &str) -> Result<Code, String> {
-    // The text is not repeated: it is a secret, if a wrong one.
+    // The text is not repeated in the message, because even a wrong code is a secret.
     Code::parse(text).ok_or_else(|| {
-        "no code\ngive what the receiver has printed, whole: eight letters, and with TLS what stands behind the dot"
+        "not a code\ngive the whole code that the receiver printed: eight letters, and with TLS the part after the dot"
             .to_owned()
     })
 }
@@ -133,7 +134,7 @@ fn size(text: &str) -> Result<u64, String> {
         .map_err(|_| "not a number of bytes, as `500M` or `20G`".to_owned())?;
     number
         .checked_mul(1 << shift)
-        .ok_or_else(|| "more than can be counted".to_owned())
+        .ok_or_else(|| "too large".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `onecopy send` and `onecopy receive`.
+//! `onecopy send` and `onecopy receive`: transfer files from one machine to another.
 
 pub mod args;
 mod progress;
@@ -17,7 +17,8 @@ use crate::console::error;
 use crate::exit;
 use crate::interrupt::Interrupt;
 
-/// A signal shuts the connection: whoever waits for it wakes.
+/// From now on, a signal shuts down the connection. This wakes the thread that waits for data on
+/// it.
 fn shut_on_a_signal(interrupt: &Interrupt, socket: &TcpStream) {
     let Ok(socket) = socket.try_clone() else {
         return;
@@ -27,10 +28,10 @@ fn shut_on_a_signal(interrupt: &Interrupt, socket: &TcpStream) {
     }));
 }
 
-/// Tells why it ends; the exit code.
+/// Reports the failure of a transfer; returns the exit code.
 fn fail(interrupt: &Interrupt, failure: &Error) -> i32 {
     if interrupt.stopped().is_some() {
-        error("stopped\nwhat has come is kept: the same again goes on there");
+        error("stopped\nreceived data is kept: repeat the command to resume the transfer");
         return exit::STOPPED;
     }
     error(&failure.to_string());

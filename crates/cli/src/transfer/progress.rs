@@ -1,34 +1,37 @@
-//! How far a transfer is: a bar for each phase, on a terminal alone; and one line at the end.
+//! [`TransferProgress`] displays a progress bar for each phase of a transfer if stderr is a
+//! terminal, and prints one line at the end.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount};
-use onecopy_transfer::{Phase, Summary, Watch};
+use onecopy_transfer::{Observer, Phase, Summary};
 
 use crate::console::{ByteProgress, notice};
 use crate::interrupt::Interrupt;
 
-/// Things left out that are told one by one.
+/// The largest number of omitted files and folders that are printed by name. If more are omitted,
+/// the number of the remaining ones is printed.
 const MOST_TOLD: u64 = 10;
 
-/// Shows phases, and stops where a signal came.
-pub(super) struct Progress<'a> {
+/// Displays the phases of a transfer, and stops the transfer after a signal.
+pub(super) struct TransferProgress<'a> {
     interrupt: &'a Interrupt,
     quiet: bool,
     bar: Option<ByteProgress>,
     n_bytes: u64,
     n_left_out: u64,
     started: Instant,
-    /// Of the one file there is.
+    /// The hash of the file that was transferred last; `None` if no hash was computed. The hash is
+    /// displayed if only one file was transferred.
     hash: Option<[u8; 32]>,
     n_files: u64,
 }
 
-impl<'a> Progress<'a> {
-    pub(super) fn new(interrupt: &'a Interrupt, quiet: bool) -> Progress<'a> {
-        Progress {
+impl<'a> TransferProgress<'a> {
+    pub(super) fn new(interrupt: &'a Interrupt, quiet: bool) -> TransferProgress<'a> {
+        TransferProgress {
             interrupt,
             quiet,
             bar: None,
@@ -46,8 +49,9 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// The last line: what was done.
-    pub(super) fn tell(mut self, done: &str, summary: &Summary) {
+    /// Writes the last line of the output: the result of the transfer, its number of files and
+    /// bytes, and its duration.
+    pub(super) fn finish(mut self, done: &str, summary: &Summary) {
         self.end_bar();
         if self.n_left_out > MOST_TOLD {
             let more = self.n_left_out - MOST_TOLD;
@@ -66,7 +70,7 @@ impl<'a> Progress<'a> {
         );
         if summary.n_moved < summary.n_bytes {
             let there = HumanCount(summary.n_bytes - summary.n_moved);
-            let _ = write!(line, ", {there} of them there before");
+            let _ = write!(line, ", {there} of them already present");
         }
         let rate = (summary.n_moved as f64 / seconds.max(1e-3)) as u64;
         let _ = write!(line, " in {seconds:.1} s, {}/s", HumanBytes(rate));
@@ -90,7 +94,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl Watch for Progress<'_> {
+impl Observer for TransferProgress<'_> {
     fn phase(&mut self, phase: Phase) {
         self.end_bar();
         let show = !self.quiet;
@@ -130,13 +134,14 @@ impl Watch for Progress<'_> {
     }
 }
 
-impl Drop for Progress<'_> {
+impl Drop for TransferProgress<'_> {
     fn drop(&mut self) {
         self.end_bar();
     }
 }
 
-/// How long to wait before the next try: twice as long each time, from half a second to half a minute.
+/// Returns the pause before the next attempt, after `n_tries` repeated attempts. The first pause is
+/// half a second; each later one is twice as long, up to half a minute.
 pub(super) fn pause(n_tries: u32) -> Duration {
     Duration::from_millis(500 << n_tries.min(6)).min(Duration::from_secs(30))
 }

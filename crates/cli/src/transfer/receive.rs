@@ -1,27 +1,27 @@
-//! `onecopy receive`.
+//! `onecopy receive`: listens, receives files from senders, and prints the progress.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use onecopy_transfer::handshakes::Event;
-use onecopy_transfer::identity::Identity;
+use onecopy_transfer::handshakes::HandshakeEvent;
+use onecopy_transfer::identity::CertificateIdentity;
 use onecopy_transfer::{
     Code, Error, Greeted, HandshakeLimits, Handshakes, Limits, Receiver, ReceiverOptions,
 };
 
 use super::args::Receive;
-use super::progress::Progress;
+use super::progress::TransferProgress;
 use super::{fail, shut_on_a_signal};
-use crate::console::{error, notice, tell};
+use crate::console::{error, notice, print_line};
 use crate::exit;
 use crate::interrupt::Interrupt;
 
-/// How long a signal may go unseen while nobody comes.
+/// The interval at which the command checks for a signal while it waits for a sender to connect.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs the command.
+/// Runs `onecopy receive`.
 pub(crate) fn run(args: &Receive) -> i32 {
     let interrupt = match Interrupt::start(None) {
         Ok(interrupt) => interrupt,
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Receive) -> i32 {
         Ok(Some(address)) => address,
         _ => {
             error(&format!(
-                "`{}` is no address to listen at\ngive ADDRESS:PORT, as `127.0.0.1:7117` or `[::1]:7117`",
+                "`{}` is not an address to listen on\ngive ADDRESS:PORT, as `127.0.0.1:7117` or `[::1]:7117`",
                 args.bind
             ));
             return exit::USAGE;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Receive) -> i32 {
     let is_public = !address.ip().to_canonical().is_loopback();
     if is_public && !args.tls {
         error(&format!(
-            "other machines reach `{}`, and what goes there could be read and changed on its way\ngive `--tls`",
+            "other machines reach `{}`, and could read and change the data on its way\nuse `--tls`",
             args.bind
         ));
         return exit::USAGE;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Receive) -> i32 {
 }
 
 enum Failed {
-    /// With this exit code.
+    /// An error that was already printed. The command ends with the exit code in this variant.
     Told(i32),
     System(io::Error),
 }
@@ -76,10 +76,10 @@ fn listen(
     wants_code: bool,
 ) -> Result<(), Failed> {
     let identity = match args.tls {
-        true => Some(Identity::make().map_err(Failed::System)?),
+        true => Some(CertificateIdentity::make().map_err(Failed::System)?),
         false => None,
     };
-    let fingerprint = identity.as_ref().map(Identity::fingerprint);
+    let fingerprint = identity.as_ref().map(CertificateIdentity::fingerprint);
     let code = match wants_code {
         true => Some(Code::make(fingerprint).map_err(Failed::System)?),
         false => None,
@@ -92,13 +92,13 @@ fn listen(
         Failed::Told(exit::USAGE)
     })?;
     let address = listener.local_addr().map_err(Failed::System)?;
-    tell(&format!("listening on {address}"));
+    print_line(&format!("listening on {address}"));
     if let Some(code) = &code {
-        tell(&format!("code: {code}"));
+        print_line(&format!("code: {code}"));
     } else if !args.quiet {
         notice(
-            "no code is wanted: every user of this machine can send files here\n\
-             `--code` lets in only who knows the code that is then printed",
+            "no code is required: every user of this machine can send files here\n\
+             with `--code` a sender needs the code that is then printed",
         );
     }
     let receiver = Arc::new(Receiver::new(ReceiverOptions {
@@ -120,10 +120,10 @@ fn listen(
     loop {
         let greeted = next_sender(args, &handshakes, interrupt, address)?;
         shut_on_a_signal(interrupt, greeted.socket());
-        let mut progress = Progress::new(interrupt, args.quiet);
+        let mut progress = TransferProgress::new(interrupt, args.quiet);
         match receiver.receive(greeted, &mut progress) {
             Ok(summary) => {
-                progress.tell("received", &summary);
+                progress.finish("received", &summary);
                 if !args.keep {
                     return Ok(());
                 }
@@ -139,8 +139,8 @@ fn listen(
     }
 }
 
-/// Returns whether another sender may succeed after a transfer that failed: this one left, or sent
-/// something else.
+/// Returns `true` if the command should wait for another sender after a failed transfer. This is so
+/// if the sender caused the failure: it disconnected, or sent something invalid.
 fn goes_on(args: &Receive, failure: &Error) -> bool {
     match failure {
         Error::Broken(_) | Error::Protocol(_) => true,
@@ -148,7 +148,8 @@ fn goes_on(args: &Receive, failure: &Error) -> bool {
     }
 }
 
-/// Waits for a sender that ends its handshake well; prints who comes and who fails.
+/// Waits for a sender whose handshake succeeds; prints the senders that connect and those that
+/// fail.
 fn next_sender(
     args: &Receive,
     handshakes: &Handshakes,
@@ -162,17 +163,23 @@ fn next_sender(
         }
         match handshakes.next(LOOK_EVERY) {
             None => {}
-            Some(Event::Began { from, n_others }) if !args.quiet => notice(&match n_others {
-                0 => format!("{from} has connected"),
-                1 => format!("{from} has connected; 1 other has not ended its handshake"),
-                n => format!("{from} has connected; {n} others have not ended their handshakes"),
-            }),
-            Some(Event::Began { .. }) => {}
-            Some(Event::Ended {
+            Some(HandshakeEvent::Began { from, n_others }) if !args.quiet => {
+                notice(&match n_others {
+                    0 => format!("{from} has connected"),
+                    1 => format!("{from} has connected; 1 other has not completed its handshake"),
+                    n => {
+                        format!(
+                            "{from} has connected; {n} others have not completed their handshakes"
+                        )
+                    }
+                })
+            }
+            Some(HandshakeEvent::Began { .. }) => {}
+            Some(HandshakeEvent::Ended {
                 result: Ok(greeted),
                 ..
             }) => return Ok(greeted),
-            Some(Event::Ended {
+            Some(HandshakeEvent::Ended {
                 from,
                 result: Err(failure),
             }) => {
@@ -181,7 +188,7 @@ fn next_sender(
                 }
                 notice(&format!("{from}: {failure}\nstill listening on {address}"));
             }
-            Some(Event::Failed(e)) => return Err(Failed::System(e)),
+            Some(HandshakeEvent::Failed(e)) => return Err(Failed::System(e)),
         }
     }
 }

@@ -1,22 +1,22 @@
-//! `onecopy send`.
+//! `onecopy send`: connects to a receiver, sends files, and resumes after an interruption.
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use onecopy_transfer::{Error, Link, SenderOptions, Summary};
+use onecopy_transfer::{Channel, Error, SenderOptions, Summary};
 
 use super::args::Send;
-use super::progress::{Progress, pause};
+use super::progress::{TransferProgress, pause};
 use super::{fail, shut_on_a_signal};
 use crate::console::{error, notice};
 use crate::exit;
 use crate::interrupt::Interrupt;
 
-/// How long one address may take to answer.
+/// The longest time to connect to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs the command.
+/// Runs `onecopy send`.
 pub(crate) fn run(args: &Send) -> i32 {
     let interrupt = match Interrupt::start(None) {
         Ok(interrupt) => interrupt,
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Send) -> i32 {
             Ok(socket) => socket,
             Err(e) if n_tries == 0 => {
                 error(&format!(
-                    "no receiver answers at `{}`: {e}\nstart `onecopy receive` there, and look at the address it prints",
+                    "no receiver answers at `{}`: {e}\nstart `onecopy receive` there, and use the address that it prints",
                     args.to
                 ));
                 return exit::CONNECT;
@@ -66,10 +66,10 @@ pub(crate) fn run(args: &Send) -> i32 {
             }
         };
         shut_on_a_signal(&interrupt, &socket);
-        let mut progress = Progress::new(&interrupt, args.quiet);
+        let mut progress = TransferProgress::new(&interrupt, args.quiet);
         match once(args, socket, &mut progress) {
             Ok(summary) => {
-                progress.tell("sent", &summary);
+                progress.finish("sent", &summary);
                 return exit::OK;
             }
             Err(failure) => {
@@ -87,7 +87,8 @@ pub(crate) fn run(args: &Send) -> i32 {
     }
 }
 
-/// Waits before the next try; `false` where there is none, or a signal came.
+/// Waits before the next attempt to send. Returns `false` if the number of attempts (`--retries`)
+/// is exhausted, or if a signal arrived.
 fn again(args: &Send, interrupt: &Interrupt, n_tries: &mut u32, why: &str) -> bool {
     if *n_tries >= args.retries {
         return false;
@@ -105,7 +106,11 @@ fn again(args: &Send, interrupt: &Interrupt, n_tries: &mut u32, why: &str) -> bo
     interrupt.stopped().is_none()
 }
 
-fn once(args: &Send, socket: TcpStream, progress: &mut Progress<'_>) -> Result<Summary, Error> {
+fn once(
+    args: &Send,
+    socket: TcpStream,
+    progress: &mut TransferProgress<'_>,
+) -> Result<Summary, Error> {
     let options = SenderOptions {
         paths: args.files.clone(),
         hashed: !args.no_hash,
@@ -114,7 +119,7 @@ fn once(args: &Send, socket: TcpStream, progress: &mut Progress<'_>) -> Result<S
         by_sendfile: args.by_sendfile,
     };
     let fingerprint = args.code.as_ref().and_then(|code| code.fingerprint());
-    let mut link = Link::sending(socket, fingerprint, args.timeout)?;
+    let mut link = Channel::sending(socket, fingerprint, args.timeout)?;
     onecopy_transfer::send(&options, &mut link, progress)
 }
 

@@ -1,9 +1,12 @@
-//! `${NAME}` and `${NAME:-default}` in values, from the environment.
+//! [`interpolate`] replaces `${NAME}` and `${NAME:-default}` in values of the configuration by
+//! environment variables.
 
-/// Replaces every `${NAME}`; `$$` stands for one dollar sign before a brace.
+/// Replaces every `${NAME}` in a text by the value of the environment variable `NAME`. `$${`
+/// denotes a literal `${`.
 ///
 /// # Errors
-/// Which variable is not set, or that a `${` is not closed. Never the text around it.
+/// The name of the variable that is not set, or that a `${` is not closed. The message never
+/// contains the surrounding text.
 pub(super) fn interpolate(
     text: &str,
     env: &dyn Fn(&str) -> Option<String>,
@@ -27,7 +30,7 @@ pub(super) fn interpolate(
             None => (&inner[..end], None),
         };
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return Err("`${…}` must hold the name of an environment variable".to_owned());
+            return Err("`${…}` must contain the name of an environment variable".to_owned());
         }
         match (
             env(name).filter(|v| default.is_none() || !v.is_empty()),

@@ -1,8 +1,9 @@
-//! The configuration: a TOML file that names databases and queries. Format: `docs/reference/gateway-config.md`.
+//! [`Config`]: the configuration, a TOML file that defines databases and queries. Its format is
+//! documented in `docs/reference/gateway-config.md`.
 
 mod interpolate;
 mod query;
-mod walk;
+mod toml_table;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,68 +16,68 @@ use onecopy_text::Policy;
 use toml::de::{DeTable, DeValue};
 
 use crate::parameters::Parameter;
-use walk::{Problems, Table};
+use toml_table::{Problems, TomlTable};
 
-pub use walk::Problem;
+pub use toml_table::Problem;
 
-/// Everything a gateway serves, and how.
+/// The configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file it was read from, for messages.
+    /// The path of the file from which the configuration was read, for messages.
     pub file: PathBuf,
-    /// How it listens and presents itself.
-    pub server: Server,
-    /// The databases, in the file's order.
+    /// The settings of the server.
+    pub server: ServerSettings,
+    /// The databases, in the order in which the file defines them.
     pub databases: Vec<Database>,
-    /// The queries, in the file's order.
+    /// The queries, in the order in which the file defines them.
     pub queries: Vec<Query>,
 }
 
-/// How the gateway listens and presents itself.
+/// The settings of the server and of the page at `/`.
 #[derive(Clone, Debug)]
-pub struct Server {
-    /// Address and port, as written: `127.0.0.1:8000`.
+pub struct ServerSettings {
+    /// The address and port of the listener as written in the configuration: `127.0.0.1:8000`.
     pub bind: String,
-    /// Heading of the page.
+    /// The heading of the page at `/`.
     pub title: String,
-    /// A text under the heading: what this is, where the data come from.
+    /// A text below the heading, for example about the origin of the data.
     pub description: String,
-    /// Names besides the loopback ones that a request to a loopback address may have in `Host`: those under which a
-    /// reverse proxy of this machine is reached.
+    /// The permitted values of the `Host` field of a request to a loopback address, in addition to
+    /// the names of loopback. They are the names of a reverse proxy on this machine.
     pub hosts: Vec<String>,
-    /// Whether problems tell the SQL and the database's whole message.
+    /// `true` if problem responses include the SQL and the whole message of the database.
     pub debug: bool,
 }
 
-/// A database.
+/// A database that the configuration defines.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// Its name in this file.
+    /// The name of the database in the configuration.
     pub name: String,
-    /// What [`onecopy_rows::connect::Connection::open`] is given.
+    /// The connection string that is passed to [`onecopy_rows::connect::Connection::open`].
     pub target: Target,
-    /// How it writes literals.
+    /// The SQL dialect, which determines the syntax of literals and comments.
     pub dialect: Dialect,
-    /// Most queries that run on it at a time, each on a connection of its own.
+    /// The number of queries that may run at once, each on its own connection.
     pub max_concurrent: usize,
-    /// How long to try to connect, in seconds.
+    /// The time limit for connecting, in seconds.
     pub connect_timeout_s: u32,
-    /// What is done with malformed text in a cell.
+    /// The treatment of malformed text in a cell.
     pub text_policy: Policy,
 }
 
-/// A connection string. It may hold a password, so it is never shown.
+/// A connection string. It may contain a password, so it is never displayed.
 #[derive(Clone)]
 pub struct Target(String);
 
 impl Target {
-    /// A connection string or URL.
+    /// Creates a target from a connection string or URL.
     #[must_use]
     pub fn new(target: impl Into<String>) -> Target {
         Target(target.into())
     }
 
-    /// The string itself, to connect with.
+    /// Returns the connection string, for connecting.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -92,30 +93,30 @@ impl fmt::Debug for Target {
 /// A named query.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Its name in the path: letters, digits, `_` and `-`.
+    /// The name of the query in the path of its URL: letters, digits, `_` and `-`.
     pub name: String,
-    /// For people.
+    /// The description of the query, for users.
     pub description: String,
-    /// Index into [`Config::databases`].
+    /// The index of the query's database in [`Config::databases`].
     pub database: usize,
-    /// The SQL as written.
+    /// The SQL as written in the configuration.
     pub sql: String,
-    /// The SQL with `?` for each parameter.
+    /// The SQL with each parameter replaced by `?`.
     pub positional_sql: String,
-    /// For each `?`, the index into `parameters`.
+    /// For each `?`, the index of its parameter in `parameters`.
     pub bindings: Vec<usize>,
-    /// The parameters, in the file's order.
+    /// The parameters, in the order in which the file defines them.
     pub parameters: Vec<Parameter>,
-    /// How long one request may take, from its start to its last byte from the database.
+    /// The time limit of a request, from its start to the last byte that the database returns.
     pub time_limit: Duration,
 }
 
-/// Why a configuration cannot be used: every problem found, not the first alone.
+/// The error for an invalid configuration, with all its problems.
 #[derive(Clone, Debug)]
 pub struct ConfigError {
-    /// The file as the user named it.
+    /// The path of the file as the user specified it.
     pub file: PathBuf,
-    /// The problems, in the file's order.
+    /// The problems, in the order of their positions in the file.
     pub problems: Vec<Problem>,
 }
 
@@ -139,19 +140,20 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Reads `file`. Paths in it are relative to its folder, variables are those of the environment.
+    /// Reads the configuration in `file`. Relative paths in it are relative to the folder of the
+    /// file; variables are read from the environment.
     ///
     /// # Errors
-    /// Every problem found, with its line.
+    /// [`ConfigError`] with every problem and its line.
     pub fn load(file: &Path) -> Result<Config, ConfigError> {
         let text = Config::read(file)?;
         Config::parse(&text, file, &|name| std::env::var(name).ok())
     }
 
-    /// The text of `file`, for [`Config::parse`].
+    /// Reads the configuration file and returns its text, which [`Config::parse`] parses.
     ///
     /// # Errors
-    /// A problem without a line: it cannot be read.
+    /// [`ConfigError`] without a line if the file cannot be read.
     pub fn read(file: &Path) -> Result<String, ConfigError> {
         std::fs::read_to_string(file).map_err(|error| ConfigError {
             file: file.to_owned(),
@@ -163,10 +165,11 @@ impl Config {
         })
     }
 
-    /// As [`Config::load`], of a text that stands in `file` and with variables from `env`.
+    /// Parses `text`, the contents of `file`, as [`Config::load`] does. `env` returns the value of
+    /// an environment variable; `None` if it is not set.
     ///
     /// # Errors
-    /// Every problem found, with its line.
+    /// [`ConfigError`] with every problem and its line.
     pub fn parse(
         text: &str,
         file: &Path,
@@ -175,12 +178,13 @@ impl Config {
         let mut problems = Problems::new(text);
         let (root, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
-            // Not its Display, which shows the line at fault: a password may stand in it.
+            // The error's `Display` is not used, because it prints the invalid line, which may
+            // contain a password.
             problems.add(error.span().unwrap_or(0..0), error.message());
         }
         let mut config = Config {
             file: file.to_owned(),
-            server: Server {
+            server: ServerSettings {
                 bind: "127.0.0.1:8000".to_owned(),
                 title: "onecopy".to_owned(),
                 description: String::new(),
@@ -192,7 +196,7 @@ impl Config {
         };
         if errors.is_empty() {
             let folder = file.parent().unwrap_or(Path::new(""));
-            let mut root = Table::new(root.get_ref(), "the file".to_owned(), 0..0);
+            let mut root = TomlTable::new(root.get_ref(), "the file".to_owned(), 0..0);
             read(&mut root, &mut config, folder, env, &mut problems);
             root.finish(&mut problems);
         }
@@ -207,7 +211,8 @@ impl Config {
         })
     }
 
-    /// The query of this name.
+    /// Returns the query with this name, and its index in [`Config::queries`]; `None` if there is
+    /// none.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<(usize, &Query)> {
         self.queries
@@ -217,14 +222,15 @@ impl Config {
     }
 }
 
-/// Defaults of `[limits]`.
-struct Limits {
+/// The limits in the table `[limits]`. They apply to each query and database for which the
+/// configuration sets no limit.
+struct DefaultLimits {
     time_limit_s: u64,
     max_concurrent: u64,
 }
 
 fn read(
-    root: &mut Table<'_, '_>,
+    root: &mut TomlTable<'_, '_>,
     config: &mut Config,
     folder: &Path,
     env: &dyn Fn(&str) -> Option<String>,
@@ -234,7 +240,7 @@ fn read(
         read_server(&mut server, &mut config.server, env, problems);
         server.finish(problems);
     }
-    let mut limits = Limits {
+    let mut limits = DefaultLimits {
         time_limit_s: 30,
         max_concurrent: 8,
     };
@@ -255,7 +261,7 @@ fn read(
             );
             continue;
         };
-        let mut table = Table::new(table, format!("[databases.{name}]"), span);
+        let mut table = TomlTable::new(table, format!("[databases.{name}]"), span);
         let database = read_database(name, &mut table, &limits, folder, env, problems);
         config.databases.push(database);
         table.finish(problems);
@@ -274,7 +280,7 @@ fn read(
             );
             continue;
         };
-        let mut table = Table::new(table, format!("[queries.{name}]"), span);
+        let mut table = TomlTable::new(table, format!("[queries.{name}]"), span);
         let query = query::read(
             name,
             &mut table,
@@ -289,13 +295,13 @@ fn read(
 }
 
 fn sub_table<'t, 'i>(
-    root: &mut Table<'t, 'i>,
+    root: &mut TomlTable<'t, 'i>,
     key: &'static str,
     problems: &mut Problems<'_>,
-) -> Option<Table<'t, 'i>> {
+) -> Option<TomlTable<'t, 'i>> {
     let value = root.get(key)?;
     match value.get_ref() {
-        DeValue::Table(table) => Some(Table::new(table, format!("[{key}]"), value.span())),
+        DeValue::Table(table) => Some(TomlTable::new(table, format!("[{key}]"), value.span())),
         _ => {
             problems.add(value.span(), format!("`{key}` must be a table: [{key}]"));
             None
@@ -304,8 +310,8 @@ fn sub_table<'t, 'i>(
 }
 
 fn read_server(
-    table: &mut Table<'_, '_>,
-    server: &mut Server,
+    table: &mut TomlTable<'_, '_>,
+    server: &mut ServerSettings,
     env: &dyn Fn(&str) -> Option<String>,
     problems: &mut Problems<'_>,
 ) {
@@ -343,7 +349,8 @@ fn read_server(
     }
 }
 
-/// The path of `unix:path`, or the first socket address of `host:port`.
+/// Returns the path of `unix:path`, or the first socket address of `host:port`; `None` if `bind`
+/// has neither form or the host is unknown.
 #[must_use]
 pub fn resolve(bind: &str) -> Option<Address> {
     Address::resolve(bind).ok()
@@ -351,8 +358,8 @@ pub fn resolve(bind: &str) -> Option<Address> {
 
 fn read_database(
     name: String,
-    table: &mut Table<'_, '_>,
-    limits: &Limits,
+    table: &mut TomlTable<'_, '_>,
+    limits: &DefaultLimits,
     folder: &Path,
     env: &dyn Fn(&str) -> Option<String>,
     problems: &mut Problems<'_>,
@@ -378,7 +385,8 @@ fn read_database(
             Err(message) => problems.add(span, format!("`url_file`: {message}")),
         },
         (None, None) => {
-            // A `url` of the wrong type was told already; then this adds what is wanted.
+            // That `url` has the wrong type was reported already; this message adds the expected
+            // form.
             problems.add(
                 table.span(),
                 format!("database `{name}` needs `url` or `url_file`"),
@@ -399,11 +407,11 @@ fn read_database(
         connect_timeout_s: table
             .number("connect_timeout_s", 1..=600, problems)
             .unwrap_or(10) as u32,
-        text_policy: match table.text("text_errors", problems) {
+        text_policy: match table.text("errors", problems) {
             None | Some(("strict", _)) => Policy::Strict,
             Some(("replace", _)) => Policy::Replace,
             Some((_, span)) => {
-                problems.add(span, "`text_errors` must be \"strict\" or \"replace\"");
+                problems.add(span, "`errors` must be \"strict\" or \"replace\"");
                 Policy::Strict
             }
         },
@@ -411,12 +419,14 @@ fn read_database(
     }
 }
 
-/// A `sqlite:` URL of a relative path, made relative to the configuration's folder instead of the current one.
+/// Makes the path of a `sqlite:` URL relative to the folder of the configuration file instead of
+/// the current folder.
 fn relative_to(target: String, folder: &Path) -> String {
     let Some(rest) = target.strip_prefix("sqlite:") else {
         return target;
     };
-    // `sqlite://path` is relative too; three slashes are SQLAlchemy's form, which `rows` tells apart.
+    // `sqlite://path` is relative too. Three slashes are the form of SQLAlchemy, which `rows`
+    // distinguishes.
     let path = rest
         .strip_prefix("//")
         .filter(|p| !p.starts_with('/'))
@@ -424,7 +434,8 @@ fn relative_to(target: String, folder: &Path) -> String {
     if path.is_empty() || path.starts_with(['/', ':', '?']) || folder.as_os_str().is_empty() {
         return target;
     }
-    // What follows `sqlite:` is percent-decoded and its options start at a `?`.
+    // The path in a URL is percent-decoded, and its options begin at a `?`, so these characters are
+    // encoded.
     let folder = folder.display().to_string();
     let folder = folder.replace('%', "%25").replace('?', "%3F");
     format!("sqlite:{}/{path}", folder.trim_end_matches('/'))

@@ -1,4 +1,4 @@
-//! `[queries.NAME]` and its parameters.
+//! Reads the tables `[queries.NAME]` and their parameters.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,15 +10,15 @@ use onecopy_rows::named;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::walk::{Problems, Table, scalar};
-use super::{Database, Limits, Query};
+use super::toml_table::{Problems, TomlTable, scalar};
+use super::{Database, DefaultLimits, Query};
 use crate::parameters::{Bound, Parameter, ParameterType, compare};
 
 pub(super) fn read(
     name: String,
-    table: &mut Table<'_, '_>,
+    table: &mut TomlTable<'_, '_>,
     databases: &[Database],
-    limits: &Limits,
+    limits: &DefaultLimits,
     folder: &Path,
     problems: &mut Problems<'_>,
 ) -> Option<Query> {
@@ -62,7 +62,7 @@ pub(super) fn read(
         0 => problems.add(sql_span.clone(), format!("the SQL of `{name}` is empty")),
         n => problems.add(
             sql_span.clone(),
-            format!("the SQL of `{name}` holds {n} statements\na query is one statement"),
+            format!("the SQL of `{name}` holds {n} statements\na query must be one statement"),
         ),
     }
     if named.names.is_empty()
@@ -116,12 +116,13 @@ pub(super) fn read(
     })
 }
 
-/// Whether a `?` stands outside literals: then a made-up name beside it is refused.
+/// Returns `true` if the SQL has a `?` outside of literals and comments. A query with both `?` and
+/// a named placeholder is an error.
 fn has_placeholder(sql: &str, dialect: Dialect) -> bool {
     named::positional(&format!(":x {sql}"), dialect).is_err()
 }
 
-/// The types but for the first `skip`, for messages.
+/// Returns the names of all parameter types except the first `skip`, for messages.
 fn type_names(skip: usize) -> String {
     let names: Vec<String> = ParameterType::ALL[skip..]
         .iter()
@@ -131,7 +132,7 @@ fn type_names(skip: usize) -> String {
 }
 
 fn read_database_name(
-    table: &mut Table<'_, '_>,
+    table: &mut TomlTable<'_, '_>,
     databases: &[Database],
     problems: &mut Problems<'_>,
 ) -> Option<usize> {
@@ -161,7 +162,7 @@ fn read_database_name(
 }
 
 fn read_sql(
-    table: &mut Table<'_, '_>,
+    table: &mut TomlTable<'_, '_>,
     folder: &Path,
     problems: &mut Problems<'_>,
 ) -> Option<(String, Range<usize>)> {
@@ -222,7 +223,7 @@ fn read_parameter(
         }
     };
     let path = format!("the parameter `{}`", parameter.name);
-    let mut table = Table::new(table, path, span);
+    let mut table = TomlTable::new(table, path, span);
     read_parameter_table(&mut table, &mut parameter, problems);
     table.finish(problems);
     Some(parameter)
@@ -240,7 +241,7 @@ fn read_type(name: &str, span: Range<usize>, problems: &mut Problems<'_>) -> Opt
 }
 
 fn read_parameter_table(
-    table: &mut Table<'_, '_>,
+    table: &mut TomlTable<'_, '_>,
     parameter: &mut Parameter,
     problems: &mut Problems<'_>,
 ) {
@@ -288,7 +289,7 @@ fn read_parameter_table(
         if let Some(value) = table.get(key)
             && t != ParameterType::Text
         {
-            let message = format!("`{key}` fits parameters of type \"text\" alone");
+            let message = format!("`{key}` is only valid for parameters of type \"text\"");
             problems.add(value.span(), message);
         }
     }
@@ -334,8 +335,13 @@ fn read_bound(
     bound
 }
 
-/// `default`, and `required`, which says the same and need not be written.
-fn read_default(table: &mut Table<'_, '_>, parameter: &mut Parameter, problems: &mut Problems<'_>) {
+/// Reads the keys `default` and `required` of a parameter. A parameter without either key is
+/// required.
+fn read_default(
+    table: &mut TomlTable<'_, '_>,
+    parameter: &mut Parameter,
+    problems: &mut Problems<'_>,
+) {
     if let Some(value) = table.get("default") {
         let text = scalar(value.get_ref());
         let checked = match &text {
@@ -348,7 +354,7 @@ fn read_default(table: &mut Table<'_, '_>, parameter: &mut Parameter, problems: 
                 parameter.default_text = text;
             }
             Err(message) => {
-                // So that a wrong default is not told as a missing one too.
+                // This prevents an invalid default from also being reported as a missing one.
                 parameter.default = Some(Value::Null);
                 problems.add(value.span(), format!("`default` {message}"));
             }

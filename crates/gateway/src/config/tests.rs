@@ -10,7 +10,7 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
     })
 }
 
-/// The problems of a file, as the user sees them.
+/// Returns the problems of a configuration as the user sees them.
 fn problems(text: &str) -> String {
     parse(text).unwrap_err().to_string()
 }
@@ -221,7 +221,7 @@ fn the_demo_is_a_configuration_that_parses() {
     let config = parse(text).unwrap();
     assert!(config.queries.len() >= 5);
     for query in &config.queries {
-        // What the page and the log of `serve` tell to try is a request that the query takes.
+        // The page and the log of `serve` suggest a request, which the query must accept.
         let line = crate::curl(query, "127.0.0.1:8000");
         let query_string = line.trim_end_matches('\'').split_once('?').map(|(_, q)| q);
         assert!(

@@ -1,4 +1,5 @@
-//! The page at `/`: the queries with their parameters, a form and a `curl` line each. No script, nothing from elsewhere.
+//! The page at `/`: the queries with their parameters, each with a form and a `curl` line. The page
+//! uses no script and no external resources.
 
 use std::fmt::Write;
 
@@ -11,10 +12,11 @@ use crate::json::Builder;
 use crate::parameters::{Parameter, ParameterType};
 use crate::problem::{header, with_common_headers};
 
-/// Where the page's style is.
+/// The path of the page's style sheet.
 pub(crate) const STYLE_PATH: &str = "/-/page.css";
 
-/// Whether `Accept` names JSON and not HTML. What takes anything gets the page.
+/// Returns `true` if `Accept` names JSON and not HTML. A client that accepts any media type gets
+/// the HTML page.
 pub(crate) fn wants_json(accept: Option<&[u8]>) -> bool {
     let accept = String::from_utf8_lossy(accept.unwrap_or(b"")).to_ascii_lowercase();
     let mut types = accept
@@ -28,7 +30,7 @@ pub(crate) fn wants_json(accept: Option<&[u8]>) -> bool {
     json && !html
 }
 
-/// The style, for browsers to keep.
+/// Returns a response with the style sheet, which browsers may cache.
 pub(crate) fn style() -> Response {
     let response = Response::new(200)
         .content_type("text/css; charset=utf-8")
@@ -37,7 +39,7 @@ pub(crate) fn style() -> Response {
     header(response, "X-Content-Type-Options", "nosniff")
 }
 
-/// The queries as JSON.
+/// Returns a response with the list of queries as JSON.
 pub(crate) fn list(config: &Config) -> Response {
     let mut json = Builder::new();
     json.open('{');
@@ -115,10 +117,10 @@ fn list_parameter(json: &mut Builder, parameter: &Parameter) {
     json.close('}');
 }
 
-/// The page; `host` is what its `curl` lines name.
+/// Returns a response with the HTML page. Its `curl` lines have the host `host`.
 pub(crate) fn html(config: &Config, host: &str) -> Response {
     let mut out = String::with_capacity(4096);
-    // Writing to a String never fails.
+    // Writing to a `String` never fails.
     let _ = write_page(&mut out, config, host);
     let response = with_common_headers(
         Response::new(200)
@@ -281,7 +283,7 @@ fn write_field(out: &mut String, query: &Query, parameter: &Parameter) -> std::f
     Ok(())
 }
 
-/// Description and limits in one line.
+/// Returns the description and the limits of a parameter, in one line.
 fn hint(parameter: &Parameter) -> String {
     let mut parts = Vec::new();
     if !parameter.description.is_empty() {
@@ -304,7 +306,7 @@ fn hint(parameter: &Parameter) -> String {
     parts.join(" · ")
 }
 
-/// A command that asks for the query, ready for a shell.
+/// Returns a shell command with `curl` that requests the query.
 pub fn curl(query: &Query, host: &str) -> String {
     let mut url = format!("http://{host}/{}.json", query.name);
     let mut separator = '?';
@@ -318,7 +320,7 @@ pub fn curl(query: &Query, host: &str) -> String {
         separator = '&';
         url.push_str(&parameter.name);
         url.push('=');
-        // Encodes all but letters and digits, and so every quote.
+        // All characters except letters and digits are percent-encoded, including quotes.
         let encoded =
             percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC);
         url.push_str(&encoded.to_string().replace("%2D", "-").replace("%2E", "."));
@@ -326,7 +328,7 @@ pub fn curl(query: &Query, host: &str) -> String {
     format!("curl '{}'", url.replace('\'', "%27"))
 }
 
-/// Some value that a required parameter takes.
+/// Returns an example value that a required parameter accepts.
 fn sample(parameter: &Parameter) -> String {
     let bound = parameter
         .values
@@ -349,7 +351,7 @@ fn sample(parameter: &Parameter) -> String {
     .to_owned()
 }
 
-/// Text with what HTML takes for its own escaped, for elements and quoted attributes.
+/// Displays a text escaped for HTML elements and quoted attributes.
 struct Html<'a>(&'a str);
 
 impl std::fmt::Display for Html<'_> {
@@ -368,7 +370,7 @@ impl std::fmt::Display for Html<'_> {
     }
 }
 
-/// A text for people: escaped, and what stands between two backticks as code.
+/// Displays a description escaped for HTML, with text in backticks as code.
 struct Prose<'a>(&'a str);
 
 impl std::fmt::Display for Prose<'_> {

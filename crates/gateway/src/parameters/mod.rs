@@ -1,4 +1,5 @@
-//! Typed parameters: text from a query string (or from the configuration) to a [`Value`] that is bound, never pasted.
+//! [`Parameter`]: typed parameters. A text from a query string (or from the configuration) is
+//! converted to a [`Value`], which is bound and never inserted into SQL.
 
 mod order;
 mod parse;
@@ -10,32 +11,32 @@ use onecopy_rows::Value;
 pub(crate) use order::compare;
 use order::same;
 
-/// What a parameter holds.
+/// The type of a query's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterType {
     /// Any text.
     Text,
-    /// Integer to 64 bit.
+    /// An integer of 64 bits.
     Int,
-    /// 64-bit float; NaN and infinities are refused.
+    /// A 64-bit float; NaN and infinities are errors.
     Float,
-    /// Exact decimal.
+    /// An exact decimal.
     Decimal,
-    /// `true`, `false`, `1`, `0`.
+    /// A boolean: `true`, `false`, `1` or `0`.
     Bool,
-    /// `2024-02-29`.
+    /// A date, such as `2024-02-29`.
     Date,
-    /// `23:59`, `23:59:59`, `23:59:59.123456789`.
+    /// A time of day: `23:59`, `23:59:59` or `23:59:59.123456789`.
     Time,
-    /// Date and time with `T` or a space between, with or without an offset.
+    /// A date and time with `T` or a space between them, with or without an offset.
     Timestamp,
-    /// RFC 9562, with or without hyphens.
+    /// A UUID (RFC 9562), with or without hyphens.
     Uuid,
 }
 
 impl ParameterType {
-    /// Every type, in the order the reference lists them.
+    /// All types, in the order of `docs/reference/gateway-config.md`.
     pub const ALL: [ParameterType; 9] = [
         ParameterType::Text,
         ParameterType::Int,
@@ -48,7 +49,7 @@ impl ParameterType {
         ParameterType::Uuid,
     ];
 
-    /// The name in the configuration.
+    /// Returns the name that the configuration uses for the type.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,13 +65,13 @@ impl ParameterType {
         }
     }
 
-    /// The type of a name in the configuration.
+    /// Returns the type that the configuration calls `name`; `None` if there is none.
     #[must_use]
     pub fn of_name(name: &str) -> Option<ParameterType> {
         ParameterType::ALL.into_iter().find(|t| t.name() == name)
     }
 
-    /// What a value must look like, for error messages and the page.
+    /// Returns a description of the values, for error messages and the page.
     #[must_use]
     pub fn wanted(self) -> &'static str {
         match self {
@@ -88,7 +89,8 @@ impl ParameterType {
         }
     }
 
-    /// Whether values have an order that `min` and `max` can use.
+    /// Returns `true` if values of this type have an order. Only such a type permits `min` and
+    /// `max`.
     #[must_use]
     pub fn is_ordered(self) -> bool {
         !matches!(
@@ -97,7 +99,8 @@ impl ParameterType {
         )
     }
 
-    /// The value of a text, or nothing where it is not of this type.
+    /// Converts a text to a value of this type; returns `None` if the text is not a valid value of
+    /// the type.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<Value> {
         match self {
@@ -122,44 +125,46 @@ impl ParameterType {
     }
 }
 
-/// A declared parameter of a query.
+/// A parameter of a query, as declared in the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name in the SQL (`:name`) and in the query string.
+    /// The name in the SQL (`:name`) and in the query string.
     pub name: String,
-    /// What it holds.
+    /// The type of the parameter's values.
     pub parameter_type: ParameterType,
-    /// For people.
+    /// The description of the parameter, for users.
     pub description: String,
-    /// A value to show on the page and in its `curl` line.
+    /// An example value, for the page and its `curl` line.
     pub example: Option<String>,
-    /// What it is when it is not given; `None` where it must be given. `Value::Null` for an optional one.
+    /// The value that is used if a request does not contain the parameter: `Value::Null` if the
+    /// parameter is optional and has no default. `None` if the parameter is required.
     pub default: Option<Value>,
-    /// `default` as the configuration writes it, for the page.
+    /// The text of `default` as written in the configuration, for the page.
     pub default_text: Option<String>,
-    /// Smallest value taken.
+    /// The smallest permitted value of the parameter; `None` if there is no minimum.
     pub min: Option<Bound>,
-    /// Largest value taken.
+    /// The largest permitted value of the parameter; `None` if there is no maximum.
     pub max: Option<Bound>,
-    /// Most characters of a text.
+    /// The largest permitted number of characters of a text; `None` if there is no limit.
     pub max_length: Option<usize>,
-    /// The only values taken; empty for any.
+    /// The permitted values of the parameter; if the list is empty, all values are permitted.
     pub values: Vec<Bound>,
-    /// Whether the empty text is a value; otherwise it counts as not given (an HTML form sends empty fields).
+    /// `true` if an empty text in a request is a value. If `false`, the request is treated as if it
+    /// did not contain the parameter, because an HTML form sends its empty fields too.
     pub allow_empty: bool,
 }
 
-/// A value with the text it was written as.
+/// A value of `min`, `max` or `values` in the configuration, and the text from which it was parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// The value.
+    /// The value with which a request's value is compared.
     pub value: Value,
-    /// As the configuration writes it.
+    /// The text of the value as written in the configuration.
     pub text: String,
 }
 
 impl Parameter {
-    /// A required text of any length.
+    /// Creates a required text parameter of any length.
     #[must_use]
     pub fn new(name: String) -> Parameter {
         Parameter {
@@ -177,10 +182,12 @@ impl Parameter {
         }
     }
 
-    /// The value of a text that was given for this parameter.
+    /// Converts the text of this parameter in a request to a value, and checks the value against
+    /// the limits of the parameter.
     ///
     /// # Errors
-    /// What is wrong, as the end of a sentence that starts with the parameter's name; the text itself is not repeated.
+    /// The problem, as the end of a sentence that starts with the parameter's name. It does not
+    /// contain the text.
     pub fn value_of(&self, text: &str) -> Result<Value, String> {
         let value = self
             .parameter_type
@@ -213,7 +220,7 @@ impl Parameter {
         Ok(value)
     }
 
-    /// Whether a request must give it.
+    /// Returns `true` if a request must contain this parameter.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.default.is_none()

@@ -1,10 +1,10 @@
-//! The order of parameter values, exact.
+//! [`compare`]: compares values of parameters exactly.
 
 use std::cmp::Ordering;
 
 use onecopy_rows::{Date, Time, Timestamp, Value};
 
-/// The order of two values of the same type, where the type has one.
+/// Compares two values of the same type; returns `None` if the type has no order.
 #[must_use]
 pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
@@ -18,12 +18,12 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Whether two values are the same one, written alike or not.
+/// Returns `true` if two values are equal, even if they are written differently.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     compare(a, b).map_or_else(|| a == b, |order| order == Ordering::Equal)
 }
 
-/// Compares by digits, so that no value is rounded.
+/// Compares decimals digit by digit, so that no value is rounded.
 fn compare_decimals(a: &str, b: &str) -> Ordering {
     let parts = |s: &str| -> (bool, String, String) {
         let unsigned = s.trim_start_matches('-');
@@ -43,9 +43,10 @@ fn compare_decimals(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Days in the proleptic Gregorian calendar, for ordering alone.
+/// Returns the number of a day in the proleptic Gregorian calendar, counted from an arbitrary day,
+/// for comparisons.
 fn day_number(d: &Date) -> i64 {
-    // Months counted from March, so that the leap day is the last of its year.
+    // Months are counted from March, so that the leap day is the last day of its year.
     let (year, month) = match d.month {
         1 | 2 => (i64::from(d.year) - 1, i64::from(d.month) + 9),
         m => (i64::from(d.year), i64::from(m) - 3),
@@ -61,7 +62,7 @@ fn nanoseconds(t: &Time) -> i64 {
     seconds * 1_000_000_000 + i64::from(t.nanosecond)
 }
 
-/// A timestamp's place in time; one without an offset counts as UTC.
+/// Returns the instant of a timestamp as a number; a timestamp without an offset is taken as UTC.
 fn instant(t: &Timestamp) -> i128 {
     let minutes =
         i128::from(day_number(&t.date)) * 1440 - i128::from(t.offset_minutes.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Texts of a query string read as values: one spelling each, strict.
+//! Parses texts of a query string as values. Each type has one strict text form.
 
 use onecopy_rows::{Date, Time, Timestamp};
 
@@ -9,7 +9,7 @@ pub(super) fn is_decimal(text: &str) -> bool {
     digits(whole) && digits(fraction)
 }
 
-/// `n` ASCII digits as a number.
+/// Parses a text of exactly `n` ASCII digits as a number; returns `None` for other text.
 fn digits(text: &str, n: usize) -> Option<u32> {
     (text.len() == n && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
 }

@@ -1,4 +1,4 @@
-//! A gateway over a small SQLite database behind a real socket, and a plain client.
+//! A gateway over a small SQLite database on a real socket, and a plain client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Connection;
 use onecopy_serve::{Handle, Limits};
 
-/// What the gateway logged, to be waited for.
+/// The gateway's log lines, to be waited for.
 #[derive(Clone, Default)]
 pub(crate) struct Lines(Arc<(Mutex<Vec<String>>, Condvar)>);
 
@@ -86,14 +86,14 @@ pub(crate) fn served_so(
     let sink = lines.clone();
     let mut options = Options::new(Log::new(move |line| sink.push(line)));
     limit(&mut options.limits);
-    let (tell, told) = mpsc::channel();
+    let (send, started) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         serve(config, options, |serving, _| {
-            tell.send(serving.clone()).unwrap()
+            send.send(serving.clone()).unwrap()
         })
         .unwrap();
     });
-    let serving = told.recv().unwrap();
+    let serving = started.recv().unwrap();
     Served {
         address: serving.address.ip().unwrap(),
         handle: serving.handle,

@@ -1,4 +1,5 @@
-//! The sink that makes columns: numbers in buffers, all else in lists.
+//! `PyColumns`: the row sink of `fetch_columns`. Numbers are written to buffers, all other values
+//! to lists.
 
 use onecopy_rows::arrow::{self, DataType, NumberColumn, NumberMisfit};
 use onecopy_rows::{
@@ -10,26 +11,27 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::errors;
-use crate::raw::column::Column;
+use crate::raw::number_column::Column;
 use crate::rows::{CellError, PyRows};
 use crate::types::type_code;
 
-/// What a column becomes.
+/// The values of one column that were read so far.
 enum Made<'py> {
-    /// SQLite: the first value that is not NULL tells; until then as many NULLs.
+    /// Only NULLs were read so far; the field is their number. For SQLite, the first value that is
+    /// not NULL determines the column's type.
     Undecided(usize),
     Numbers(Box<NumberColumn>),
     Objects(Vec<Bound<'py, PyAny>>),
 }
 
-/// Why a cell does not go into its column.
+/// The reason for which a cell cannot be stored in its column.
 pub(crate) enum ColumnError {
     Misfit { column: usize, misfit: NumberMisfit },
     Cell(CellError),
 }
 
 impl ColumnError {
-    /// The exception, with the column and the row (from 0).
+    /// Converts the error to an exception that names the column and the row (from 0).
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (column, misfit) = match self {
             ColumnError::Cell(error) => return error.into_py(py, schema, row),
@@ -43,7 +45,7 @@ impl ColumnError {
                 let why = onecopy_wire::WriteError::NotADate.to_string();
                 return errors::to_py(py, &schema.invalid_value(&why, column, row));
             }
-            NumberMisfit::Range => "a value is outside of what its column's buffer holds",
+            NumberMisfit::Range => "a value is outside of the range of its column's buffer",
             NumberMisfit::Kind => "a value does not go into a column of numbers",
         };
         let message =
@@ -53,12 +55,13 @@ impl ColumnError {
     }
 }
 
-/// The sink. Row order for SQLite, column order for blocks.
+/// A row sink that builds one Python object per column. SQLite passes rows to it; databases that
+/// fetch blocks pass whole columns.
 pub(crate) struct PyColumns<'py> {
     py: Python<'py>,
     schema: Schema,
     columns: Vec<Made<'py>>,
-    /// Makes the objects.
+    /// Creates the Python objects for cells that are not numbers.
     pub(crate) objects: PyRows<'py>,
     n_rows: usize,
     limit: usize,
@@ -66,7 +69,7 @@ pub(crate) struct PyColumns<'py> {
 }
 
 impl<'py> PyColumns<'py> {
-    /// A sink for the columns of `schema` that takes up to `limit` rows.
+    /// Creates a sink for the columns of `schema` that accepts up to `limit` rows.
     pub(crate) fn new(
         py: Python<'py>,
         schema: &Schema,
@@ -98,22 +101,22 @@ impl<'py> PyColumns<'py> {
         })
     }
 
-    /// What is done with malformed text.
+    /// Returns the caller's policy for malformed text in a cell: an error, or a replacement.
     pub(crate) fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Complete rows so far.
+    /// Returns the number of rows that were added completely.
     pub(crate) fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Rows that it takes still.
+    /// Returns the number of rows that can still be added before the limit.
     pub(crate) fn n_left(&self) -> usize {
         self.limit - self.n_rows
     }
 
-    /// The columns, in the order of the result.
+    /// Returns the columns, in the order of the result.
     pub(crate) fn finish(self) -> PyResult<Bound<'py, PyList>> {
         let (py, n_rows) = (self.py, self.n_rows);
         let made = self.columns.into_iter().zip(self.schema.columns.iter());
@@ -167,7 +170,7 @@ fn no_memory() -> PyErr {
     PyMemoryError::new_err("no memory for the values of a column")
 }
 
-/// `n` times None.
+/// Returns a vector with `n` references to `None`, for a column of `n` NULLs.
 fn nones(py: Python<'_>, n: usize) -> PyResult<Vec<Bound<'_, PyAny>>> {
     let mut nones = Vec::new();
     nones.try_reserve_exact(n).map_err(|_| no_memory())?;
@@ -239,7 +242,7 @@ impl RowSink for PyColumns<'_> {
     }
 
     fn begin_columns(&mut self, n_rows: usize) -> Result<(), ColumnError> {
-        // Counted at once: a column that fails ends the fetch.
+        // Rows are counted immediately, because a column that fails ends the fetch.
         self.n_rows += n_rows;
         Ok(())
     }

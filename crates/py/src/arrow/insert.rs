@@ -1,65 +1,66 @@
-//! Columns and batches as rows of parameters: no Python object is made for a value.
+//! Reads columns and Arrow batches as rows of parameters, without creating a Python object for each
+//! value.
 
 use onecopy_rows::Dialect;
-use onecopy_rows::arrow::{Array, DataType, Unit, insert_statement};
+use onecopy_rows::arrow::{Array, DataType, TimeUnit};
 use onecopy_rows::arrow_c::Memory;
-use onecopy_rows::{Error, Value};
+use onecopy_rows::{Error, TableInsert, Value};
 use onecopy_text::{Ledger, Stage, Tally};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::parameters;
-use crate::raw::column::Column;
+use crate::raw::number_column::Column;
 use crate::raw::{binary, buffer};
 
-/// Where rows go: a statement with a parameter for each column, or a table.
-pub(crate) enum Into {
+/// The destination of inserted rows: a statement with a parameter for each column, or a table.
+pub(crate) enum Destination {
     Statement(String),
-    Table(String),
+    Table(TableInsert),
 }
 
-impl Into {
-    /// What holds a `?` is a statement.
-    pub(crate) fn of(into: &Bound<'_, PyString>) -> PyResult<Into> {
+impl Destination {
+    /// Interprets the argument `into`. A text that contains a `?` is a statement. Any other text is
+    /// the name of a table; the rows are inserted into those of its columns that `names` lists.
+    pub(crate) fn of(
+        into: &Bound<'_, PyString>,
+        names: &[String],
+        dialect: Dialect,
+    ) -> PyResult<Destination> {
         let py = into.py();
         let text = parameters::utf8(py, into, "the statement", &mut Tally::default())?;
-        Ok(match text.contains('?') {
-            true => Into::Statement(text),
-            false => Into::Table(text),
-        })
-    }
-
-    /// The statement, for columns of these names.
-    pub(crate) fn sql(self, names: &[&str], dialect: Dialect) -> String {
-        match self {
-            Into::Statement(sql) => sql,
-            Into::Table(table) => insert_statement(&table, names, dialect),
+        if text.contains('?') {
+            return Ok(Destination::Statement(text));
         }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(Destination::Table(TableInsert::new(&text, &names, dialect)))
     }
 }
 
-/// A column of parameters.
-enum Source {
-    /// In a buffer.
+/// The values of one parameter for all rows.
+enum ColumnSource {
+    /// An array in memory, such as the buffer of a NumPy array.
     Array(Array),
-    /// One by one.
+    /// An iterator over the values of a list or another iterable.
     Values(std::vec::IntoIter<Value>),
 }
 
-/// Columns as rows of parameters.
+/// An iterator over the rows of several columns: each item has one value per column.
 pub(crate) struct ColumnRows {
-    columns: Vec<Source>,
+    columns: Vec<ColumnSource>,
     row: usize,
     n_rows: usize,
     failure: Option<Error>,
 }
 
 impl ColumnRows {
-    /// The columns of `executemany`: each an object with a buffer, a pair of such a one and a mask, or any iterable of values.
+    /// Reads the argument `columns` of `executemany`. Each column is an object with a buffer, a
+    /// pair of a buffer and a mask, or any iterable of values.
     ///
     /// # Errors
-    /// `TypeError` for a buffer of another kind, `ValueError` where they are not of one length.
+    /// `TypeError` for an unsupported kind of buffer, `ValueError` if the columns have different
+    /// lengths.
     pub(crate) fn new(
         columns: &Bound<'_, PyAny>,
         adapters: Option<&Bound<'_, PyDict>>,
@@ -72,15 +73,15 @@ impl ColumnRows {
         for (i, column) in columns.try_iter()?.enumerate() {
             let column = column?;
             let source = match array_of(&column)? {
-                Some(array) => Source::Array(array),
+                Some(array) => ColumnSource::Array(array),
                 None => {
                     let values = parameters::column(&column, i, adapters, dialect, &mut tally)?;
-                    Source::Values(values.into_iter())
+                    ColumnSource::Values(values.into_iter())
                 }
             };
             let len = match &source {
-                Source::Array(array) => array.len,
-                Source::Values(values) => values.len(),
+                ColumnSource::Array(array) => array.len,
+                ColumnSource::Values(values) => values.len(),
             };
             if *n_rows.get_or_insert(len) != len {
                 let first = n_rows.unwrap_or(0);
@@ -99,7 +100,8 @@ impl ColumnRows {
         })
     }
 
-    /// Why the rows ended, where it was not their end.
+    /// Returns the error that ended the iteration over the rows early; `None` if the last row was
+    /// reached.
     pub(crate) fn failure(self) -> Option<Error> {
         self.failure
     }
@@ -115,8 +117,8 @@ impl Iterator for ColumnRows {
         let mut values = Vec::with_capacity(self.columns.len());
         for (i, column) in self.columns.iter_mut().enumerate() {
             values.push(match column {
-                Source::Values(values) => values.next()?,
-                Source::Array(array) => match array.value(self.row) {
+                ColumnSource::Values(values) => values.next()?,
+                ColumnSource::Array(array) => match array.value(self.row) {
                     Ok(value) => value,
                     Err(error) => {
                         let error = error.at_column(i, "").at_row(self.row as u64);
@@ -131,9 +133,11 @@ impl Iterator for ColumnRows {
     }
 }
 
-/// A column in a buffer; `None` of an object that has none, and of bytes, which are a value.
+/// Returns the values of an object with a buffer. Returns `None` for an object without a buffer,
+/// and for `bytes`, which are a single value.
 ///
-/// Copies: one of the buffer. Others may write to it while the rows are sent.
+/// Copies: the buffer is copied once, because other threads may write to it while the rows are
+/// sent.
 fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     if let Ok(column) = column.cast::<Column>() {
         let (values, mask) = (column.as_any(), column.getattr("null_mask")?);
@@ -155,13 +159,15 @@ fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     of_array(column, None).map(Some)
 }
 
-/// Whether the object is an array: it has a buffer, or is one of NumPy's dates, which have none.
+/// Returns `true` if the object is a column of values: if it has a buffer, or is a NumPy array of
+/// dates, which does not export its buffer. `bytes` also have a buffer, but are a single value.
 fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!binary::is_bytes(object)
-        && (buffer::Bytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))
+        && (buffer::BufferBytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))
 }
 
-/// The unit of an array of NumPy's `datetime64`.
+/// Returns the type string of a NumPy array of `datetime64`, such as `<M8[us]`. This string
+/// contains the unit. Returns `None` for any other object.
 fn dates(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Some(dtype) = object.getattr_opt("dtype")? else {
         return Ok(None);
@@ -180,10 +186,10 @@ fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array>
         return numbers(object, mask, None);
     };
     let unit = match dtype.as_str() {
-        "<M8[s]" => Unit::Second,
-        "<M8[ms]" => Unit::Milli,
-        "<M8[us]" => Unit::Micro,
-        "<M8[ns]" => Unit::Nano,
+        "<M8[s]" => TimeUnit::Second,
+        "<M8[ms]" => TimeUnit::Milli,
+        "<M8[us]" => TimeUnit::Micro,
+        "<M8[ns]" => TimeUnit::Nano,
         other => {
             return Err(PyTypeError::new_err(format!(
                 "an array of `{other}` has no like in SQL\ntake `datetime64` in seconds or finer"
@@ -192,7 +198,7 @@ fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array>
     };
     let integers = object.call_method1("view", ("int64",))?;
     let mut array = numbers(&integers, mask, Some((unit, false)))?;
-    // "Not a time" is the least integer.
+    // NumPy represents `NaT` (not a time) by the smallest integer.
     let not_a_time = |bytes: &[u8]| bytes == i64::MIN.to_ne_bytes();
     let values = array.buffers[0].bytes().chunks_exact(8).enumerate();
     let valid: Vec<bool> = values
@@ -205,7 +211,7 @@ fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array>
     Ok(array)
 }
 
-/// A byte for each value that is not 0 where it is NULL.
+/// Returns one byte for each value of a NULL mask; the byte is not 0 if the value is NULL.
 fn mask_of(mask: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let items = buffer::items_of(mask.as_borrowed())?;
     if items.n_dimensions != 1 || items.item_bytes != 1 {
@@ -229,11 +235,11 @@ fn bits(values: impl Iterator<Item = bool>) -> Memory {
     Memory::of(bytes)
 }
 
-/// The numbers of a buffer of one dimension.
+/// Returns the numbers of a one-dimensional buffer as an Arrow array.
 fn numbers(
     object: &Bound<'_, PyAny>,
     mask: Option<Vec<u8>>,
-    timestamp: Option<(Unit, bool)>,
+    timestamp: Option<(TimeUnit, bool)>,
 ) -> PyResult<Array> {
     let items = buffer::items_of(object.as_borrowed())?;
     let refused = |why: &str| PyTypeError::new_err(format!("a column is given as an array {why}"));
@@ -254,7 +260,8 @@ fn numbers(
         ("d", _) => DataType::Float64,
         (other, _) => {
             return Err(refused(&format!(
-                "of format `{other}`\ntake integers, floats or booleans in the machine's byte order, or a list"
+                "of format `{other}`\n\
+                 pass integers, floats or booleans in native byte order, or a list"
             )));
         }
     };
@@ -279,5 +286,6 @@ fn numbers(
         n_nulls: None,
         buffers: vec![values],
         dictionary: None,
+        items: None,
     })
 }

@@ -1,9 +1,9 @@
-//! Rows as Arrow's batches and as columns, and both as parameters.
+//! Rows as Arrow batches and as columns, and batches and columns as parameters.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `stream` | `ArrowStream`: a cursor's rows for any library that knows Arrow's C interface |
-//! | `columns` | `Cursor.fetch_columns`: the sink that makes columns |
+//! | `stream` | `ArrowStream`: a cursor's rows for any library that supports Arrow's C interface |
+//! | `columns` | `Cursor.fetch_columns`: the row sink that builds columns |
 //! | `insert` | columns and batches as rows of parameters |
 
 mod columns;
@@ -11,5 +11,5 @@ mod insert;
 mod stream;
 
 pub(crate) use columns::PyColumns;
-pub(crate) use insert::{ColumnRows, Into};
+pub(crate) use insert::{ColumnRows, Destination};
 pub(crate) use stream::{ArrowStream, options};

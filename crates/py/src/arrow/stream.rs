@@ -1,7 +1,9 @@
-//! `ArrowStream`: a cursor's rows for any library that knows Arrow's C interface.
+//! `ArrowStream`: the rows of a cursor for any library that supports Arrow's C interface.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use onecopy_wire::lock::unpoisoned;
 
 use onecopy_rows::arrow::{self, ArrowOptions, Batch, DataType, Field};
 use onecopy_rows::arrow_c::Batches;
@@ -12,45 +14,48 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString};
 
+use crate::active_statement::Detached;
 use crate::connection::Connection;
 use crate::errors;
-use crate::fetch::Detached;
 use crate::guard::Guarded;
 use crate::parameters;
-use crate::raw::{self, ending, interrupt, process};
+use crate::raw::{self, gil, interrupt, process};
 
-/// What is known of a stream wherever it is.
+/// The counters and the error that an `ArrowStream` shares with its exported stream.
 #[derive(Default)]
-struct Seen {
+struct StreamShared {
     n_rows: AtomicU64,
     failure: Mutex<Option<Error>>,
 }
 
-/// A stream in other hands: it keeps the connection, and ends the statement when it is released.
+/// The exported stream, owned by the library that reads it. It keeps the connection alive, and ends
+/// the statement when the reader releases it.
 struct Given {
     stream: Option<Detached<arrow::ArrowStream>>,
-    seen: Arc<Seen>,
+    seen: Arc<StreamShared>,
     generation: u32,
     _connection: Py<Connection>,
 }
 
 impl Given {
-    /// Runs `work` with the GIL released, if this thread holds it; on the main thread Ctrl-C cancels it.
+    /// Calls `work`. If this thread holds the GIL, the GIL is released during the call. On the main
+    /// thread, Ctrl-C cancels `work`.
     fn run<T: Send>(
         &mut self,
         work: impl FnOnce(&mut arrow::ArrowStream) -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
         if self.generation != process::generation() {
-            let message = "this stream was opened in another process (before a fork)\nopen one in this process";
+            let message = "this stream was opened in another process (before a fork)\n\
+                           open one in this process";
             return Err(Error::new(ErrorKind::Interface, message));
         }
         let stream = self.stream.as_mut();
-        let stream = stream.expect("it is taken in `drop` alone").inner();
+        let stream = stream.expect("it is taken only in `drop`").inner();
         let cancel = stream.cancel_handle();
         let done = interrupt::anywhere(|| cancel, || work(stream));
         if let Err(error) = &done {
             let failure = self.seen.failure.lock();
-            *failure.unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+            *unpoisoned(failure) = Some(error.clone());
         }
         done
     }
@@ -73,22 +78,25 @@ impl Batches for Given {
 impl Drop for Given {
     fn drop(&mut self) {
         if self.generation != process::generation() {
-            // Leaked in a forked child: closing it would say goodbye on the parent's socket.
+            // A forked child leaks the stream: closing it would end the session of the parent,
+            // whose socket the child shares.
             std::mem::forget(self.stream.take());
         }
     }
 }
 
-/// The rows of a statement as a stream of Arrow's batches, for any library that takes ``__arrow_c_stream__``: pyarrow, polars,
-/// pandas, duckdb, …. None of them is needed to make it.
+/// The rows of a statement as a stream of Arrow batches. Any library that calls
+/// ``__arrow_c_stream__`` can read it: pyarrow, polars, pandas, duckdb, …. None of these libraries
+/// is required to create it.
 ///
-/// It is given once. Batches are made as they are asked for, and each is the reader's own; the statement ends when the reader
-/// releases the stream. A stream that fails says so to its reader and never just ends; `error` has the exception.
+/// It can be consumed once. Each batch is made when the reader requests it, and belongs to the
+/// reader. The statement ends when the reader releases the stream. If the stream fails, the reader
+/// gets an error, never a regular end, and `error` is the exception.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct ArrowStream {
     connection: Py<Connection>,
     stream: Guarded<Option<Detached<arrow::ArrowStream>>>,
-    seen: Arc<Seen>,
+    seen: Arc<StreamShared>,
     cancel: CancelHandle,
 }
 
@@ -102,7 +110,7 @@ impl ArrowStream {
         }
     }
 
-    /// The capsule of the stream, which it gives up.
+    /// Exports the stream: moves it into a capsule.
     pub(crate) fn give<'py>(
         &self,
         py: Python<'py>,
@@ -134,7 +142,7 @@ impl ArrowStream {
 }
 
 impl ArrowStream {
-    /// A capsule with the schema.
+    /// Returns a capsule with the names and types of the columns.
     pub(crate) fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.connection.get().db(py)?;
         let mut stream = self.stream.lock(py)?;
@@ -151,11 +159,12 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
-    /// The stream in a capsule, once.
+    /// Returns the stream in a capsule. It can be exported once.
     ///
     /// Args:
-    ///     requested_schema: a capsule with the schema that the reader would rather have. Types that can be made of the
-    ///         columns are; what it asks for besides is for the reader to cast.
+    ///     requested_schema: a capsule with the schema that the reader prefers. A column is
+    ///         converted to the preferred type if this is possible; otherwise the reader has to
+    ///         cast it.
     ///
     /// Source: Arrow's PyCapsule interface.
     #[pyo3(signature = (requested_schema=None))]
@@ -167,21 +176,23 @@ impl ArrowStream {
         self.give(py, requested_schema)
     }
 
-    /// The columns' names and types in a capsule. Where values tell the types (SQLite), the first batch is fetched.
+    /// Returns the columns' names and types in a capsule. For SQLite, where values decide the
+    /// types, this fetches the first batch.
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.schema(py)
     }
 
-    /// Stops the statement, from any thread: the reader's call under way fails, and each later one.
+    /// Cancels the statement. Any thread may call it: the reader's current call and each later one
+    /// fail.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
-        ending::detach(py, || self.cancel.cancel());
+        gil::detach(py, || self.cancel.cancel());
         Ok(())
     }
 
-    /// Ends the statement, where the stream was not given away.
+    /// Ends the statement, unless the stream was exported.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         let stream = self.stream.lock(py)?.take();
@@ -189,17 +200,17 @@ impl ArrowStream {
         Ok(())
     }
 
-    /// Rows in the batches given so far.
+    /// The number of rows in the batches that the reader has received so far.
     #[getter]
     fn n_rows(&self) -> u64 {
         self.seen.n_rows.load(Relaxed)
     }
 
-    /// The exception of a stream that failed, whose reader can tell no more than its words; ``None`` of any other.
+    /// The exception if the stream failed (its reader gets only the message); ``None`` otherwise.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<PyErr> {
         let failure = self.seen.failure.lock();
-        let failure = failure.unwrap_or_else(PoisonError::into_inner).clone();
+        let failure = unpoisoned(failure).clone();
         failure.map(|error| errors::to_py(py, &error))
     }
 
@@ -217,7 +228,7 @@ impl ArrowStream {
     }
 }
 
-/// What a caller wants of a stream: `batch_bytes`, and a dict of types by the names of columns.
+/// Parses the options of a stream: `batch_bytes`, and a dict from column names to Arrow types.
 pub(crate) fn options(
     batch_bytes: Option<usize>,
     types: Option<&Bound<'_, PyDict>>,
@@ -236,11 +247,12 @@ pub(crate) fn options(
             return Err(PyTypeError::new_err("`types` has a name that is no `str`"));
         };
         let name = parameters::utf8(name.py(), name, "a name", &mut Tally::default())?;
-        // A type of pyarrow's is written as its name, too.
+        // For a type object of pyarrow, `str` returns its name.
         let text = data_type.str()?.to_string();
         let Some(data_type) = DataType::of_name(&text) else {
             return Err(PyValueError::new_err(format!(
-                "`{text}` is no type that a column is made as\ntake a name as Arrow has it: \"int64\", \"string\", \"decimal128(12, 2)\", \"timestamp[us]\""
+                "`{text}` is not a type that a column can have\n\
+                 use a name of Arrow's: \"int64\", \"string\", \"decimal128(12, 2)\", \"timestamp[us]\""
             )));
         };
         options.types.push((name, data_type));

@@ -1,4 +1,5 @@
-//! Documents to Extended JSON and back with no objects in between, and whether bytes are documents.
+//! `to_json`, `from_json` and `validate` of `onecopy.bson`: BSON to Extended JSON and back without
+//! Python objects, and validation.
 
 use onecopy_text::{ByteSink, Chunk, Policy, Stage, Tally, Units};
 use onecopy_wire::bson::extended::{
@@ -18,25 +19,25 @@ use crate::choice::choice;
 use crate::json::raise;
 use crate::ledger;
 use crate::raw::binary::BytesMemory;
-use crate::raw::buffer::{Bytes, of_bytes};
-use crate::raw::ending;
-use crate::raw::method::{self, Args, Function};
+use crate::raw::buffer::{BufferBytes, of_bytes};
+use crate::raw::function::{self, Args, Function};
+use crate::raw::gil;
 use crate::raw::text::{known_ascii, own_units};
 
-/// Adds the functions to the module.
+/// Adds the Python functions that are defined here to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<Validate>(module)?;
-    method::add::<ValidateAll>(module)?;
-    method::add::<ToJsonOne>(module)?;
-    method::add::<ToJsonLines>(module)?;
-    method::add::<FromJsonOne>(module)?;
-    method::add::<FromJsonLines>(module)
+    function::add::<Validate>(module)?;
+    function::add::<ValidateAll>(module)?;
+    function::add::<ToJsonOne>(module)?;
+    function::add::<ToJsonLines>(module)?;
+    function::add::<FromJsonOne>(module)?;
+    function::add::<FromJsonLines>(module)
 }
 
-/// From this size on what does not change is worked on detached.
+/// The GIL is released while a `bytes` of at least this size is converted, since it is immutable.
 const DETACHED_BYTES: usize = 64 << 10;
 
-/// Room for what is made besides a share of what it is made of.
+/// The number of bytes by which a result's initial capacity exceeds its estimated size.
 const LEAST_BYTES: usize = 256;
 
 struct Validate;
@@ -44,23 +45,22 @@ struct Validate;
 impl Function for Validate {
     const NAME: &'static str = "bson_validate";
     const SIGNATURE: &'static str =
-        "(buffer, /, *, array_keys='any', max_depth=1000, max_size=2147483647)";
+        "(buffer, /, *, array_keys='any', max_depth=1000, max_bytes=2147483647)";
     const DOC: &'static str = "\
-Nothing, where a buffer is one BSON document; `BSONDecodeError` with the byte and the reason where it is not.
+Checks that a buffer is one BSON document.
 
 It accepts what :func:`decode` and :func:`to_json` accept, and dates that Python has no `datetime`
-for. Lengths, terminators, tags and booleans are checked, that all texts and keys are UTF-8, and that
+for. It checks lengths, terminators, tags and booleans, that all texts and keys are UTF-8, and that
 binary of subtypes 3 and 4 has the 16 bytes of a UUID; ``array_keys='strict'`` requires the keys of
-arrays to be their indices. ``max_depth`` limits the nesting of documents and arrays, ``max_size`` the
-bytes of a document.
+arrays to be their indices. ``max_depth`` limits the nesting of documents and arrays, ``max_bytes``
+the bytes of a document.
 
-Raises `BSONDecodeError`; `TypeError` for data without a buffer.
-
-Copies: none. From 64 KiB on of a `bytes`, other threads run meanwhile.
+Raises `BSONDecodeError` with byte and reason; `TypeError` without a buffer.
+Copies: none. From 64 KiB of a `bytes` on, other threads run meanwhile.
 
 >>> onecopy.bson.validate(b'\\x05\\x00\\x00\\x00\\x00')
 ";
-    const PARAMETERS: &'static [&'static str] = &["buffer", "array_keys", "max_depth", "max_size"];
+    const PARAMETERS: &'static [&'static str] = &["buffer", "array_keys", "max_depth", "max_bytes"];
     const REQUIRED: usize = 1;
     const POSITIONAL: usize = 1;
 
@@ -79,9 +79,9 @@ struct ValidateAll;
 impl Function for ValidateAll {
     const NAME: &'static str = "bson_validate_all";
     const SIGNATURE: &'static str =
-        "(buffer, /, *, array_keys='any', max_depth=1000, max_size=2147483647)";
+        "(buffer, /, *, array_keys='any', max_depth=1000, max_bytes=2147483647)";
     const DOC: &'static str = "\
-As :func:`validate`, of documents one behind the other, as mongodump writes them: how many there are.
+As :func:`validate`, of concatenated documents, as mongodump writes them: returns their number.
 
 >>> onecopy.bson.validate_all(b'\\x05\\x00\\x00\\x00\\x00' * 3)
 3
@@ -108,20 +108,19 @@ struct ToJsonOne;
 
 impl Function for ToJsonOne {
     const NAME: &'static str = "bson_to_json";
-    const SIGNATURE: &'static str = "(buffer, /, *, canonical=False, on_invalid_utf8='strict', array_keys='any', \
-         max_depth=1000, max_size=2147483647)";
+    const SIGNATURE: &'static str = "(buffer, /, *, canonical=False, errors='strict', array_keys='any', \
+         max_depth=1000, max_bytes=2147483647)";
     const DOC: &'static str = "\
-A BSON document as MongoDB Extended JSON v2, in a fresh `bytes` of UTF-8 with no blanks, and no Python objects in between.
+A BSON document as MongoDB Extended JSON v2, in a fresh `bytes` of UTF-8 without blanks.
 
-Relaxed by default: numbers and dates as people and other readers of JSON know them; the width of an integer is lost. With
-``canonical=True`` each number stands under the key of its type (``{\"$numberInt\":\"1\"}``), and :func:`from_json` makes the
-same bytes of it. ``on_invalid_utf8='replace'`` puts U+FFFD for malformed text; the other options are those of
-:func:`validate`.
+Relaxed by default, with plain numbers and dates; the width of an integer is lost. With
+``canonical=True`` each number is under the key of its type (``{\"$numberInt\":\"1\"}``), and
+:func:`from_json` makes the same bytes of it. ``errors='replace'`` replaces malformed text
+by U+FFFD; the other options are those of :func:`validate`.
 
 Raises `BSONDecodeError` with byte and reason; `TypeError` for data without a buffer.
-
-Copies: one, of each text into the result, which may be moved where it is more than a quarter longer than the data. From 64 KiB on of a
-`bytes`, other threads run meanwhile.
+Copies: one, of each text into the result, which may be moved if it is more than a quarter longer
+than the data. From 64 KiB of a `bytes` on, other threads run meanwhile.
 
 >>> onecopy.bson.to_json(bytes.fromhex('0c0000001061000100000000'))
 b'{\"a\":1}'
@@ -131,10 +130,10 @@ b'{\"a\":{\"$numberInt\":\"1\"}}'
     const PARAMETERS: &'static [&'static str] = &[
         "buffer",
         "canonical",
-        "on_invalid_utf8",
+        "errors",
         "array_keys",
         "max_depth",
-        "max_size",
+        "max_bytes",
     ];
     const REQUIRED: usize = 1;
     const POSITIONAL: usize = 1;
@@ -151,10 +150,10 @@ struct ToJsonLines;
 
 impl Function for ToJsonLines {
     const NAME: &'static str = "bson_to_json_lines";
-    const SIGNATURE: &'static str = "(buffer, /, *, canonical=False, on_invalid_utf8='strict', array_keys='any', \
-         max_depth=1000, max_size=2147483647)";
+    const SIGNATURE: &'static str = "(buffer, /, *, canonical=False, errors='strict', array_keys='any', \
+         max_depth=1000, max_bytes=2147483647)";
     const DOC: &'static str = "\
-As :func:`to_json`, of documents one behind the other, as mongodump writes them: a line for each (NDJSON).
+As :func:`to_json`, of concatenated documents, as mongodump writes them: a line for each (NDJSON).
 
 >>> onecopy.bson.to_json_lines(bytes.fromhex('0c0000001061000100000000') * 2)
 b'{\"a\":1}\\n{\"a\":1}\\n'
@@ -180,28 +179,29 @@ struct FromJsonOne;
 impl Function for FromJsonOne {
     const NAME: &'static str = "bson_from_json";
     const SIGNATURE: &'static str =
-        "(data, /, *, surrogates='error', big_ints='double', max_depth=1000, max_size=2147483647)";
+        "(data, /, *, errors='strict', big_ints='float', max_depth=1000, max_bytes=2147483647)";
     const DOC: &'static str = "\
-The BSON document of one object of MongoDB Extended JSON v2, as `bytes`, with no Python objects in between.
+The BSON document of one object of MongoDB Extended JSON v2, as `bytes`.
 
-``data`` is a `str` or any buffer of UTF-8. Canonical and relaxed text are taken, type wrappers with their keys in any order,
-``$uuid``, and the forms of old of binary (``$binary`` with ``$type``) and regular expressions (``$regex`` with ``$options``).
-The outermost object is a document whatever its keys are; DBRefs stay documents. Integers become int32 where they fit, else
-int64; longer ones the nearest double (``big_ints='error'`` refuses them). ``surrogates='replace'`` puts U+FFFD for a lone
-surrogate. ``max_depth`` is how deep arrays and objects may stand in each other, ``max_size`` how many bytes the document may
-have.
+``data`` is a `str` or any buffer of UTF-8: canonical or relaxed text, type wrappers with their keys
+in any order, ``$uuid``, and the legacy forms of binary (``$binary`` with ``$type``) and regular
+expressions (``$regex`` with ``$options``). The outermost object is a document whatever its keys
+are; DBRefs stay documents. Integers become int32 if they fit, else int64; longer ones become the
+nearest double (``big_ints='error'`` refuses them). ``errors='replace'`` replaces a lone
+surrogate by U+FFFD. ``max_depth`` and ``max_bytes`` are those of :func:`validate`.
 
-Raises `onecopy.json.JSONDecodeError` with the place for what is no JSON, and for wrappers that are wrong; `TypeError` for
-data without a buffer.
+Raises `onecopy.json.JSONDecodeError` with the position for text that is not valid JSON, and for
+wrong wrappers; `TypeError` for data without a buffer.
 
-Copies: one, of each text into the result; one more of texts with escapes and of wrappers of several parts; the result may be moved
-where it is more than a quarter longer than the text. From 64 KiB on of a `str` or `bytes`, other threads run meanwhile.
+Copies: one, of each text into the result; one more of texts with escapes and of wrappers of several
+parts; the result may be moved if it is more than a quarter longer than the text. From 64 KiB of a
+`str` or `bytes` on, other threads run meanwhile.
 
 >>> onecopy.bson.from_json('{\"a\": {\"$numberLong\": \"1\"}}').hex()
 '10000000126100010000000000000000'
 ";
     const PARAMETERS: &'static [&'static str] =
-        &["data", "surrogates", "big_ints", "max_depth", "max_size"];
+        &["data", "errors", "big_ints", "max_depth", "max_bytes"];
     const REQUIRED: usize = 1;
     const POSITIONAL: usize = 1;
 
@@ -215,9 +215,9 @@ struct FromJsonLines;
 impl Function for FromJsonLines {
     const NAME: &'static str = "bson_from_json_lines";
     const SIGNATURE: &'static str =
-        "(data, /, *, surrogates='error', big_ints='double', max_depth=1000, max_size=2147483647)";
+        "(data, /, *, errors='strict', big_ints='float', max_depth=1000, max_bytes=2147483647)";
     const DOC: &'static str = "\
-As :func:`from_json`, of objects one behind the other, on lines of their own or not: documents one behind the other.
+As :func:`from_json`, of concatenated objects, on lines of their own or not: concatenated documents.
 
 >>> len(onecopy.bson.from_json_lines(b'{}\\n{}\\n'))
 10
@@ -231,7 +231,7 @@ As :func:`from_json`, of objects one behind the other, on lines of their own or 
     }
 }
 
-/// A number that must not be negative.
+/// Converts the argument `name` to an integer that is not negative; `None` for Python's `None`.
 fn unsigned(given: Option<Borrowed<'_, '_, PyAny>>, name: &str) -> PyResult<Option<usize>> {
     let Some(given) = given else {
         return Ok(None);
@@ -242,7 +242,7 @@ fn unsigned(given: Option<Borrowed<'_, '_, PyAny>>, name: &str) -> PyResult<Opti
     number.map(Some).map_err(|_| error())
 }
 
-/// The options of the reader from argument `first` on.
+/// Parses the options for reading BSON. They are the elements of `args` from index `first` on.
 fn rules(args: &Args<'_, '_>, first: usize) -> PyResult<Rules> {
     let mut rules = Rules::default();
     if let Some(given) = args.get(first) {
@@ -253,8 +253,8 @@ fn rules(args: &Args<'_, '_>, first: usize) -> PyResult<Rules> {
     if let Some(depth) = unsigned(args.get(first + 1), "max_depth")? {
         rules.max_depth = depth;
     }
-    if let Some(size) = unsigned(args.get(first + 2), "max_size")? {
-        rules.max_size = size.min(MOST_BYTES);
+    if let Some(size) = unsigned(args.get(first + 2), "max_bytes")? {
+        rules.max_bytes = size.min(MOST_BYTES);
     }
     Ok(rules)
 }
@@ -272,7 +272,7 @@ fn to_json_options(args: &Args<'_, '_>) -> PyResult<ToJson> {
     if let Some(given) = args.get(2) {
         let choices: &[(&[u8], Policy)] =
             &[(b"strict", Policy::Strict), (b"replace", Policy::Replace)];
-        options.policy = choice(given, "on_invalid_utf8", choices)?;
+        options.policy = choice(given, "errors", choices)?;
     }
     Ok(options)
 }
@@ -281,42 +281,42 @@ fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
     let mut options = FromJson::default();
     if let Some(given) = args.get(1) {
         let choices: &[(&[u8], Surrogates)] = &[
-            (b"error", Surrogates::Error),
+            (b"strict", Surrogates::Error),
             (b"replace", Surrogates::Replace),
         ];
-        options.surrogates = choice(given, "surrogates", choices)?;
+        options.surrogates = choice(given, "errors", choices)?;
     }
     if let Some(given) = args.get(2) {
         let choices: &[(&[u8], BigInts)] =
-            &[(b"double", BigInts::Double), (b"error", BigInts::Error)];
+            &[(b"float", BigInts::Float), (b"error", BigInts::Error)];
         options.big_ints = choice(given, "big_ints", choices)?;
     }
     if let Some(depth) = unsigned(args.get(3), "max_depth")? {
         options.max_depth = depth;
     }
-    if let Some(size) = unsigned(args.get(4), "max_size")? {
+    if let Some(size) = unsigned(args.get(4), "max_bytes")? {
         options.max_bytes = size.min(MOST_BYTES);
     }
     Ok(options)
 }
 
-/// Works on the bytes of an object, detached where they are many and cannot change.
+/// Calls `work` with the bytes of `object`, without the GIL if they are a long, immutable `bytes`.
 fn with_bytes<'py, R: Send>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
     work: impl FnOnce(&[u8]) -> R + Send,
 ) -> PyResult<R> {
     match of_bytes(object) {
-        Some(bytes) if bytes.len() >= DETACHED_BYTES => Ok(ending::detach(py, || work(bytes))),
+        Some(bytes) if bytes.len() >= DETACHED_BYTES => Ok(gil::detach(py, || work(bytes))),
         Some(bytes) => Ok(work(bytes)),
         None => {
-            let bytes = Bytes::of(object)?;
+            let bytes = BufferBytes::of(object)?;
             Ok(work(bytes.as_slice()))
         }
     }
 }
 
-/// An error in one of several documents.
+/// An error in one of several documents. `later_by` adds `n_bytes` to the error's offset.
 trait Later: From<ReadError> {
     fn later_by(self, n_bytes: usize) -> Self;
 }
@@ -327,22 +327,22 @@ impl Later for ReadError {
     }
 }
 
-/// [`ToJsonError`], for which a trait of ours stands.
-struct Text(ToJsonError);
+/// A newtype of [`ToJsonError`]: Rust forbids implementing a foreign trait for a foreign type.
+struct ErrorText(ToJsonError);
 
-impl From<ToJsonError> for Text {
+impl From<ToJsonError> for ErrorText {
     fn from(e: ToJsonError) -> Self {
-        Text(e)
+        ErrorText(e)
     }
 }
 
-impl From<ReadError> for Text {
+impl From<ReadError> for ErrorText {
     fn from(e: ReadError) -> Self {
-        Text(ToJsonError::Read(e))
+        ErrorText(ToJsonError::Read(e))
     }
 }
 
-impl Later for Text {
+impl Later for ErrorText {
     fn later_by(self, n_bytes: usize) -> Self {
         match self.0 {
             ToJsonError::Read(e) => e.later_by(n_bytes).into(),
@@ -351,14 +351,14 @@ impl Later for Text {
     }
 }
 
-/// One document, and nothing behind it.
+/// Calls `work` for the only document in `bytes`. Bytes after this document are an error.
 fn one<E: From<ReadError>, F: Into<E>>(
     bytes: &[u8],
     work: impl FnOnce(&[u8]) -> Result<usize, F>,
 ) -> Result<(), E> {
     let n_bytes = work(bytes).map_err(Into::into)?;
     if n_bytes < bytes.len() {
-        let reason = read::Reason::Behind;
+        let reason = read::Reason::TrailingData;
         let offset_bytes = n_bytes;
         return Err(ReadError {
             reason,
@@ -369,7 +369,7 @@ fn one<E: From<ReadError>, F: Into<E>>(
     Ok(())
 }
 
-/// Documents one behind the other.
+/// Calls `work` for each of the documents that `bytes` contains, one after the other.
 fn each<E: Later, F: Into<E>>(
     bytes: &[u8],
     mut work: impl FnMut(&[u8]) -> Result<usize, F>,
@@ -381,16 +381,16 @@ fn each<E: Later, F: Into<E>>(
     Ok(())
 }
 
-/// Room for a result, either way: rows become a quarter longer, text no longer than it is. One that outgrows it may be moved.
+/// Returns the initial capacity of the JSON for `n_read` bytes of BSON: about a quarter more.
 fn likely_bytes(n_read: usize) -> usize {
     n_read + n_read / 4 + LEAST_BYTES
 }
 
-/// The `bytes` that `work` makes of a buffer.
+/// Passes the bytes of `object` to `work`, and returns the output of `work` as a `bytes` object.
 fn made<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
-    work: impl FnOnce(&[u8], &mut Chunk) -> Result<(), Text> + Send,
+    work: impl FnOnce(&[u8], &mut Chunk) -> Result<(), ErrorText> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut n_read = 0;
     let done = with_bytes(py, object, |bytes| {
@@ -400,12 +400,12 @@ fn made<'py>(
     })??;
     match done {
         Ok(chunk) => finish(py, chunk, n_read),
-        Err(Text(ToJsonError::Read(e))) => Err(error::to_py(py, e)),
-        Err(Text(_)) => Err(PyMemoryError::new_err(())),
+        Err(ErrorText(ToJsonError::Read(e))) => Err(error::to_py(py, e)),
+        Err(ErrorText(_)) => Err(PyMemoryError::new_err(())),
     }
 }
 
-/// The result, and what the ledger says of it.
+/// Returns the chunk as a `bytes` object, and counts the converted bytes in `onecopy.ledger`.
 fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_, PyAny>> {
     if ledger::is_kept() {
         let mut tally = Tally::default();
@@ -416,7 +416,7 @@ fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_,
     Ok(BytesMemory::finish(py, chunk)?.into_any())
 }
 
-/// The documents of a text: one, or all that stand in it.
+/// Converts Extended JSON to BSON: one document, or any number of documents if `all` is `true`.
 fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<Bound<'py, PyAny>> {
     let options = from_json_options(args)?;
     let data = args.required(0);
@@ -428,8 +428,8 @@ fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<
         }
     } else if let Some(bytes) = of_bytes(data) {
         (Units::Utf8(bytes), true)
-    } else if Bytes::is_buffer(data) {
-        buffer = Bytes::of(data)?;
+    } else if BufferBytes::is_buffer(data) {
+        buffer = BufferBytes::of(data)?;
         (Units::Utf8(buffer.as_slice()), false)
     } else {
         let kind = data.get_type().name()?;
@@ -444,7 +444,7 @@ fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<
         Ok::<_, PyErr>(done.map(|()| chunk))
     };
     let done = match is_fixed && n_read >= DETACHED_BYTES {
-        true => ending::detach(py, work)?,
+        true => gil::detach(py, work)?,
         false => work()?,
     };
     match done {
@@ -465,7 +465,7 @@ fn documents(
 ) -> Result<(), FromJsonError> {
     let len = units.len_units();
     let mut at = 0;
-    // No text is no document, and no error where any number will do.
+    // An empty text contains no document, which is valid if any number of documents is permitted.
     if all && blank(units) == len {
         return Ok(());
     }
@@ -482,14 +482,14 @@ fn documents(
         }
         if !all {
             return Err(FromJsonError {
-                reason: Reason::Json(json::read::Reason::Behind),
+                reason: Reason::Json(json::read::Reason::TrailingData),
                 at_units: at,
             });
         }
     }
 }
 
-/// Units of white space at the start.
+/// Returns the number of code units at the start of the text that are JSON's white space.
 fn blank(units: Units<'_>) -> usize {
     let is_blank = |unit: u32| matches!(unit, 0x20 | 0x0A | 0x0D | 0x09);
     match units {

@@ -1,4 +1,4 @@
-//! `ObjectId`: twelve bytes that are unlike any others.
+//! `ObjectId`: a unique identifier of twelve bytes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -9,19 +9,22 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyString, PyType, PyTzInfo};
 
-use super::moments;
+use super::date_time;
 use crate::raw::{process, text};
 
-/// Bytes of an id.
+/// The number of bytes of an `ObjectId`.
 pub(crate) const ID_BYTES: usize = 12;
 
-/// Twelve bytes: seconds since 1970, five that are random in each process, and a counter.
+/// A unique identifier of twelve bytes: seconds since 1970, five random bytes of the process, and a
+/// counter.
 ///
-/// `ObjectId()` makes a new one; `ObjectId(oid)` takes 12 bytes, 24 hexadecimal digits, or another one, pymongo's too. Raises
-/// `ValueError` for others, `TypeError` for other types.
+/// `ObjectId()` makes a new one; `ObjectId(oid)` accepts 12 bytes, 24 hexadecimal digits, or
+/// another `ObjectId`, including pymongo's. Raises `ValueError` for other values, `TypeError` for
+/// other types.
 ///
-/// Equal to, and in one order with, those of pymongo. The counter is the process's, so none is made twice; a forked child has random
-/// bytes of its own.
+/// Equality and order are those of pymongo's `ObjectId`, also between an `ObjectId` of onecopy and
+/// one of pymongo. A process has one counter, so it never makes an id twice; a forked child draws
+/// its own random bytes.
 ///
 /// >>> from onecopy.bson import ObjectId
 /// >>> ObjectId("0123456789ab0123456789ab").generation_time.year
@@ -30,22 +33,22 @@ pub(crate) const ID_BYTES: usize = 12;
 pub(crate) struct ObjectId([u8; ID_BYTES]);
 
 impl ObjectId {
-    /// Bytes of an id.
+    /// The number of bytes of an `ObjectId`.
     pub(crate) const N_BYTES: usize = ID_BYTES;
 
-    /// The bytes.
+    /// Returns the twelve bytes of the id.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8; ID_BYTES] {
         &self.0
     }
 
-    /// Of these bytes.
+    /// Creates an `ObjectId` from its twelve bytes.
     #[inline]
     pub(crate) fn of(bytes: [u8; ID_BYTES]) -> ObjectId {
         ObjectId(bytes)
     }
 
-    /// A new one.
+    /// Generates a new id from the time, the random bytes of the process and the counter.
     fn generate(py: Python<'_>) -> PyResult<ObjectId> {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = seconds.map_or(0, |since| since.as_secs() as u32);
@@ -58,13 +61,15 @@ impl ObjectId {
     }
 }
 
-/// The bytes that are this process's, and the next number of its counter.
+/// Returns the five random bytes of this process, and the next number of the counter.
 fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
-    /// The process that they were drawn in, and they.
+    /// The random bytes of this process, and the value that `process::generation` had when they
+    /// were drawn. A forked child has another value, and therefore draws new bytes.
     static RANDOM: Mutex<Option<(u32, [u8; 5])>> = Mutex::new(None);
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let this = process::generation();
-    // Never waited for while attached: where another thread holds it, or died with it, as good bytes are drawn anew.
+    // This thread holds the GIL, so it must not wait for the lock: if another thread holds the
+    // lock, or panicked while it held the lock, new random bytes are used.
     let known = RANDOM.try_lock().ok().and_then(|random| *random);
     let random = match known {
         Some((process, random)) if process == this => random,
@@ -83,7 +88,8 @@ fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
     Ok((random, COUNT.fetch_add(1, Relaxed)))
 }
 
-/// The bytes of an object id of any class that has pymongo's marker; `None` of another object.
+/// Returns the twelve bytes of an object of any class that has pymongo's `ObjectId` marker; `None`
+/// for another object.
 pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<[u8; ID_BYTES]>> {
     if let Ok(id) = object.cast_exact::<ObjectId>() {
         return Ok(Some(id.get().0));
@@ -102,7 +108,7 @@ pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<[u8; ID_BYT
         .and_then(|bytes| bytes.as_bytes().try_into().ok()))
 }
 
-/// The bytes of 24 hexadecimal digits.
+/// Parses 24 hexadecimal digits as an object id; `None` for anything else.
 fn of_digits(digits: &[u8]) -> Option<[u8; ID_BYTES]> {
     let digits: &[u8; 2 * ID_BYTES] = digits.try_into().ok()?;
     let mut bytes = [0; ID_BYTES];
@@ -115,7 +121,7 @@ fn of_digits(digits: &[u8]) -> Option<[u8; ID_BYTES]> {
 
 #[pymethods]
 impl ObjectId {
-    /// What pymongo's writer knows its types by.
+    /// The marker by which pymongo's encoder recognizes an `ObjectId`.
     #[classattr]
     #[pyo3(name = "_type_marker")]
     const TYPE_MARKER: u8 = 7;
@@ -145,14 +151,15 @@ impl ObjectId {
         Ok(ObjectId(bytes))
     }
 
-    /// One that stands before all that are made from that moment on, and behind those before: for queries. A naive `datetime` is in
-    /// UTC. Raises `ValueError` outside of 1970 to 2106.
+    /// Returns an id for range queries: all ids created before this moment are smaller, and all ids
+    /// created at or after it are greater. A naive `datetime` counts as UTC. Raises `ValueError`
+    /// outside of 1970 to 2106.
     #[classmethod]
     fn from_datetime(
         _class: &Bound<'_, PyType>,
         generation_time: &Bound<'_, PyDateTime>,
     ) -> PyResult<ObjectId> {
-        let ms = moments::unix_ms(generation_time)?;
+        let ms = date_time::unix_ms(generation_time)?;
         let seconds = u32::try_from(ms.div_euclid(1000)).map_err(|_| {
             PyValueError::new_err("`generation_time` must be in the years 1970 to 2106")
         })?;
@@ -161,19 +168,19 @@ impl ObjectId {
         Ok(ObjectId(bytes))
     }
 
-    /// Whether `ObjectId(oid)` takes it.
+    /// Returns `True` if the constructor accepts this argument.
     #[classmethod]
     fn is_valid(class: &Bound<'_, PyType>, oid: &Bound<'_, PyAny>) -> bool {
         !oid.is_none() && ObjectId::new(class.py(), Some(oid)).is_ok()
     }
 
-    /// The twelve bytes.
+    /// The twelve bytes of the id.
     #[getter]
     fn binary<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0)
     }
 
-    /// When it was made, to the second, as a `datetime` in UTC.
+    /// The time at which the id was created, to the second, as a `datetime` in UTC.
     #[getter]
     fn generation_time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
         let [a, b, c, d, ..] = self.0;
@@ -197,7 +204,7 @@ impl ObjectId {
         })
     }
 
-    /// That of the bytes, as pymongo's have it.
+    /// The hash of the bytes, as in pymongo.
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
         self.binary(py).hash()
     }

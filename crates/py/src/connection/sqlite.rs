@@ -1,4 +1,5 @@
-//! Methods for SQLite only: functions and collations in Python, backups, values in place.
+//! Methods of `Connection` for SQLite only: functions and collations in Python, backups,
+//! incremental BLOBs.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use onecopy_rows::sqlite::{self, Aggregate, Collation, Function, NewAggregate, Progress, Scalar};
+use onecopy_rows::sqlite::{
+    self, Aggregate, BackupProgress, Collation, Function, NewAggregate, Scalar,
+};
 use onecopy_rows::{Error, ErrorKind, Value};
 use onecopy_wire::CancelHandle;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -14,28 +17,29 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use super::Connection;
-use crate::fetch::Detached;
-use crate::raw::buffer::Bytes;
-use crate::raw::{binary, ending, interrupt};
+use crate::active_statement::Detached;
+use crate::raw::buffer::BufferBytes;
+use crate::raw::{binary, gil, interrupt};
 use crate::{errors, parameters};
 
 #[pymethods]
 impl Connection {
-    /// Creates a function that SQL may call, on a connection to SQLite.
+    /// Creates a function that SQL can call, on a connection to SQLite.
     ///
-    /// It takes what SQLite has (``None``, `int`, `float`, `str`, `bytes`) and gives a value that
-    /// could be a parameter. It runs on the thread that executes or fetches, and must not use this
-    /// connection. An exception in it ends the statement with an `OperationalError` that names both.
+    /// The function is called with SQLite's types (``None``, `int`, `float`, `str`, `bytes`) and
+    /// returns a value that can be a parameter. It runs on the thread that executes or fetches, and
+    /// must not use this connection. An exception in it ends the statement with an
+    /// `OperationalError` that names the function and the exception.
     ///
     /// Args:
-    ///     name: how SQL calls it.
-    ///     narg: how many arguments it takes; -1 for any number.
-    ///     func: what is called; ``None`` removes the function.
-    ///     deterministic: it gives the same result for the same arguments, so that an index may use it.
+    ///     name: the function's name in SQL.
+    ///     narg: the number of arguments; -1 for any number.
+    ///     func: the Python function; ``None`` removes the SQL function.
+    ///     deterministic: the result depends only on the arguments, so that an index may use it.
     ///
     /// Raises:
     ///     NotSupportedError: another database.
-    ///     OperationalError: a statement under way uses the function.
+    ///     OperationalError: a statement that is being executed uses the function.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> con.create_function("shout", 1, lambda text: text.upper() + "!")
@@ -74,19 +78,19 @@ impl Connection {
         })
     }
 
-    /// Creates an aggregate function, on a connection to SQLite.
+    /// Creates an aggregate function that SQL can call, on a connection to SQLite.
     ///
-    /// An instance of the class is made for each group; its ``step`` takes the arguments of a row,
-    /// and its ``finalize`` gives the result.
+    /// An instance of the class is created for each group. Its ``step`` is called with the
+    /// arguments of each row, and its ``finalize`` returns the result.
     ///
     /// Args:
-    ///     name: how SQL calls it.
-    ///     n_arg: how many arguments it takes; -1 for any number.
-    ///     aggregate_class: what makes an object with ``step`` and ``finalize``; ``None`` removes it.
+    ///     name: the function's name in SQL.
+    ///     narg: the number of arguments; -1 for any number.
+    ///     aggregate_class: a class with ``step`` and ``finalize``; ``None`` removes the function.
     ///
     /// Raises:
     ///     NotSupportedError: another database.
-    ///     OperationalError: a statement under way uses the function.
+    ///     OperationalError: a statement that is being executed uses the function.
     ///
     /// >>> class Longest:
     /// ...     def __init__(self): self.text = ""
@@ -96,12 +100,12 @@ impl Connection {
     /// >>> con.create_aggregate("longest", 1, Longest)
     /// >>> con.execute("select longest(x) from (select 'a' as x union select 'bcd')").fetchone()
     /// ('bcd',)
-    #[pyo3(signature = (name, n_arg, aggregate_class))]
+    #[pyo3(signature = (name, narg, aggregate_class))]
     fn create_aggregate(
         &self,
         py: Python<'_>,
         name: String,
-        n_arg: i32,
+        narg: i32,
         aggregate_class: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let function = match aggregate_class {
@@ -122,21 +126,22 @@ impl Connection {
             }
         };
         self.call(py, move |db| {
-            db.sqlite()?.create_function(&name, n_arg, function)
+            db.sqlite()?.create_function(&name, narg, function)
         })
     }
 
-    /// Creates a collation, an order of texts, on a connection to SQLite.
+    /// Creates a collation, which defines an order of texts, on a connection to SQLite.
     ///
     /// Args:
-    ///     name: how SQL names it.
-    ///     callable: takes two `str` and gives a negative number, 0 or a positive one; ``None``
-    ///         removes the collation. An exception in it is reported by `sys.unraisablehook`, and the
-    ///         order is that of the code points.
+    ///     name: the collation's name in SQL.
+    ///     callable: a function of two `str` that returns a negative number, 0 or a positive
+    ///         number; ``None`` removes the collation. If it raises an exception,
+    ///         `sys.unraisablehook` reports the exception, and the texts are ordered by their code
+    ///         points.
     ///
     /// Raises:
     ///     NotSupportedError: another database.
-    ///     OperationalError: a statement under way uses the collation.
+    ///     OperationalError: a statement that is being executed uses the collation.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> con.create_collation("by_length", lambda a, b: len(a) - len(b))
@@ -155,7 +160,7 @@ impl Connection {
         }
         let collation = callable.map(|callable| -> Box<Collation> {
             Box::new(move |left, right| {
-                let order = ending::attach(|py| {
+                let order = gil::attach(|py| {
                     let order = callable.call1(py, (left, right)).and_then(|given| {
                         let given = given.bind(py);
                         Ok(match given.lt(0)? {
@@ -174,20 +179,22 @@ impl Connection {
         })
     }
 
-    /// Copies a SQLite database to another connection while it is in use.
+    /// Copies the SQLite database of this connection to that of another connection. Other
+    /// connections may use the copied database meanwhile.
     ///
     /// Args:
     ///     target: a connection to SQLite, whose database is replaced.
-    ///     pages: pages copied at a time; below 1 for all.
-    ///     progress: called after each step with SQLite's result code, the pages that are left and
-    ///         all pages; what it raises ends the backup.
+    ///     pages: the number of pages copied per step; below 1 for all pages in one step.
+    ///     progress: a function that is called after each step with SQLite's result code, the
+    ///         number of remaining pages and the number of all pages; an exception from it ends the
+    ///         backup.
     ///     name: the database: ``"main"``, ``"temp"`` or the name of an attached one.
-    ///     sleep: seconds before another try where another connection has a lock.
+    ///     sleep: seconds before a step is repeated if another connection holds a lock.
     ///
     /// Raises:
     ///     NotSupportedError: another database.
     ///     ProgrammingError: the target is this connection.
-    ///     OperationalError: as SQLite says.
+    ///     OperationalError: SQLite's error.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> _ = con.execute("create table city (name text)")
@@ -213,10 +220,10 @@ impl Connection {
         let (cancels, cancelled) = mpsc::channel();
         let mut raised = None;
         let failed = &mut raised;
-        let mut goes_on = move |at: Progress| {
+        let mut goes_on = move |at: BackupProgress| {
             let called = progress.as_ref().map_or(Ok(()), |progress| {
                 let arguments = (at.status, at.n_remaining, at.n_pages);
-                ending::attach(|py| progress.call1(py, arguments).map(drop))
+                gil::attach(|py| progress.call1(py, arguments).map(drop))
             });
             let wait = if at.is_blocked() {
                 pause
@@ -233,7 +240,7 @@ impl Connection {
         };
         let cancel = || {
             let cancels = cancels.clone();
-            // The backup may have ended.
+            // If the backup has ended in the meantime, `send` fails, which is ignored.
             CancelHandle::new(move || _ = cancels.send(()))
         };
         let done = interrupt::detached(py, cancel, || {
@@ -246,13 +253,13 @@ impl Connection {
         }
     }
 
-    /// Opens a BLOB or text that is in a table of SQLite, to read and write it in place.
+    /// Opens a BLOB or text in a table of SQLite, to read and write parts of it in place.
     ///
     /// Args:
-    ///     table: its table.
-    ///     column: its column.
-    ///     row: the row id (``rowid``) of its row.
-    ///     readonly: it is only read.
+    ///     table: the name of the table.
+    ///     column: the name of the column.
+    ///     row: the row id (``rowid``) of the row.
+    ///     read_only: ``True`` if the value is only read.
     ///     name: the database: ``"main"``, ``"temp"`` or the name of an attached one.
     ///
     /// Returns:
@@ -260,7 +267,7 @@ impl Connection {
     ///
     /// Raises:
     ///     NotSupportedError: another database.
-    ///     DatabaseError: no such table, column or row.
+    ///     DatabaseError: there is no such table, column or row.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> _ = con.execute("create table t (x blob)")
@@ -271,18 +278,18 @@ impl Connection {
     /// ('616263', 10)
     ///
     /// Source: https://docs.python.org/3/library/sqlite3.html#sqlite3.Connection.blobopen
-    #[pyo3(signature = (table, column, row, /, *, readonly=false, name="main"))]
+    #[pyo3(signature = (table, column, row, /, *, read_only=false, name="main"))]
     fn blob_open(
         &self,
         py: Python<'_>,
         table: &str,
         column: &str,
         row: i64,
-        readonly: bool,
+        read_only: bool,
         name: &str,
     ) -> PyResult<Blob> {
         let opened = self.call(py, |db| {
-            db.sqlite()?.open_blob(name, table, column, row, !readonly)
+            db.sqlite()?.open_blob(name, table, column, row, !read_only)
         })?;
         Ok(Blob {
             blob: Some(opened),
@@ -290,7 +297,7 @@ impl Connection {
         })
     }
 
-    /// Rows that were inserted, changed and deleted since the connection to SQLite was opened.
+    /// The number of rows inserted, changed and deleted since the connection to SQLite was opened.
     ///
     /// Raises:
     ///     NotSupportedError: another database.
@@ -299,18 +306,19 @@ impl Connection {
         self.call(py, |db| db.sqlite()?.total_changes())
     }
 
-    /// As `cancel`: the name that `sqlite3` has for it.
+    /// Cancels the statement that runs on this connection, as `cancel` does. The method has this
+    /// name in Python's `sqlite3` too.
     fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
         self.cancel(py)
     }
 }
 
-/// A value in a table of SQLite that is read and written in place, with a position like a file's.
+/// A value in a table of SQLite that is read and written in place, at a position as in a file.
 ///
-/// It is closed by `close`, as a context manager, and with its connection.
+/// It is closed by the end of a ``with`` block, by `close`, and by closing its connection.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Blob {
-    /// Always there until the drop.
+    /// The BLOB or text that is open; `None` only during `drop`.
     blob: Option<sqlite::Blob>,
     at: AtomicUsize,
 }
@@ -325,13 +333,14 @@ impl Blob {
         py: Python<'_>,
         call: impl FnOnce(&sqlite::Blob) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        ending::detach(py, || call(self.value())).map_err(|e| errors::to_py(py, &e))
+        gil::detach(py, || call(self.value())).map_err(|e| errors::to_py(py, &e))
     }
 }
 
 #[pymethods]
 impl Blob {
-    /// Reads up to ``size`` bytes from the position on; all that are left for -1.
+    /// Reads up to ``size`` bytes from the current position on, or all remaining bytes if ``size``
+    /// is -1.
     #[pyo3(signature = (size=-1, /))]
     fn read<'py>(&self, py: Python<'py>, size: isize) -> PyResult<Bound<'py, PyBytes>> {
         let at = self.at.load(Relaxed);
@@ -342,18 +351,18 @@ impl Blob {
         Ok(made)
     }
 
-    /// Writes bytes from the position on.
+    /// Writes bytes at the current position.
     ///
     /// Raises:
-    ///     ValueError: the value ends before; nothing was written.
+    ///     ValueError: the data would extend past the end of the value; nothing was written.
     #[pyo3(signature = (data, /))]
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let at = self.at.load(Relaxed);
-        let bytes = Bytes::of(data.as_borrowed())?;
+        let bytes = BufferBytes::of(data.as_borrowed())?;
         let bytes = bytes.as_slice();
         if bytes.len() > self.value().len_bytes() - at {
             return Err(PyValueError::new_err(
-                "the data is longer than the value from there on, whose length does not change",
+                "the data extends past the end of the value, whose length cannot change",
             ));
         }
         self.call(py, |blob| blob.write(at, bytes))?;
@@ -361,7 +370,8 @@ impl Blob {
         Ok(())
     }
 
-    /// Sets the position, from the start (``whence`` 0), the position before (1) or the end (2); returns it.
+    /// Sets the position relative to the start (``whence`` 0), the current position (1) or the end
+    /// (2) of the value, and returns it.
     #[pyo3(signature = (offset, whence=0, /))]
     fn seek(&self, offset: i64, whence: i32) -> PyResult<usize> {
         let len = self.value().len_bytes();
@@ -382,7 +392,7 @@ impl Blob {
         Ok(at)
     }
 
-    /// The position.
+    /// The current position in the value, in bytes from its start.
     fn tell(&self) -> usize {
         self.at.load(Relaxed)
     }
@@ -391,7 +401,7 @@ impl Blob {
         self.value().len_bytes()
     }
 
-    /// Closes it; closing twice is no error.
+    /// Closes the value; closing twice is not an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, sqlite::Blob::close)
     }
@@ -412,7 +422,7 @@ impl Drop for Blob {
     }
 }
 
-/// An aggregate over one group.
+/// The state of an aggregate function for one group of rows.
 struct Group {
     instance: Py<PyAny>,
     label: Arc<str>,
@@ -441,9 +451,10 @@ fn check_callable(func: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Runs code of the application for the function `label`.
+/// Runs `work`, which calls a Python function, with the GIL held. `label` is the function's name in
+/// SQL, for error messages.
 fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, String> {
-    ending::attach(|py| {
+    gil::attach(|py| {
         work(py).map_err(|e| {
             let class = e.get_type(py);
             let class = class
@@ -454,7 +465,7 @@ fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T
     })
 }
 
-/// The arguments of a function.
+/// Converts the arguments of a SQL function call to Python objects.
 fn to_python(py: Python<'_>, arguments: Vec<Value>) -> PyResult<Bound<'_, PyTuple>> {
     let items = arguments.into_iter().map(|value| {
         Ok(match value {

@@ -1,4 +1,4 @@
-//! `Cursor`: rows as Arrow's batches and as columns, and Arrow's batches as parameters.
+//! Methods of `Cursor` for Arrow: rows as batches and as columns, and batches as parameters.
 
 use onecopy_rows::arrow::ArrowOptions;
 use pyo3::prelude::*;
@@ -9,19 +9,21 @@ use crate::arrow::{self, ArrowStream};
 
 #[pymethods]
 impl Cursor {
-    /// Puts the rows of a stream of Arrow's into the database, and returns the cursor; ``rowcount`` is their number.
+    /// Inserts the rows of an Arrow stream into the database, and returns the cursor, whose
+    /// ``rowcount`` is the number of inserted rows.
     ///
     /// Args:
-    ///     into: a statement with a ``?`` for each column of the stream; or the name of a table, as it is but for a point
-    ///         between its schema and itself: then the columns go by their names.
-    ///     stream: anything with ``__arrow_c_stream__``: a table of pyarrow's, a data frame, a cursor of another connection.
+    ///     into: a statement with a ``?`` for each column of the stream, or the name of a table.
+    ///         The name is quoted as a whole, except that a dot separates schema and table; the
+    ///         columns of the stream are matched with those of the table by name.
+    ///     stream: any object with ``__arrow_c_stream__``: a table of pyarrow, a data frame, a
+    ///         cursor of another connection.
     ///
     /// Raises:
-    ///     Error: as `executemany`; ``error.row`` is the row of the stream that failed, from 0. Those before it are in the
-    ///         transaction.
-    ///     NotSupportedError: a column has a type that SQL has no like of (a list, a struct).
-    ///
-    /// Copies: one of each text; no Python object is made for a value.
+    ///     Error: as for `executemany`; ``error.row`` is the row of the stream that failed, from 0.
+    ///         The rows before it were inserted in the transaction.
+    ///     NotSupportedError: a column has a type without an equivalent in SQL (a list, a struct).
+    /// Copies: each text once; no Python object is created for a value.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> cur = con.execute("create table city (id integer, name text)")
@@ -41,15 +43,18 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Up to ``size`` rows, or all still to come, as a list of columns: numbers, booleans and timestamps as `Column`, whose
-    /// memory can be written to and shared with NumPy; all else as a list of what `fetchall` gives. Behind the last row the
-    /// columns are empty. Row factories and converters have no part in it.
+    /// Returns up to ``size`` rows, or all remaining rows, as a list of columns. A column of
+    /// numbers, booleans or timestamps is a `Column`, whose memory is writable and can be shared
+    /// with NumPy; any other column is a list of values as in `fetchall`. After the last row the
+    /// columns are empty. Row factories and converters are not applied.
     ///
     /// Raises:
-    ///     ProgrammingError: there are no rows to fetch, or some were made ahead for `fetchone` or iteration.
-    ///     DataError: SQLite: a value is no number where its column has numbers; as `fetchone`.
+    ///     ProgrammingError: there are no rows to fetch, or some were prefetched for `fetchone` or
+    ///         iteration.
+    ///     DataError: as for `fetchone`; for SQLite also if a column of numbers contains another
+    ///         value.
     ///
-    /// Copies: one of each text, into its ``str``.
+    /// Copies: each text once, into its ``str``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name union all select 2, null")
     /// >>> id, name = cur.fetch_columns()
@@ -60,18 +65,18 @@ impl Cursor {
         self.columns(py, size.unwrap_or(usize::MAX))
     }
 
-    /// The rows as Arrow's batches, for any library that takes them; the cursor itself is such a stream too, with the
-    /// defaults.
+    /// Returns the rows as a stream of Arrow batches, for any library that reads Arrow. The cursor
+    /// itself is also such a stream, with the default options.
     ///
     /// Args:
-    ///     batch_bytes: about how many bytes a batch takes; 4 MiB where it is left out.
-    ///     types: types for columns by their names, as Arrow writes them (``"string"``, ``"decimal128(12, 2)"``,
-    ///         ``"timestamp[us]"``), each before what the database says.
+    ///     batch_bytes: the approximate size of a batch in bytes; 4 MiB by default.
+    ///     types: a dict from column names to Arrow types (``"string"``, ``"decimal128(12, 2)"``,
+    ///         ``"timestamp[us]"``), each of which overrides the type that the database reports.
     ///
     /// Raises:
-    ///     ProgrammingError: rows were fetched already, or a name is no column's.
+    ///     ProgrammingError: rows were fetched already, or a name is not the name of a column.
     ///
-    /// Copies: one of each text, into the batch.
+    /// Copies: each text once, into the batch.
     ///
     /// >>> stream = onecopy.connect("sqlite::memory:").execute("select 1 as id").arrow(types={"id": "int32"})
     /// >>> hasattr(stream, "__arrow_c_stream__")
@@ -86,11 +91,12 @@ impl Cursor {
         self.batches(py, &arrow::options(batch_bytes, types)?)
     }
 
-    /// The rows as a stream of Arrow's batches in a capsule: what pyarrow, polars, pandas and duckdb ask a cursor for. It takes
-    /// the rows; the statement ends when its reader releases it.
+    /// Returns the rows as a stream of Arrow batches in a capsule; pyarrow, polars, pandas and
+    /// duckdb call this method. It consumes the rows. The statement ends when the reader releases
+    /// the stream.
     ///
     /// Args:
-    ///     requested_schema: a capsule with the schema that the reader would rather have; see `ArrowStream`.
+    ///     requested_schema: a capsule with the schema that the reader prefers; see `ArrowStream`.
     ///
     /// Source: Arrow's PyCapsule interface.
     #[pyo3(signature = (requested_schema=None))]
@@ -109,8 +115,8 @@ impl Cursor {
         }
     }
 
-    /// The columns' names and types in a capsule, for readers that ask for them before they ask for the rows. The rows are the
-    /// stream's from here on.
+    /// Returns the columns' names and types in a capsule, for readers that request them before the
+    /// rows. After this call, the rows can only be read as an Arrow stream.
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -1,4 +1,4 @@
-//! `Cursor`: rows as BSON.
+//! `Cursor.bson`: returns the rows as a stream of BSON documents.
 
 use onecopy_rows::Format;
 use onecopy_rows::sink::BsonOptions;
@@ -10,38 +10,46 @@ use pyo3::prelude::*;
 use super::Cursor;
 use crate::stream::RowStream;
 
-/// The document of no elements.
+/// The size of an empty BSON document, in bytes.
 const LEAST_BYTES: usize = 5;
 
 #[pymethods]
 impl Cursor {
-    /// The rows as BSON, a document each, one behind the other, as a `RowStream`; each chunk holds whole documents. The media
-    /// type is ``application/bson``.
+    /// Returns the rows as concatenated BSON documents, one for each row, as a `RowStream`; each
+    /// chunk contains only complete documents. The media type is ``application/bson``.
     ///
     /// Args:
-    ///     decimals: decimals, money and unsigned integers from 2**63 on are Decimal128 (``"decimal128"``) or text
-    ///         (``"text"``).
-    ///     datetimes: dates and timestamps are datetimes in UTC (``"datetime"``), to the millisecond below, or text as in JSON
-    ///         (``"text"``).
-    ///     max_size: the longest document, in bytes; MongoDB takes 16 MiB. A row has to be in memory whole.
+    ///     decimals: decimals, money and unsigned integers from 2**63 on become Decimal128
+    ///         (``"decimal128"``) or text (``"text"``).
+    ///     datetimes: dates and timestamps become datetimes in UTC (``"datetime"``), rounded down
+    ///         to milliseconds, or text as in JSON (``"text"``).
+    ///     max_bytes: the largest size of a document, in bytes; MongoDB accepts 16 MiB. A whole row
+    ///         has to fit into memory.
     ///
     /// Raises:
-    ///     ProgrammingError: two columns have the same name, one has none or one with NUL, or rows were fetched already.
-    ///     DataError: by the stream: a decimal of more than 34 digits, a date outside of the years 0 to 9999, a document
-    ///         longer than ``max_size``.
-    ///     ValueError: an option is none of its words, or ``max_size`` not from 5 to 2147483647.
+    ///     ProgrammingError: two columns have the same name, a column has no name or a name with
+    ///         NUL, or rows were fetched already.
+    ///     DataError: from the stream: a decimal of more than 34 digits, a date outside of the
+    ///         years 0 to 9999, a document longer than ``max_bytes``.
+    ///     ValueError: an option has an unknown value, or ``max_bytes`` is not from 5 to
+    ///         2147483647.
     ///
-    /// Copies: none; each cell is converted once (text in UTF-8 copied), into the chunk that goes out.
+    /// Copies: each text in UTF-8 is copied once, and every other cell is converted once, directly
+    /// into the chunk that is returned.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name").bson().read()
     /// b'\x1c\x00\x00\x00\x10id\x00\x01\x00\x00\x00\x02name\x00\x05\x00\x00\x00Zo\xc3\xab\x00\x00'
-    #[pyo3(signature = (*, decimals="decimal128", datetimes="datetime", max_size=MOST_BYTES as i64), text_signature = "($self, *, decimals='decimal128', datetimes='datetime', max_size=2147483647)")]
+    #[pyo3(
+        signature = (*, decimals="decimal128", datetimes="datetime", max_bytes=MOST_BYTES as i64),
+        text_signature =
+            "($self, *, decimals='decimal128', datetimes='datetime', max_bytes=2147483647)"
+    )]
     fn bson(
         &self,
         py: Python<'_>,
         decimals: &str,
         datetimes: &str,
-        max_size: i64,
+        max_bytes: i64,
     ) -> PyResult<RowStream> {
         let decimals = match decimals {
             "decimal128" => Decimals::Decimal128,
@@ -53,10 +61,10 @@ impl Cursor {
             "text" => DateTimes::Text,
             _ => return Err(unknown("`datetimes` is neither \"datetime\" nor \"text\"")),
         };
-        let max_bytes = usize::try_from(max_size)
+        let max_bytes = usize::try_from(max_bytes)
             .ok()
             .filter(|n| (LEAST_BYTES..=MOST_BYTES).contains(n))
-            .ok_or_else(|| unknown("`max_size` is from 5 to 2147483647 bytes"))?;
+            .ok_or_else(|| unknown("`max_bytes` is from 5 to 2147483647 bytes"))?;
         self.stream(
             py,
             Format::Bson(BsonOptions {

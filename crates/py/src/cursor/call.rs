@@ -1,31 +1,35 @@
-//! Calls of stored procedures: output parameters that come as the last result.
+//! `Cursor.callproc`: calls stored procedures. The values of output parameters are read from the
+//! last result.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::Cursor;
-use super::pulled::State;
+use super::current_rows::{CursorState, Receiving};
 use crate::errors;
 
-/// Where the values of output parameters go when their row comes.
+/// The list that `callproc` returns. The values of output parameters replace its items at the
+/// indices `places`.
 pub(super) struct Outputs {
     list: Py<PyList>,
     places: Vec<usize>,
-    /// The names of those parameters, which are those of the row's columns.
+    /// The names of the output parameters. The last result is a row whose columns have these names.
     names: Vec<String>,
 }
 
 impl Outputs {
-    /// Whether a result may be theirs.
-    fn are_named(&self, state: &State) -> bool {
+    /// Returns `true` if the columns of the current result have the names of the output parameters.
+    fn are_named(&self, state: &CursorState) -> bool {
         let columns = state.schema.columns.iter().map(|c| c.name.as_str());
         let alike = |(name, column): (&String, &str)| name.is_empty() || name == column;
         state.n_columns == self.places.len() && self.names.iter().zip(columns).all(alike)
     }
 }
 
-/// Runs the statement of `onecopy.procedures` on a cursor. `result` is given the values of output parameters: its items `places`
-/// become the one row of the last result, of columns `names`, now or when `nextset` comes to it.
+/// Executes the statement that `onecopy._callproc` created for a procedure call. The last result
+/// set is one row of output values with the columns `names`. `callproc` returns the list `result`.
+/// The output values replace its items at the indices `places`. This happens at once if the output
+/// row is the first result set, otherwise when `nextset` reaches the output row.
 #[pyfunction]
 pub(crate) fn run_call(
     cursor: &Bound<'_, Cursor>,
@@ -49,8 +53,8 @@ pub(crate) fn run_call(
 }
 
 impl Cursor {
-    /// Where the current result is that of output parameters: puts their values in their places, and leaves no result. Whether
-    /// it was.
+    /// If the current result is the row of output parameters, stores its values in the list that
+    /// `callproc` returned, and discards the result. Returns `true` if it was that row.
     pub(super) fn settle(&self, py: Python<'_>) -> PyResult<bool> {
         let mut state = self.state.lock(py)?;
         let Some(outputs) = state.outputs.take() else {
@@ -60,9 +64,11 @@ impl Cursor {
             state.outputs = Some(outputs);
             return Ok(false);
         }
-        // One row, and nothing behind it: a result of the procedure's own may have the same names.
+        // The row of output parameters is the only row of its result, and is in the last result.
+        // Both are checked, because a result of the procedure itself may have the same column
+        // names.
         let mut rows = Vec::new();
-        let pulled = self.pull(py, &mut state, 2, |sink| {
+        let pulled = self.pull(py, &mut state, 2, Receiving::AsNeeded, |sink| {
             rows.extend(sink.rows().take().map(Bound::unbind));
             Ok(())
         });
@@ -76,9 +82,9 @@ impl Cursor {
                     outputs.list.bind(py).set_item(*place, value)?;
                 }
                 let messages = std::mem::take(&mut state.messages);
-                *state = State {
+                *state = CursorState {
                     messages,
-                    ..State::nothing()
+                    ..CursorState::nothing()
                 };
                 Ok(true)
             }
@@ -97,19 +103,23 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
-    /// Calls a stored procedure or function, and returns a copy of ``parameters`` in which output parameters have their values.
+    /// Calls a stored procedure or function, and returns a copy of ``parameters`` in which output
+    /// parameters have their new values.
     ///
     /// Args:
-    ///     name: its name, with a schema where one is needed; quoted as in SQL where it must be.
-    ///     parameters: a value for each parameter; for those of output alone any, ``None`` say.
+    ///     name: the procedure's name, with a schema if needed; quoted as in SQL if necessary.
+    ///     parameters: a value for each parameter; for parameters that are only output, any value,
+    ///         such as ``None``.
     ///
     /// Returns:
-    ///     A ``list``. Results with rows come by ``fetchall`` and `nextset`; values that come behind them stand in the list when
-    ///     `nextset` has passed the last.
+    ///     A ``list``. Results with rows are read by ``fetchall`` and `nextset`. If the database
+    ///     sends the output values after these results, they are in the list when `nextset` has
+    ///     passed the last result.
     ///
     /// Raises:
     ///     ProgrammingError: there is no such procedure, or it has more or fewer parameters.
-    ///     NotSupportedError: SQLite, databases whose output parameters are not known, and parameters that are tables or cursors.
+    ///     NotSupportedError: the database is SQLite, or one whose output parameters are not
+    ///         supported; or a parameter is a table or a cursor.
     ///
     /// Source: PEP 249, ``.callproc()``.
     #[pyo3(signature = (name, parameters=None, /))]
@@ -120,9 +130,10 @@ impl Cursor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
-        // Rows of an earlier statement keep a connection to SQL Server busy, and the catalog is asked by another cursor.
-        *slf.get().open(py)? = State::nothing();
-        py.import("onecopy.procedures")?
+        // Rows of an earlier statement are closed first: they would block a connection to SQL
+        // Server, on which another cursor reads the catalog.
+        *slf.get().open(py)? = CursorState::nothing();
+        py.import("onecopy._callproc")?
             .call_method1("call", (slf, name, parameters))
     }
 }

@@ -1,4 +1,4 @@
-//! `Cursor`: PEP 249, over pulled rows.
+//! `Cursor` (PEP 249): executes statements and returns rows.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -9,38 +9,44 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
+use crate::active_statement::Active;
 use crate::connection::Connection;
 use crate::guard::{Guarded, Locked};
 use crate::limit::TimeLimit;
-use crate::pull::BATCH_ROWS;
+use crate::next_rows::BATCH_ROWS;
+use crate::pending::PendingCall;
+use crate::raw::gil;
 use crate::stream::RowStream;
 use crate::{errors, types};
 
 mod arrow;
 mod bson;
 mod call;
-mod long;
-mod pulled;
-mod running;
+mod copy;
+mod current_rows;
+mod execute;
+mod long_value;
 
 pub(crate) use call::run_call;
-pub(crate) use long::LongValue;
-use pulled::State;
+pub(crate) use copy::CopyOut;
+use current_rows::{CursorState, Receiving};
+pub(crate) use long_value::LongValue;
 
-/// A cursor (PEP 249): runs statements and gives their rows as tuples.
+/// A cursor (PEP 249): executes statements and returns their rows as tuples.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct Cursor {
     connection: Py<Connection>,
     arraysize: AtomicUsize,
     row_factory: Guarded<Option<Py<PyAny>>>,
-    /// Functions for the values of single columns.
+    /// The functions that convert the values of single columns, by the column's name or index.
     converters: PyOnceLock<Py<PyDict>>,
-    /// Results begun: a row is known by its result and its number.
+    /// The number of results that the cursor has had so far. A row is identified by the number of
+    /// its result and its number in this result.
     n_results: AtomicU64,
-    /// What `setinputsizes` said for the next statement.
+    /// The types and sizes that `setinputsizes` declared for the next statement.
     declared: Guarded<Vec<Option<Declared>>>,
     limit: TimeLimit,
-    state: Guarded<State>,
+    state: Guarded<CursorState>,
 }
 
 impl Cursor {
@@ -55,12 +61,12 @@ impl Cursor {
             n_results: AtomicU64::new(0),
             declared: Guarded::new("cursor", Vec::new()),
             limit,
-            state: Guarded::new("cursor", State::nothing()),
+            state: Guarded::new("cursor", CursorState::nothing()),
         }
     }
 
     #[inline(always)]
-    fn open(&self, py: Python<'_>) -> PyResult<Locked<'_, State>> {
+    fn open(&self, py: Python<'_>) -> PyResult<Locked<'_, CursorState>> {
         let state = self.state.lock(py)?;
         if state.closed {
             return Err(errors::interface(py, "the cursor is closed"));
@@ -69,14 +75,14 @@ impl Cursor {
         Ok(state)
     }
 
-    /// The state of a cursor that has rows to give.
+    /// Locks the state of a cursor that has a result with rows. Returns an error if it has none.
     #[inline(always)]
-    fn with_rows(&self, py: Python<'_>) -> PyResult<Locked<'_, State>> {
+    fn with_rows(&self, py: Python<'_>) -> PyResult<Locked<'_, CursorState>> {
         let state = self.open(py)?;
         if state.active.is_none() {
             return Err(errors::programming(
                 py,
-                "there are no rows to fetch: the last statement gave none, or a stream took them",
+                "there are no rows to fetch: the last statement returned none, or a stream has taken them",
             ));
         }
         Ok(state)
@@ -85,22 +91,24 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
-    /// Runs one statement with its parameters bound, and returns the cursor.
+    /// Executes one statement with bound parameters, and returns the cursor.
     ///
     /// Args:
-    ///     sql: one statement; parameters are written ``?``, or ``:name`` and ``%(name)s``.
-    ///     parameters: a sequence for ``?``, a mapping for names (what it has besides is left alone), of None, bool, int,
-    ///         float, str, bytes (any buffer), Decimal, date, time, datetime, timedelta, UUID, and what
-    ///         `Connection.adapters` knows.
-    ///     defer: columns of long values that are left out of rows: see `defer`. Said here, a driver that asks for rows some at a
-    ///         time (PostgreSQL) asks for one.
+    ///     sql: one statement; its parameters are ``?``, or ``:name`` and ``%(name)s``.
+    ///     parameters: a sequence for ``?``, or a mapping for names (its other keys are ignored).
+    ///         Accepted values: None, bool, int, float, str, bytes (any buffer), Decimal, date,
+    ///         time, datetime, timedelta, UUID, and the types of `Connection.adapters`.
+    ///     defer: columns of long values that are omitted from rows: see `defer`. With ``defer``, a
+    ///         driver that requests rows in batches (PostgreSQL) requests one row at a time.
     ///
     /// Raises:
-    ///     ProgrammingError: the statement is wrong, or there are more or fewer parameters than ``?``.
-    ///     DataError: a parameter holds a lone surrogate, or a value that no SQL type holds.
-    ///     TypeError: a parameter is of another type.
+    ///     ProgrammingError: the statement is wrong, or its number of ``?`` is not that of the
+    ///         parameters.
+    ///     DataError: a parameter contains a lone surrogate, or a value that no SQL type can
+    ///         represent.
+    ///     TypeError: a parameter has an unsupported type.
     ///
-    /// Copies: one of each text, to UTF-8; no cache is left behind the ``str``.
+    /// Copies: each text once, to UTF-8. The UTF-8 is not cached in the ``str``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.execute("select ? || ?", ["Ær", "ø"]).fetchone()
@@ -118,24 +126,66 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Runs one statement for each row of parameters, and returns the cursor; ``rowcount`` is the sum.
+    /// Starts `execute`, and returns it as a `PendingCall`, which an event loop runs.
+    #[pyo3(signature = (sql, parameters=None, /))]
+    fn _begin_execute(
+        slf: &Bound<'_, Self>,
+        sql: &Bound<'_, PyString>,
+        parameters: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<PendingCall> {
+        Cursor::begin_run(slf, sql, parameters)
+    }
+
+    /// Returns `true` if `_fetch_ready` can return rows, the end or an error without waiting.
+    #[getter]
+    fn _is_ready(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.with_rows(py)?.is_ready())
+    }
+
+    /// Creates a `PendingCall` with which an event loop waits until `_fetch_ready` can return rows,
+    /// or nothing at the end. Returns ``None`` if it can do so without waiting.
+    fn _begin_receive(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
+        Cursor::begin_receive(slf)
+    }
+
+    /// Cancels the statement whose rows are being fetched, for a task that was cancelled between
+    /// two calls.
+    fn _cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let mut state = self.open(py)?;
+        if let Some(handle) = state.active.as_mut().and_then(Active::cancel_handle) {
+            drop(state);
+            gil::detach(py, || handle.cancel());
+        }
+        Ok(())
+    }
+
+    /// Returns up to ``size`` rows that can be fetched without waiting; none at the end.
+    fn _fetch_ready(&self, py: Python<'_>, size: usize) -> PyResult<Py<PyList>> {
+        self.fetch(py, size, Receiving::OnlyReady)
+    }
+
+    /// Executes one statement for each row of parameters, and returns the cursor; ``rowcount`` is
+    /// the total number of changed rows.
     ///
-    /// A statement that returns rows (``returning``, ``output`` in SQL Server) has one result for each row of parameters, in
-    /// their order: the cursor is on the first, and ``nextset`` goes to the next. All of them are kept in memory (one copy
-    /// of their text); with autocommit on, nothing of it stays if a row fails.
+    /// A statement that returns rows (``returning``, ``output`` in SQL Server) has one result for
+    /// each row of parameters, in the same order: the cursor is at the first result, and
+    /// ``nextset`` advances to the next. All results are kept in memory (one copy of their text).
+    /// With autocommit on, nothing is changed if a row fails.
     ///
     /// Args:
     ///     sql: one INSERT, UPDATE, DELETE, REPLACE or MERGE.
-    ///     rows: any iterable of rows of parameters, all sequences or all mappings. They are read ahead in batches of
-    ///         1,024 (less where their text takes more than 1 MiB): the next ones are made while the database takes those before.
-    ///     columns: in place of rows, a column of values for each ``?``, all of one length: an array of one dimension (a
-    ///         `Column`, NumPy's, ``array.array``, ``memoryview``) of integers, floats, booleans or ``datetime64``; a pair of
-    ///         such a one and a mask that is true where it is NULL; or a sequence of values. No Python object is made for a
-    ///         number of an array.
+    ///     rows: any iterable of rows of parameters, either all sequences or all mappings. They are
+    ///         read in batches of 1,024 rows (fewer if their text exceeds 1 MiB). While the
+    ///         database executes a batch, the next one is prepared.
+    ///     columns: instead of rows, a column of values for each ``?``, all of the same length. A
+    ///         column is an array of one dimension (a `Column`, NumPy's, ``array.array``,
+    ///         ``memoryview``) of integers, floats, booleans or ``datetime64``; a pair of such an
+    ///         array and a mask that is true for NULL; or a sequence of values. For a number in an
+    ///         array, no Python object is created.
     ///
     /// Raises:
-    ///     Error: as `execute`; ``error.row`` is the row of parameters that failed, from 0. Those before it are in the
-    ///         transaction.
+    ///     Error: as for `execute`; ``error.row`` is the row of parameters that failed, from 0. The
+    ///         rows before it were executed in the transaction.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> _ = con.execute("create table t (a)")
@@ -159,28 +209,32 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// The next row, or ``None`` after the last one. Copies: one of each text, into its ``str``.
+    /// Returns the next row, or ``None`` after the last one. Copies: each text once, into its
+    /// ``str``.
     ///
     /// Raises:
     ///     ProgrammingError: there are no rows to fetch.
-    ///     DataError: text is malformed, or Python has no such value; ``error.row`` and ``error.column`` say where.
+    ///     DataError: text is malformed, or Python cannot represent the value; ``error.row`` and
+    ///         ``error.column`` are its position.
     fn fetchone(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.next_row(py)
     }
 
-    /// Up to ``size`` rows (``arraysize`` where it is left out): fewer at the end, or before a row that fails, whose error
-    /// the next call raises.
+    /// Returns up to ``size`` rows (by default ``arraysize``). It returns fewer rows at the end,
+    /// and if a row fails: the next call raises the error of that row.
     #[pyo3(signature = (size=None))]
     fn fetchmany(&self, py: Python<'_>, size: Option<usize>) -> PyResult<Py<PyList>> {
-        self.fetch(py, size.unwrap_or_else(|| self.arraysize.load(Relaxed)))
+        let size = size.unwrap_or_else(|| self.arraysize.load(Relaxed));
+        self.fetch(py, size, Receiving::AsNeeded)
     }
 
-    /// All rows still to come. Where one fails, none are given.
+    /// Returns all remaining rows. If one of them fails, the error is raised and no row is
+    /// returned.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1, 2.5, 'é', x'00', null").fetchall()
     /// [(1, 2.5, 'é', b'\x00', None)]
     fn fetchall(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
-        self.fetch(py, usize::MAX)
+        self.fetch(py, usize::MAX, Receiving::AsNeeded)
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -191,11 +245,12 @@ impl Cursor {
         self.next_row(py)
     }
 
-    /// Goes to the next result with rows, where a text of several statements or a procedure gives more than one: ``True``, or
-    /// ``None`` where there is none. Rows left of the current one are given up, results without rows are passed.
+    /// Advances to the next result with rows, if the executed SQL has several statements or calls a
+    /// procedure. Returns ``True``, or ``None`` after the last result. Remaining rows of the
+    /// current result are discarded, and results without rows are skipped.
     ///
     /// Raises:
-    ///     Error: of the statements in between, some of which may run only now.
+    ///     Error: an error of the skipped statements; some databases execute them only now.
     ///
     /// Source: PEP 249, ``.nextset()``.
     fn nextset(slf: &Bound<'_, Self>) -> PyResult<Option<bool>> {
@@ -204,9 +259,9 @@ impl Cursor {
         let Some(active) = state.active.take() else {
             return Ok(None);
         };
-        *state = State {
+        *state = CursorState {
             outputs: state.outputs.take(),
-            ..State::nothing()
+            ..CursorState::nothing()
         };
         let Some(statement) = active.into_next(py)? else {
             return Ok(None);
@@ -215,11 +270,12 @@ impl Cursor {
         Ok((!cursor.settle(py)?).then_some(true))
     }
 
-    /// Passes ``value`` rows (``mode="relative"``), or all before the row of that index (``"absolute"``). Cursors go forward.
+    /// Skips ``value`` rows (``mode="relative"``), or all rows before the row with the index
+    /// ``value`` (``"absolute"``). A cursor can only move forward.
     ///
     /// Raises:
     ///     IndexError: there are fewer rows.
-    ///     NotSupportedError: it would go back.
+    ///     NotSupportedError: the cursor would move backward.
     #[pyo3(signature = (value, mode="relative", /))]
     fn scroll(&self, py: Python<'_>, value: i64, mode: &str) -> PyResult<()> {
         let n_taken = self.with_rows(py)?.n_taken as i64;
@@ -233,7 +289,8 @@ impl Cursor {
             }
         };
         let Ok(n) = usize::try_from(n) else {
-            let message = "a cursor goes forward alone\nexecute the statement again, or keep the rows that are needed twice";
+            let message = "a cursor only moves forward\n\
+                           execute the statement again, or keep the rows that are needed twice";
             let error = onecopy_rows::Error::new(onecopy_rows::ErrorKind::NotSupported, message);
             return Err(errors::to_py(py, &error));
         };
@@ -241,7 +298,7 @@ impl Cursor {
         while left > 0 {
             let mut state = self.with_rows(py)?;
             let n_passed = self
-                .fetch_tuples(py, &mut state, left.min(BATCH_ROWS))?
+                .fetch_tuples(py, &mut state, left.min(BATCH_ROWS), Receiving::AsNeeded)?
                 .len();
             state.n_taken += n_passed;
             if n_passed == 0 {
@@ -252,12 +309,14 @@ impl Cursor {
         Ok(())
     }
 
-    /// The rows as one JSON array of objects (RFC 8259), as a `RowStream`; no Python object is made for a cell.
+    /// Returns the rows as one JSON array of objects (RFC 8259), as a `RowStream`; no Python object
+    /// is created for a cell.
     ///
     /// Raises:
-    ///     ProgrammingError: two columns have the same name or one has none, or rows were fetched already.
+    ///     ProgrammingError: two columns have the same name or one has none, or rows were fetched
+    ///         already.
     ///
-    /// Copies: none; each cell is converted once, into the chunk that goes out.
+    /// Copies: none; each cell is converted once, into the chunk that is returned.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name").json().read().decode()
     /// '[{"id":1,"name":"Zoë"}]'
@@ -265,7 +324,7 @@ impl Cursor {
         self.stream(py, Format::Json)
     }
 
-    /// The rows as one JSON object a line, as a `RowStream`: as `json`.
+    /// Returns the rows as one JSON object per line, as a `RowStream`; see `json`.
     ///
     /// >>> for chunk in onecopy.connect("sqlite::memory:").execute("select 1 as id").ndjson():
     /// ...     print(chunk)
@@ -274,7 +333,7 @@ impl Cursor {
         self.stream(py, Format::Ndjson)
     }
 
-    /// The rows as CSV with a header line (RFC 4180), as a `RowStream`.
+    /// Returns the rows as CSV with a header line (RFC 4180), as a `RowStream`.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'a,b' as name").csv().read()
     /// b'id,name\n1,"a,b"\n'
@@ -282,9 +341,10 @@ impl Cursor {
         self.stream(py, Format::Csv)
     }
 
-    /// For each column a tuple of name, type code, None, size, precision, scale, and whether NULL may occur; ``None`` for a
-    /// statement without rows. A type code is a ``str`` that equals one of the type objects (``onecopy.NUMBER``, …). In
-    /// SQLite each value has its own type: the code is that of the declared type's affinity, or ``"any"``.
+    /// A tuple for each column: name, type code, None, size, precision, scale, and whether it may
+    /// contain NULL; ``None`` for a statement without rows. A type code is a ``str`` that equals
+    /// one of the type objects (``onecopy.NUMBER``, …). In SQLite each value has its own type: the
+    /// type code is that of the declared type's affinity, or ``"any"``.
     #[getter]
     fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let mut state = self.state.lock(py)?;
@@ -294,35 +354,37 @@ impl Cursor {
         Ok(state.description.as_ref().map(|d| d.clone_ref(py)))
     }
 
-    /// The names of the columns' types as the database or its driver has them, in lower case: keys of `Connection.converters`.
-    /// Empty where it does not tell, and for SQLite.
+    /// The type names of the columns in lower case, as the database or its driver reports them.
+    /// They are the keys of `Connection.converters`. The list is empty for SQLite, and if the
+    /// driver does not report them.
     #[getter]
     fn type_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let columns = &self.state.lock(py)?.schema.columns;
         Ok(columns.iter().map(|c| c.type_name.to_lowercase()).collect())
     }
 
-    /// Rows inserted, changed or deleted by the last statement; -1 where the database does not tell, and for queries.
+    /// The number of rows that the last statement inserted, changed or deleted; -1 for queries, and
+    /// if the database does not report it.
     #[getter]
     fn rowcount(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.state.lock(py)?.row_count)
     }
 
-    /// Row id of the last row that the last statement inserted (SQLite), or ``None``.
+    /// The row id of the last row that the last statement inserted (SQLite), or ``None``.
     #[getter]
     fn lastrowid(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(self.state.lock(py)?.last_row_id)
     }
 
-    /// Index (from 0) of the next row of the result, or ``None`` where there is none.
+    /// The index (from 0) of the next row of the result, or ``None`` if there is no result.
     #[getter]
     fn rownumber(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let state = self.state.lock(py)?;
         Ok(state.active.as_ref().map(|_| state.n_taken))
     }
 
-    /// What the database said beside the results of the last call (warnings, notices, what a procedure printed): a list of
-    /// tuples of `Warning` and an instance of it.
+    /// The warnings, notices and procedure output that the database sent during the last call, as a
+    /// list of tuples: the class `Warning` and an instance of it.
     ///
     /// Source: PEP 249, ``.messages``.
     #[getter]
@@ -331,7 +393,8 @@ impl Cursor {
         Ok(PyList::new(py, &state.messages)?.unbind())
     }
 
-    /// What rows of this cursor are, from the next statement on: see `Connection.row_factory`.
+    /// The row factory of this cursor, used from the next statement on: see
+    /// `Connection.row_factory`.
     #[getter]
     fn row_factory(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         Ok(self.row_factory.lock(py)?.as_ref().map(|f| f.clone_ref(py)))
@@ -340,12 +403,12 @@ impl Cursor {
     #[setter]
     fn set_row_factory(&self, py: Python<'_>, row_factory: Option<Py<PyAny>>) -> PyResult<()> {
         let before = std::mem::replace(&mut *self.row_factory.lock(py)?, row_factory);
-        drop(before); // Code may run here: behind the lock.
+        drop(before); // Python code may run here, so the lock was released first.
         Ok(())
     }
 
-    /// A dict of functions that the values of columns are given to on their way into rows, from the next statement on: by name or
-    /// index (from 0). NULL stays ``None``.
+    /// A dict from the name or index (from 0) of a column to a function that converts its values.
+    /// It is used from the next statement on. NULL remains ``None``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.converters["at"] = onecopy.json.loads
@@ -357,7 +420,7 @@ impl Cursor {
         dict.clone_ref(py)
     }
 
-    /// Rows that `fetchmany` gives by default.
+    /// The number of rows that `fetchmany` returns by default.
     #[getter]
     fn arraysize(&self) -> usize {
         self.arraysize.load(Relaxed)
@@ -372,28 +435,31 @@ impl Cursor {
         Ok(())
     }
 
-    /// The connection.
+    /// The connection of the cursor.
     #[getter]
     fn connection(&self, py: Python<'_>) -> Py<Connection> {
         self.connection.clone_ref(py)
     }
 
-    /// Seconds that a statement may take, from the next one on: as `Connection.timeout`, which it is at first.
+    /// The time limit in seconds of a statement and of each fetch of its rows. A new value applies
+    /// from the next statement on. Its initial value is that of `Connection.query_timeout`.
     #[getter]
-    fn timeout(&self) -> Option<f64> {
+    fn query_timeout(&self) -> Option<f64> {
         self.limit.seconds()
     }
 
     #[setter]
-    fn set_timeout(&self, seconds: Option<f64>) -> PyResult<()> {
+    fn set_query_timeout(&self, seconds: Option<f64>) -> PyResult<()> {
         self.limit.set(seconds)
     }
 
-    /// Tells types and sizes of the next statement's parameters, which otherwise come from the values: that of a NULL above all.
+    /// Sets the types and sizes of the next statement's parameters. By default they are determined
+    /// from the values, so this method is most useful for NULL.
     ///
     /// Args:
-    ///     sizes: for each parameter ``None``, a type object (``onecopy.NUMBER``), a type code (``"decimal"``), a class, a size
-    ///         in characters or bytes, or a tuple of type, size and digits. Never makes a value shorter.
+    ///     sizes: for each parameter ``None``, a type object (``onecopy.NUMBER``), a type code
+    ///         (``"decimal"``), a class, a size in characters or bytes, or a tuple of type, size
+    ///         and digits. A size never truncates a value.
     ///
     /// Source: PEP 249, ``.setinputsizes()``; SQLite has no types of parameters.
     #[pyo3(signature = (sizes, /))]
@@ -401,18 +467,19 @@ impl Cursor {
         self.declare(py, sizes)
     }
 
-    /// Does nothing (PEP 249 lets it): long values come whole, or part by part where they are deferred.
+    /// Does nothing, as PEP 249 allows: long values are returned whole, or in parts if `defer` was
+    /// called for their columns.
     #[pyo3(signature = (size, column=None, /))]
     fn setoutputsize(&self, size: &Bound<'_, PyAny>, column: Option<&Bound<'_, PyAny>>) {
         let _ = (size, column);
     }
 
-    /// Closes the cursor; closing twice is no error.
+    /// Closes the cursor; closing twice is not an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state.lock(py)?;
-        *state = State {
+        *state = CursorState {
             closed: true,
-            ..State::nothing()
+            ..CursorState::nothing()
         };
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! `onecopy.json`: Python objects to JSON and back.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `read` | JSON to objects |
-//! | `write` | objects to JSON |
+//! | `read` | JSON to Python objects |
+//! | `write` | Python objects to JSON |
 
 mod read;
 mod write;
@@ -12,13 +12,8 @@ use pyo3::prelude::*;
 
 pub(crate) use read::raise;
 
-/// Adds all functions to the module.
+/// Adds all functions and classes of `onecopy.json` to the extension module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     read::add(module)?;
     write::add(module)
-}
-
-/// A class of the module `onecopy.json`.
-fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("onecopy.json")?.getattr(name)
 }

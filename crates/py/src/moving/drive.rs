@@ -1,41 +1,43 @@
-//! Steps with the GIL released: waits, timeouts, signals.
+//! `Drive`: the loop of a file transfer, with the GIL released, including waits, timeouts and
+//! signals.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use onecopy_files::moving::{Moved, Readiness, SendLimit, wait_for};
+use onecopy_files::sendfile::{Moved, Readiness, SendLimit, wait_for};
 use pyo3::prelude::*;
 
-use crate::raw::ending;
+use crate::raw::gil;
 
-use super::ends::Socket;
+use super::ends::PlainSocket;
 
-/// How long no signal is looked at, in moving and in waiting: one that came right before a wait interrupts nothing.
+/// The interval in which signals are checked during transfers and waits. A check is needed because
+/// a signal that arrives right before a wait does not interrupt the wait.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A run of steps to or from one socket.
+/// A file transfer from or to one socket, in steps.
 pub(super) struct Drive<'a> {
-    socket: &'a Socket,
+    socket: &'a PlainSocket,
     what: Readiness,
     count: u64,
     pub(super) moved: Moved,
-    /// Since when nothing has moved, where it waits.
+    /// The time at which the current wait began; `None` after bytes were transferred.
     waits_since: Option<Instant>,
 }
 
-/// Why the steps paused.
+/// The reason for which the loop of steps paused.
 enum Pause {
-    /// All has moved, or the source has ended.
+    /// All bytes were transferred, or the source has ended.
     Done,
-    /// Signals are to be looked at.
+    /// Signal handlers of Python may have to run.
     Look,
-    /// A non-blocking socket: nothing goes now.
+    /// A non-blocking socket cannot accept or return bytes now.
     WouldBlock,
 }
 
 impl<'a> Drive<'a> {
-    pub(super) fn new(socket: &'a Socket, what: Readiness, count: u64) -> Drive<'a> {
+    pub(super) fn new(socket: &'a PlainSocket, what: Readiness, count: u64) -> Drive<'a> {
         Drive {
             socket,
             what,
@@ -45,7 +47,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Moves up to the count; `step` is told how many have moved and how many may.
+    /// Repeats `step` until all bytes were transferred, and returns their number. On a non-blocking
+    /// socket, it returns earlier if the socket would block. The arguments of `step` are the number
+    /// of bytes transferred so far, and the number of bytes remaining.
     pub(super) fn run(
         &mut self,
         py: Python<'_>,
@@ -54,7 +58,7 @@ impl<'a> Drive<'a> {
         let is_limited = self.socket.blocks && matches!(self.what, Readiness::Writable);
         let _limit = is_limited.then(|| SendLimit::set(self.socket.fd.as_fd(), LOOK_EVERY));
         loop {
-            let pause = ending::detach(py, || self.steps(&mut step));
+            let pause = gil::detach(py, || self.steps(&mut step));
             match pause? {
                 Pause::Done => break,
                 Pause::Look => py.check_signals()?,
@@ -78,7 +82,8 @@ impl<'a> Drive<'a> {
             if begun.elapsed() >= LOOK_EVERY {
                 return Ok(Pause::Look);
             }
-            // A socket that blocks is waited for here first, where signals are looked at.
+            // If the socket blocks, this function waits first, because it checks signals during the
+            // wait.
             if self.socket.blocks && !self.wait(begun)? {
                 return Ok(Pause::Look);
             }
@@ -102,7 +107,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Waits until the socket is ready; `false` where signals are to be looked at first.
+    /// Waits until the socket is ready. Returns `false` if signals must be checked first.
     fn wait(&mut self, begun: Instant) -> io::Result<bool> {
         let since = *self.waits_since.get_or_insert_with(Instant::now);
         let mut most = LOOK_EVERY.saturating_sub(begun.elapsed());

@@ -1,4 +1,5 @@
-//! What a Python object is: a descriptor that the kernel can use, or an object with methods.
+//! The two ends of a file transfer: a descriptor that the kernel can use, or an object with
+//! methods.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -9,10 +10,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-use crate::raw::output::{duplicate, regular_file};
+use crate::raw::descriptor::{duplicate, regular_file};
 
-/// The classes whose instances do nothing to the bytes that go through their descriptor.
-struct Classes {
+/// The classes of Python whose instances read and write their file descriptor without changing
+/// bytes.
+struct DescriptorClasses {
     socket: Py<PyType>,
     file: Py<PyType>,
     reader: Py<PyType>,
@@ -21,13 +23,13 @@ struct Classes {
     text: Py<PyType>,
 }
 
-fn classes(py: Python<'_>) -> PyResult<&Classes> {
-    static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+fn classes(py: Python<'_>) -> PyResult<&DescriptorClasses> {
+    static CLASSES: PyOnceLock<DescriptorClasses> = PyOnceLock::new();
     CLASSES.get_or_try_init(py, || {
         let io = py.import("io")?;
         let of = |name| -> PyResult<Py<PyType>> { Ok(io.getattr(name)?.cast_into()?.unbind()) };
         let socket = py.import("socket")?.getattr("socket")?;
-        Ok(Classes {
+        Ok(DescriptorClasses {
             socket: socket.cast_into()?.unbind(),
             file: of("FileIO")?,
             reader: of("BufferedReader")?,
@@ -38,19 +40,20 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
     })
 }
 
-/// A plain socket: a descriptor of its own, so that another thread may close the object.
-pub(super) struct Socket {
+/// A plain socket: its descriptor is duplicated, so another thread may close the socket object.
+pub(super) struct PlainSocket {
     pub(super) fd: OwnedFd,
-    /// `Some(0)`: it does not block, and neither does the call.
+    /// The timeout of the socket; `Some(0)` if the socket is non-blocking, `None` if it has no
+    /// timeout.
     pub(super) timeout: Option<Duration>,
-    /// Whether the descriptor itself blocks.
+    /// `true` if system calls on the descriptor block.
     pub(super) blocks: bool,
 }
 
-/// What is sent to or received from.
+/// The socket that bytes are sent to or received from.
 pub(super) enum SocketEnd {
-    Descriptor(Socket),
-    /// One that is more than a socket: its methods are called.
+    Descriptor(PlainSocket),
+    /// An object that processes bytes, such as a TLS socket: its methods are called.
     Object {
         blocks: bool,
     },
@@ -71,7 +74,8 @@ impl SocketEnd {
                 });
             }
             return Err(PyTypeError::new_err(format!(
-                "a `{}` is no socket\ngive a `socket.socket`; of a stream of asyncio's, a socket of your own",
+                "a `{}` is not a socket\n\
+                 pass a `socket.socket`; for a stream of asyncio, a socket of your own",
                 socket.get_type().name()?
             )));
         }
@@ -91,14 +95,14 @@ impl SocketEnd {
                 blocks: timeout != Some(0.0),
             });
         }
-        Ok(SocketEnd::Descriptor(Socket {
+        Ok(SocketEnd::Descriptor(PlainSocket {
             fd: duplicate(fd)?,
             timeout: timeout.map(Duration::from_secs_f64),
             blocks: timeout.is_none(),
         }))
     }
 
-    /// Whether a call on it waits.
+    /// Returns `true` if a call on the socket may wait.
     pub(super) fn blocks(&self) -> bool {
         match self {
             SocketEnd::Descriptor(socket) => socket.timeout != Some(Duration::ZERO),
@@ -107,16 +111,18 @@ impl SocketEnd {
     }
 }
 
-/// A file to read from or to write to.
+/// The file from which bytes are sent, or to which they are received.
 pub(super) enum FileEnd<'py> {
-    /// A regular file: a descriptor of its own over the same position.
+    /// A regular file: its descriptor is duplicated, and the duplicate shares the file position.
     Descriptor(File),
     Object(Bound<'py, PyAny>),
 }
 
 impl<'py> FileEnd<'py> {
+    /// Returns the file of a transfer from which bytes are sent.
+    ///
     /// # Errors
-    /// `TypeError` for a text file, and for what has no `read`.
+    /// `TypeError` for a text file, and for an object without `read`.
     pub(super) fn to_read(file: &Bound<'py, PyAny>) -> PyResult<FileEnd<'py>> {
         check(file, "read", "readable", "reading")?;
         let py = file.py();
@@ -135,8 +141,10 @@ impl<'py> FileEnd<'py> {
         Ok(FileEnd::Object(file.clone()))
     }
 
+    /// Returns the file of a transfer to which the received bytes are written.
+    ///
     /// # Errors
-    /// `TypeError` for a text file, and for what has no `write`.
+    /// `TypeError` for a text file, and for an object without `write`.
     pub(super) fn to_write(file: &Bound<'py, PyAny>) -> PyResult<FileEnd<'py>> {
         check(file, "write", "writable", "writing")?;
         let py = file.py();
@@ -144,7 +152,8 @@ impl<'py> FileEnd<'py> {
         let class = file.get_type();
         let plain = [&known.file, &known.writer, &known.random];
         if plain.iter().any(|c| class.is(c.bind(py))) {
-            // What was written before stands before; what was read ahead is given back.
+            // `flush` writes buffered bytes, and moves the position back by the bytes that were
+            // read in advance.
             file.call_method0("flush")?;
             let fd = file.call_method0("fileno")?.extract()?;
             if let Some(file) = regular_file(fd)? {
@@ -155,8 +164,11 @@ impl<'py> FileEnd<'py> {
     }
 }
 
+/// Checks that an object is a binary file that is open for reading or writing.
+///
 /// # Errors
-/// `TypeError` for a text file and for what has no such method, `ValueError` for a file that was opened otherwise.
+/// `TypeError` for a text file, and for an object without the method; `ValueError` for a file that
+/// was opened in another mode.
 fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> PyResult<()> {
     let py = file.py();
     if file.is_instance(classes(py)?.text.bind(py))? {
@@ -178,7 +190,8 @@ fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> P
     }
 }
 
-/// Tells a buffered file where its descriptor stands now.
+/// After bytes were written to the descriptor, sets the position of the buffered file object to the
+/// position of the descriptor.
 pub(super) fn stand_behind(file: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = file.py();
     let known = classes(py)?;

@@ -1,10 +1,11 @@
-//! `onecopy.send_file`, `recv_file`, `copy_file`: bytes that the kernel moves.
+//! `onecopy.send_file`, `recv_file` and `copy_file`: bytes that the kernel transfers.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `ends` | what a Python object is: a descriptor that the kernel can use, or an object with methods |
-//! | `drive` | steps with the GIL released: waits, timeouts, signals |
-//! | `objects` | the way through objects, piece by piece |
+//! | `ends` | the ends of a transfer: a descriptor that the kernel can use, or an object with
+//! methods |
+//! | `drive` | the loop of a transfer with the GIL released: waits, timeouts, signals |
+//! | `objects` | transfers through an object's methods, one piece at a time |
 
 mod drive;
 mod ends;
@@ -14,17 +15,17 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use onecopy_files::moving::{self, FileReceiver, FileSender, Moved, Readiness};
+use onecopy_files::sendfile::{self, FileReceiver, FileSender, Moved, Readiness};
 use onecopy_text::{Stage, Tally};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::ledger;
-use crate::raw::ending;
+use crate::raw::gil;
 use drive::{Drive, LOOK_EVERY};
 use ends::{FileEnd, SocketEnd};
 
-/// Enters what moved under the stage of files.
+/// Adds the number of transferred bytes to the counts for files in the active `onecopy.ledger()`.
 fn enter(py: Python<'_>, moved: Moved) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.moved(moved.n_bytes - moved.n_copied);
@@ -32,37 +33,45 @@ fn enter(py: Python<'_>, moved: Moved) -> PyResult<()> {
     ledger::enter(py, &mut tally, Stage::Move)
 }
 
-/// A count or an offset.
+/// Parses a count or an offset, which must not be negative.
 fn natural(value: i64, name: &str) -> PyResult<u64> {
     u64::try_from(value)
         .map_err(|_| PyValueError::new_err(format!("`{name}` must not be negative: {value}")))
 }
 
-/// Sends ``count`` bytes of ``file`` from ``offset`` on through ``sock``, and returns how many went.
+/// Sends ``count`` bytes of ``file`` from ``offset`` on through ``sock``, and returns the number of
+/// bytes sent.
 ///
 /// Args:
-///     sock: a connected stream socket. Of a plain `socket.socket` the kernel takes the bytes straight from the file
-///         (`sendfile(2)`), with the GIL released; over TCP to this machine itself, where it copies each byte in any case, they go
-///         through a buffer of 512 KiB, which is faster. One that is more (`ssl.SSLSocket`) is given them piece by piece, by ``sendall``.
-///     file: a regular file, opened in binary mode; its position is neither looked at nor moved. An object with ``read`` does too
-///         (piece by piece; ``seek`` is called where it has one, else ``offset`` must be 0).
+///     sock: a connected stream socket. For a plain `socket.socket` the kernel sends the bytes
+///         directly from the file (`sendfile(2)`), with the GIL released. Over TCP to the same
+///         machine, where the kernel copies each byte in any case, they are sent through a buffer
+///         of 512 KiB, which is faster. For any other socket class (`ssl.SSLSocket`), ``sendall``
+///         is called with each piece.
+///     file: a regular file, opened in binary mode; its position is neither used nor moved. An
+///         object with ``read`` is also accepted, and is read piece by piece; it needs ``seek``
+///         unless ``offset`` is 0.
 ///     offset: the first byte to send, from 0.
-///     count: how many bytes; ``None``: up to the end that the file has now.
+///     count: the number of bytes; ``None``: up to the current end of the file.
 ///
 /// Returns:
-///     Bytes sent: ``count``, or fewer where the file ends before that, because it is shorter or becomes so meanwhile. To a
-///     non-blocking socket: those that went at once.
+///     The number of bytes sent: ``count``, or fewer if the file ends before that, because it is
+///     shorter or is truncated meanwhile. On a non-blocking socket: the number of bytes that could
+///     be sent without waiting.
 ///
 /// Raises:
-///     BlockingIOError: a non-blocking socket takes nothing now (`ssl.SSLWantWriteError` from a socket of `ssl`).
-///     TimeoutError: the socket's timeout passed while it took nothing. How many bytes went is then not told, as with
-///         ``sendall``.
-///     OSError: the peer left, the file cannot be read.
-///     ValueError: a negative number, a closed or datagram socket, an ``offset`` for what has no ``seek``.
-///     TypeError: a text file, or no file or socket at all.
+///     BlockingIOError: a non-blocking socket accepts nothing now (for a socket of `ssl`:
+///         `ssl.SSLWantWriteError`).
+///     TimeoutError: the socket accepted nothing until its timeout. As with ``sendall``, the number
+///         of bytes sent is then unknown.
+///     OSError: the peer has disconnected, or the file cannot be read.
+///     ValueError: a negative number, a closed or datagram socket, an ``offset`` for an object
+///         without ``seek``.
+///     TypeError: a text file, or an object that is not a file or socket.
 ///
-/// A signal is looked at while it waits and every 50 ms; Ctrl-C raises `KeyboardInterrupt`. Copies: none; one through a buffer, or
-/// ``read`` and ``sendall``, which the ledger counts.
+/// Signals are handled during waits and every 50 ms; Ctrl-C raises `KeyboardInterrupt`. Copies:
+/// none if the kernel transfers the bytes; one if they are sent through a buffer, or through
+/// ``read`` and ``sendall``. The ledger counts these copies.
 ///
 /// >>> import socket, tempfile
 /// >>> here, there = socket.socketpair()
@@ -91,7 +100,8 @@ pub(crate) fn send_file(
     };
     let len_bytes = source.metadata()?.len();
     let count = count.unwrap_or_else(|| len_bytes.saturating_sub(offset));
-    // What a non-blocking socket does not take would have been read in vain.
+    // For a non-blocking socket, no buffer is used: bytes that the socket does not accept would be
+    // read from the file for nothing.
     let mut sender = match socket.timeout {
         Some(Duration::ZERO) => FileSender::new(),
         _ => FileSender::fastest_for(&socket.fd),
@@ -104,27 +114,33 @@ pub(crate) fn send_file(
     done
 }
 
-/// Receives ``count`` bytes from ``sock`` into ``file``, at its position, which goes on by as much; returns how many came.
+/// Receives ``count`` bytes from ``sock`` and writes them to ``file`` at its position, which
+/// advances. Returns the number of bytes received.
 ///
 /// Args:
-///     sock: a connected stream socket. Of a plain `socket.socket` the kernel moves the bytes (`splice(2)`), with the GIL
-///         released. One that is more (`ssl.SSLSocket`) is asked for them piece by piece, by ``recv``.
-///     file: a file opened in binary mode for writing, which is flushed first. An object with ``write`` does too.
-///     count: how many bytes.
+///     sock: a connected stream socket. For a plain `socket.socket` the kernel transfers the bytes
+///         (`splice(2)`), with the GIL released. For any other socket class (`ssl.SSLSocket`),
+///         ``recv`` is called for each piece.
+///     file: a file opened in binary mode for writing, which is flushed first. An object with
+///         ``write`` is also accepted.
+///     count: the number of bytes.
 ///
 /// Returns:
-///     Bytes received: ``count``, or fewer where the peer ends before that: compare. From a non-blocking socket: those that were
-///     there.
+///     The number of bytes received: ``count``, or fewer if the peer closes the connection before
+///     that. On a non-blocking socket: the number of bytes that had arrived.
 ///
 /// Raises:
-///     BlockingIOError: nothing has come on a non-blocking socket (`ssl.SSLWantReadError` from a socket of `ssl`).
-///     TimeoutError: the socket's timeout passed while nothing came. What had come stands in the file.
-///     OSError: the connection broke, or the file cannot be written: up to 1 MiB that had come is then lost.
+///     BlockingIOError: nothing has arrived on a non-blocking socket (for a socket of `ssl`:
+///         `ssl.SSLWantReadError`).
+///     TimeoutError: nothing arrived until the socket's timeout. The bytes received before are in
+///         the file.
+///     OSError: the connection failed, or the file cannot be written; up to 1 MiB of received bytes
+///         is then lost.
 ///     ValueError: a negative number, a closed or datagram socket.
-///     TypeError: a text file, or no file or socket at all.
+///     TypeError: a text file, or an object that is not a file or socket.
 ///
-/// Ctrl-C raises `KeyboardInterrupt`. Copies: none in the process; through ``recv`` and ``write``, and for a file opened for
-/// appending, one, which the ledger counts.
+/// Ctrl-C raises `KeyboardInterrupt`. Copies: none if the kernel transfers the bytes; one through
+/// ``recv`` and ``write``, and one for a file opened for appending. The ledger counts these copies.
 ///
 /// >>> import socket, tempfile
 /// >>> here, there = socket.socketpair()
@@ -152,24 +168,26 @@ pub(crate) fn recv_file(
     let mut drive = Drive::new(socket, Readiness::Readable, count);
     let done = drive.run(py, |_, most| receiver.step(&socket.fd, target, None, most));
     enter(py, drive.moved)?;
-    // A buffered file is told where it stands now.
+    // The kernel has advanced the descriptor, so the position of a buffered file object is updated.
     ends::stand_behind(file)?;
     done
 }
 
 /// Copies the file ``src`` to ``dst``, and returns its length in bytes.
 ///
-/// ``dst`` appears whole or not at all: it is written under a temporary name in its folder, synced and renamed. Where it is new it
-/// gets the permissions of ``src``, else it keeps its own. Blocks are shared where the file system can (a reflink); else the
-/// kernel copies them (`copy_file_range(2)`, `sendfile(2)`). Holes stay holes.
+/// ``dst`` appears complete or not at all: it is written under a temporary name in its folder,
+/// synced and renamed. A new file gets the permissions of ``src``, an existing one keeps its own.
+/// If the file system supports it, the files share their blocks (a reflink); otherwise the kernel
+/// copies the blocks (`copy_file_range(2)`, `sendfile(2)`). Holes of a sparse file remain holes.
 ///
 /// Raises:
-///     OSError: the system's; what stood under ``dst`` is as it was.
+///     OSError: an error of the system; the previous content of ``dst`` is unchanged.
 ///     IsADirectoryError: ``src`` is a directory.
 ///     ValueError: ``src`` is a pipe or a device, or both are the same file.
 ///
-/// The GIL is released; Ctrl-C raises `KeyboardInterrupt` and leaves ``dst`` alone. Copies: none in the process; one on file
-/// systems where the kernel cannot do it, which the ledger counts.
+/// The GIL is released; Ctrl-C raises `KeyboardInterrupt` and leaves ``dst`` unchanged. Copies:
+/// none in the process; one, which the ledger counts, on file systems on which the kernel cannot
+/// copy files.
 ///
 /// >>> import pathlib, tempfile
 /// >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -180,14 +198,14 @@ pub(crate) fn recv_file(
 #[pyo3(signature = (src, dst, /))]
 pub(crate) fn copy_file(py: Python<'_>, src: PathBuf, dst: PathBuf) -> PyResult<u64> {
     let mut raised = None;
-    let copied = ending::detach(py, || {
+    let copied = gil::detach(py, || {
         let mut looked = Instant::now();
-        moving::copy_file(&src, &dst, |_| {
+        sendfile::copy_file(&src, &dst, |_| {
             if looked.elapsed() < LOOK_EVERY {
                 return Ok(());
             }
             looked = Instant::now();
-            ending::attach(|py| py.check_signals()).map_err(|error| {
+            gil::attach(|py| py.check_signals()).map_err(|error| {
                 raised = Some(error);
                 io::Error::other("stopped by a signal")
             })

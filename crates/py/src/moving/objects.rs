@@ -1,20 +1,21 @@
-//! The way through objects: pieces that are read and written by their methods.
+//! File transfers through the methods of Python objects, one piece at a time.
 
 use std::os::unix::fs::FileExt;
 
-use onecopy_files::moving::Moved;
+use onecopy_files::sendfile::Moved;
 use pyo3::exceptions::{PyBlockingIOError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::ends::FileEnd;
-use crate::output::write_all;
-use crate::raw::ending;
+use crate::raw::gil;
+use crate::stream_output::write_all;
 
-/// Bytes of a piece.
+/// The number of bytes that are read from the source and sent or written at once.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// Sends piece by piece, by the socket's methods. `moved` is right whatever comes of it.
+/// Sends the bytes of the file piece by piece with the socket's method `sendall` or `send`. `moved`
+/// counts the bytes sent, also if an error occurs.
 pub(super) fn send<'py>(
     socket: &Bound<'py, PyAny>,
     blocks: bool,
@@ -51,7 +52,7 @@ fn pieces<'py>(
             object.call_method1("seek", (offset,))?;
         } else if offset != 0 {
             return Err(PyValueError::new_err(
-                "this file has no `seek`: `offset` must be 0, and bytes are read from where it stands",
+                "this file has no `seek`: `offset` must be 0, and bytes are read from its current position",
             ));
         } else if !blocks {
             return Err(PyValueError::new_err(
@@ -91,7 +92,8 @@ fn pieces<'py>(
     Ok(moved.n_bytes)
 }
 
-/// Whether an exception says that nothing goes now: `BlockingIOError`, or one of the two of `ssl`.
+/// Returns `true` for an exception with which a non-blocking socket reports that it cannot continue
+/// now: `BlockingIOError`, `ssl.SSLWantReadError` or `ssl.SSLWantWriteError`.
 fn would_block(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     if error.is_instance_of::<PyBlockingIOError>(py) {
         return Ok(true);
@@ -120,7 +122,7 @@ fn read<'py>(
             let reserved = buffer.try_reserve_exact(n_bytes);
             reserved.map_err(|_| PyMemoryError::new_err(()))?;
             buffer.resize(n_bytes, 0);
-            let n = ending::detach(py, || file.read_at(&mut buffer, at))?;
+            let n = gil::detach(py, || file.read_at(&mut buffer, at))?;
             let piece = PyBytes::new_with(py, n, |piece| {
                 piece.copy_from_slice(&buffer[..n]);
                 Ok(())
@@ -130,7 +132,7 @@ fn read<'py>(
     }
 }
 
-/// Receives piece by piece.
+/// Receives bytes piece by piece with the socket's methods, and writes them to the file.
 pub(super) fn receive(
     socket: &Bound<'_, PyAny>,
     blocks: bool,

@@ -1,4 +1,4 @@
-//! Capsules of Arrow's PyCapsule interface.
+//! The unsafe boundary of Arrow's PyCapsule interface: exports and imports capsules.
 //!
 //! Source: <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>.
 
@@ -15,16 +15,18 @@ use crate::errors;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// A capsule with a stream of these batches; where nobody takes it, it is released with the capsule.
+/// Returns a capsule with a stream of `batches`. If no reader takes the stream out of the capsule,
+/// it is released with the capsule.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     batches: Box<dyn Batches>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    // The capsule's pointer is that of the struct, which drops itself (`ArrowArrayStream::drop`).
+    // The capsule contains the struct itself, whose drop (`ArrowArrayStream::drop`) releases the
+    // stream.
     PyCapsule::new_with_value(py, stream_of(batches), STREAM)
 }
 
-/// A capsule with the schema of these columns.
+/// Returns a capsule with the schema of the columns `fields`.
 pub(crate) fn schema_capsule<'py>(
     py: Python<'py>,
     fields: &[Field],
@@ -32,26 +34,29 @@ pub(crate) fn schema_capsule<'py>(
     PyCapsule::new_with_value(py, schema_of(fields), SCHEMA)
 }
 
-/// The columns of a schema that another library gives in a capsule; `None` where they are none that we know.
+/// Returns the columns of the schema in another library's capsule; `None` if a column has an
+/// unknown type.
 pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Field>>> {
     let capsule = capsule.cast::<PyCapsule>()?;
     let at = capsule.pointer_checked(Some(SCHEMA))?.cast::<ArrowSchema>();
-    // SAFETY: a capsule of this name has a schema, by the interface; it lives as long as the capsule, and is read alone.
+    // SAFETY: a capsule of this name has a schema, by the interface; it lives as long as the
+    // capsule, and is only read.
     let schema = unsafe { at.as_ref() };
     Ok(fields_of(schema).ok())
 }
 
-/// The stream that another library's object gives.
+/// Returns the stream that an object of another library exports.
 ///
 /// # Errors
-/// `TypeError` for an object that gives none; what it raises; what the stream says of its columns.
+/// `TypeError` for an object that exports no stream; the exception that the object raises; the
+/// error that the stream reports for its columns.
 pub(crate) fn foreign_stream(object: &Bound<'_, PyAny>) -> PyResult<ForeignStream> {
     let py = object.py();
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast_into::<PyCapsule>()?;
     let at = capsule.pointer_checked(Some(STREAM))?;
     let at = at.cast::<ArrowArrayStream>().as_ptr();
-    // SAFETY: a capsule of this name has a stream, by the interface; we are attached and hold the capsule, which was made for
-    // us, so nobody else takes it meanwhile.
+    // SAFETY: a capsule of this name has a stream, by the interface; we are attached and hold the
+    // capsule, which was made for us, so no other code takes the stream meanwhile.
     unsafe { ForeignStream::take(at) }.map_err(|e| errors::to_py(py, &e))
 }

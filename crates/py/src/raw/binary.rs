@@ -1,4 +1,4 @@
-//! `bytes`, and any object with a buffer (PEP 3118).
+//! `bytes` objects: creation, and growth while they are filled (`BytesMemory`, `FreshBytes`).
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -12,9 +12,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::ending;
+use super::gil;
 
-/// A new `bytes`. Copies: one, into it.
+/// Creates a `bytes` object. Copies: the bytes once.
 #[inline]
 pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a valid slice (never longer than isize::MAX); the call copies it.
@@ -25,26 +25,26 @@ pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, Py
     }
 }
 
-/// Whether it is a `bytes` or a `bytearray`: one value, not a column of them.
+/// Returns `true` for a `bytes` or a `bytearray`, which are single values and not columns.
 pub(crate) fn is_bytes(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyBytes>() || object.is_instance_of::<pyo3::types::PyByteArray>()
 }
 
-/// The bytes of a `bytes`; nothing of another object.
+/// Returns the data of a `bytes` object; an empty slice for any other object.
 pub(crate) fn bytes_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a [u8] {
     object
         .cast::<PyBytes>()
         .map_or(&[], |bytes| bytes.as_bytes())
 }
 
-/// A new `bytes` of this length, whose data `write` fills.
+/// Creates a `bytes` object of length `len`, whose data `write` fills.
 pub(super) fn make_of(
     py: Python<'_>,
     len: usize,
     write: impl FnOnce(&mut [MaybeUninit<u8>]),
 ) -> PyResult<Bound<'_, PyAny>> {
     if len < 2 {
-        // Shared objects.
+        // CPython shares the `bytes` objects of up to one byte, so they must not be written to.
         let mut data = [MaybeUninit::new(0)];
         write(&mut data[..len]);
         // SAFETY: initialised above, and a write leaves bytes too.
@@ -61,35 +61,43 @@ pub(super) fn make_of(
     Ok(made.into_any())
 }
 
-/// Up to this many bytes are copied into a larger `bytes` where they have to move: `realloc` would copy them too, and this
-/// way they stay where they are when no larger one can be had.
+/// The largest `bytes` object, in bytes, that grows by a copy of its data to a new object.
+/// `realloc` would copy the data too. After a copy by this module, however, the old object remains
+/// valid if the allocation fails.
 const COPIED_BYTES: usize = 128 << 10;
 
-/// A fresh `bytes` that a [`Chunk`] is filled in: what the stream wrote is then the object, with no copy made.
+/// The memory of a [`Chunk`] in a new `bytes` object: the written bytes become the object's data
+/// without a copy.
 pub(crate) struct BytesMemory {
     bytes: Option<Py<PyBytes>>,
-    /// What it grows to at least, where that much can be had.
+    /// The smallest size in bytes to which the object grows, unless the system refuses that much
+    /// memory.
     grown_bytes: usize,
 }
 
-/// Size that a `bytes` for a whole answer grows to where its first size is not enough: past the one from which growing
-/// moves pages instead of bytes. It is address space until it is written to, and what is left over goes back in the end.
+/// The size in bytes to which the `bytes` object for a whole result grows first, if its initial
+/// size is insufficient. The allocator enlarges an object of this size by moving pages, without
+/// copying bytes. The unused part of the object uses only address space, and is freed when the
+/// result is complete.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 impl BytesMemory {
-    /// A chunk in a fresh `bytes` with room for `capacity_bytes`.
+    /// Creates a chunk in a new `bytes` with a capacity of `capacity_bytes`.
     pub(crate) fn chunk(capacity_bytes: usize) -> PyResult<Chunk> {
         BytesMemory::growing_to(0, capacity_bytes)
     }
 
-    /// As [`BytesMemory::chunk`], for an answer that may turn out long: it grows once from there, and then by its pages.
+    /// Creates a chunk for a result that may be long. When the result exceeds `capacity_bytes`, it
+    /// is copied once, to memory of [`WHOLE_BYTES`], which later grows by moving pages.
     pub(crate) fn whole(capacity_bytes: usize) -> PyResult<Chunk> {
         BytesMemory::growing_to(WHOLE_BYTES, capacity_bytes)
     }
 
-    /// As [`BytesMemory::whole`], for an answer that is known to be longer than its first chunk: that is not moved again.
+    /// Creates the second chunk of a result, for all bytes that follow its first chunk. Its
+    /// capacity is [`WHOLE_BYTES`] from the start, so that the bytes are never copied when it
+    /// grows.
     pub(crate) fn longer(capacity_bytes: usize) -> PyResult<Chunk> {
-        // Where address space is short, what is asked for has to do.
+        // If the system refuses that much address space, the requested capacity is used.
         BytesMemory::whole(WHOLE_BYTES).or_else(|_| BytesMemory::whole(capacity_bytes))
     }
 
@@ -101,7 +109,7 @@ impl BytesMemory {
         Chunk::in_memory(memory, capacity_bytes).map_err(|_| PyMemoryError::new_err(()))
     }
 
-    /// The `bytes` that `chunk` was filled in, cut to what was written.
+    /// Returns the `bytes` object that `chunk` has filled, truncated to the written length.
     pub(crate) fn finish(py: Python<'_>, chunk: Chunk) -> PyResult<Bound<'_, PyBytes>> {
         let memory = chunk.into_memory().and_then(|(memory, len)| {
             let memory = memory.downcast::<BytesMemory>().ok()?;
@@ -113,7 +121,7 @@ impl BytesMemory {
         }
     }
 
-    /// [`ChunkMemory::grow`].
+    /// Implements [`ChunkMemory::grow`], with the GIL held.
     fn grow_attached(
         &mut self,
         py: Python<'_>,
@@ -125,18 +133,19 @@ impl BytesMemory {
             before => {
                 let made = match &before {
                     Some(_) if capacity < self.grown_bytes => {
-                        // Where address space is short, what is asked for has to do.
+                        // If the system refuses that much address space, the requested capacity is
+                        // used.
                         blank(py, self.grown_bytes).or_else(|_| blank(py, capacity))
                     }
-                    _ => blank(py, capacity.max(2)), // shorter ones are shared objects
+                    _ => blank(py, capacity.max(2)), // CPython shares shorter ones
                 };
                 let Ok(made) = made else {
                     self.bytes = before;
                     return None;
                 };
                 if let Some(before) = &before {
-                    // SAFETY: two `bytes`, the new one larger than `len`, which the old one holds and we have written
-                    // (contract of `grow`).
+                    // SAFETY: two `bytes`, the new one larger than `len`; the old one holds `len`
+                    // bytes that we have written (contract of `grow`).
                     unsafe {
                         std::ptr::copy_nonoverlapping(
                             ffi::PyBytes_AsString(before.as_ptr()),
@@ -158,17 +167,17 @@ impl BytesMemory {
     }
 }
 
-// SAFETY: the area is the data of a `bytes` that nobody but us refers to until `finish`; it is moved by `grow` alone,
-// which keeps its contents (PyBytes_Resize reallocates). Its storage is not touched by the interpreter meanwhile, so it
-// may be written while detached.
+// SAFETY: the area is the data of a `bytes` that only we refer to until `finish`; only `grow` moves
+// it, and keeps its contents (PyBytes_Resize reallocates). The interpreter does not touch its
+// storage meanwhile, so it may be written while detached.
 unsafe impl ChunkMemory for BytesMemory {
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
-        // Rare: once per chunk, and again where one row is larger than the chunk.
-        ending::attach(|py| self.grow_attached(py, len, capacity))
+        // The GIL is acquired rarely: once per chunk, and again if a row is larger than the chunk.
+        gil::attach(|py| self.grow_attached(py, len, capacity))
     }
 
     fn is_lost(&self) -> bool {
-        self.bytes.is_none() // `_PyBytes_Resize` frees what it cannot resize
+        self.bytes.is_none() // `_PyBytes_Resize` frees an object that it cannot resize
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -176,30 +185,33 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
-/// Size that a place which turns out too small grows to first: the allocator has it at hand.
+/// The size in bytes to which a small buffer grows first. The allocator provides memory of this
+/// size from its heap, and does not create a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// Bytes of a short result, and what a writer wants to have free before each of its steps.
+/// The memory for a short result, in bytes, including the space that a writer requires before each
+/// step.
 type Short = [MaybeUninit<u8>; 4096];
 
-/// The memory of [`ShortBuffer`].
-struct Shared(UnsafeCell<Short>);
+/// The static memory of [`ShortBuffer`].
+struct ShortMemory(UnsafeCell<Short>);
 
 // SAFETY: only the one `ShortBuffer` that `SHORT_IS_LENT` admits refers to it.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for ShortMemory {}
 
-static SHORT: Shared = Shared(UnsafeCell::new([MaybeUninit::uninit(); _]));
+static SHORT: ShortMemory = ShortMemory(UnsafeCell::new([MaybeUninit::uninit(); _]));
 static SHORT_IS_LENT: AtomicBool = AtomicBool::new(false);
 
-/// A buffer for a result that is likely short: it is too large for the stack of calls that callbacks may nest. (One for all
-/// threads: the thread-local storage of a shared library costs 5 ns.)
+/// The buffer for a result that is probably short. It is static memory because nested calls of
+/// callbacks could overflow the stack. (One buffer serves all threads, because access to
+/// thread-local storage of a shared library takes 5 ns.)
 pub(crate) struct ShortBuffer(*mut Short);
 
 impl ShortBuffer {
-    /// The buffer, where no other call has it.
+    /// Returns the static buffer; `None` while another call uses the buffer.
     #[inline(always)]
     pub(crate) fn lend(_: Python<'_>) -> Option<ShortBuffer> {
-        // Attached: with a GIL no other thread comes between the two.
+        // The thread is attached, so with a GIL no other thread runs between the two accesses.
         let is_lent = match cfg!(Py_GIL_DISABLED) {
             true => SHORT_IS_LENT.swap(true, Ordering::Acquire),
             false => SHORT_IS_LENT.load(Ordering::Relaxed),
@@ -219,10 +231,13 @@ impl Drop for ShortBuffer {
     }
 }
 
-/// A fresh `bytes` that is filled while attached: as a [`Chunk`] in one, without the box and the look for the interpreter.
+/// A new `bytes` object that is filled with the GIL held. It replaces a [`Chunk`] in code that
+/// holds the GIL: in contrast to a `Chunk`, it is not allocated, and does not look up the
+/// interpreter.
 ///
-/// A short one is filled in the [`ShortBuffer`] and then copied into a `bytes` of its size: one that is made with room to spare
-/// and cut costs 60 ns, for the allocator splits and joins blocks of its own.
+/// A short result is written to the [`ShortBuffer`] and copied into a `bytes` object of its size.
+/// To create a `bytes` object with spare capacity and truncate it would take 60 ns longer than this
+/// copy, because the allocator splits and joins blocks.
 pub(crate) struct FreshBytes<'s, 'py> {
     py: Python<'py>,
     memory: BytesMemory,
@@ -230,16 +245,16 @@ pub(crate) struct FreshBytes<'s, 'py> {
     len: usize,
     capacity: usize,
     moved_bytes: usize,
-    /// What it is thought to hold in the end, where somebody has said so.
+    /// The expected final size in bytes; 0 if the caller has not set it.
     expected_bytes: usize,
     buffer: PhantomData<&'s mut ShortBuffer>,
 }
 
 impl<'s, 'py> FreshBytes<'s, 'py> {
-    /// One with room for `capacity_bytes`, which may turn out long.
+    /// Creates a buffer with a capacity of `capacity_bytes`, for a result that may be long.
     #[inline]
     pub(crate) fn new(py: Python<'py>, capacity_bytes: usize) -> PyResult<FreshBytes<'s, 'py>> {
-        let bytes = blank(py, capacity_bytes.max(2))?; // shorter ones are shared objects
+        let bytes = blank(py, capacity_bytes.max(2))?; // CPython shares shorter ones
         Ok(FreshBytes {
             py,
             // SAFETY: a `bytes` made on the line above.
@@ -256,7 +271,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         })
     }
 
-    /// One that is likely short.
+    /// Creates a buffer for a result that is probably short.
     #[inline]
     pub(crate) fn short(py: Python<'py>, buffer: &'s mut ShortBuffer) -> FreshBytes<'s, 'py> {
         FreshBytes {
@@ -274,20 +289,22 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         }
     }
 
-    /// Says how many bytes it will hold in the end: a long one grows at once to where it can stay, and leaves no smaller place behind.
+    /// Sets the expected final size in bytes. A long result then grows at once to memory of this
+    /// size. It is not moved again, so fewer holes of unused memory remain in the heap.
     pub(crate) fn expect(&mut self, n_bytes: usize) {
         self.expected_bytes = n_bytes;
     }
 
-    /// Bytes that were moved because their place was too small, as of [`Chunk::take_moved_bytes`].
+    /// Returns the number of bytes that were moved because the memory was too small, as in
+    /// [`Chunk::take_moved_bytes`].
     pub(crate) fn moved_bytes(&self) -> usize {
         match self.memory.bytes {
             Some(_) => self.moved_bytes,
-            None => self.len, // by `finish`
+            None => self.len, // `finish` copies them
         }
     }
 
-    /// The `bytes`, cut to what was written.
+    /// Returns the `bytes` object, truncated to the written length.
     #[inline(always)]
     pub(crate) fn finish(mut self) -> PyResult<Bound<'py, PyBytes>> {
         if let Some(bytes) = self.memory.bytes.take() {
@@ -301,14 +318,14 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
     #[cold]
     fn grow(&mut self, n_bytes: usize) -> Result<(), SinkFull> {
         let full = SinkFull {
-            asked_bytes: n_bytes,
+            requested_bytes: n_bytes,
         };
         let wanted = self.len.checked_add(n_bytes).ok_or(full)?;
         let wanted = wanted.max(self.capacity.saturating_mul(2));
         let (before, capacity_before) = (self.at, self.capacity);
         let is_short = self.memory.bytes.is_none();
         let kept = if is_short { 0 } else { self.len };
-        // A mapping of its own costs 17 us: only what is past this is worth it.
+        // Memory with a mapping of its own costs 17 µs, so it is used only for larger sizes.
         let step = if wanted.max(self.expected_bytes) <= MIDDLE_BYTES {
             self.memory.grown_bytes = 0;
             MIDDLE_BYTES
@@ -317,7 +334,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
             wanted.max(if is_short { WHOLE_BYTES } else { 0 })
         };
         let grown = self.memory.grow_attached(self.py, kept, step);
-        // Where address space is short, what is asked for has to do.
+        // If the system refuses that much address space, the requested capacity is used.
         let grown = match grown {
             None if is_short => self.memory.grow_attached(self.py, 0, wanted),
             grown => grown,
@@ -325,7 +342,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         match grown {
             Some((at, capacity)) => {
                 if is_short {
-                    // SAFETY: the new area is larger than what the short place holds, and apart from it.
+                    // SAFETY: the new area is larger than the contents of the short buffer, and
+                    // does not overlap it.
                     unsafe { at.copy_from_nonoverlapping(self.at, self.len) };
                 }
                 (self.at, self.capacity) = (at, capacity);
@@ -334,7 +352,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
                 if self.memory.is_lost() && !is_short {
                     (self.at, self.len, self.capacity) = (std::ptr::dangling_mut(), 0, 0);
                 }
-                // An error is set where the interpreter had no memory.
+                // An exception is set if the interpreter has no memory; the caller creates its own.
                 drop(PyErr::take(self.py));
                 return Err(full);
             }
@@ -346,8 +364,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
     }
 }
 
-// SAFETY: the spare area follows the committed bytes in the data of one `bytes`, which is ours alone, or in the short place, which
-// is borrowed mutably; commit only moves the end.
+// SAFETY: the spare area follows the committed bytes in the data of one `bytes`, which only we
+// refer to, or in the short buffer, which is borrowed mutably; commit only moves the end.
 unsafe impl ByteSink for FreshBytes<'_, '_> {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -357,7 +375,7 @@ unsafe impl ByteSink for FreshBytes<'_, '_> {
 
     #[inline]
     fn committed_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the first len bytes were initialised by commits, and the `bytes` is ours alone.
+        // SAFETY: commits have initialised the first len bytes, and only we refer to the `bytes`.
         unsafe { std::slice::from_raw_parts_mut(self.at, self.len) }
     }
 
@@ -366,7 +384,8 @@ unsafe impl ByteSink for FreshBytes<'_, '_> {
         if self.capacity - self.len < n_bytes {
             self.grow(n_bytes)?;
         }
-        // SAFETY: the area has capacity bytes, of which len are committed; MaybeUninit asks for no initialisation.
+        // SAFETY: the area has capacity bytes, of which len are committed; MaybeUninit requires no
+        // initialisation.
         Ok(unsafe {
             std::slice::from_raw_parts_mut(self.at.add(self.len).cast(), self.capacity - self.len)
         })
@@ -384,39 +403,45 @@ unsafe impl ByteSink for FreshBytes<'_, '_> {
     }
 }
 
-/// A new `bytes` whose data is left to us.
+/// Creates a `bytes` object with uninitialised data.
 fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     let len = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
-    // SAFETY: attached; a null source makes a `bytes` (or NULL and an error) whose data is not written.
+    // SAFETY: attached; a null source makes a `bytes` (or NULL and an error) whose data is not
+    // written.
     unsafe {
         let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), len);
         Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked())
     }
 }
 
-// SAFETY: declared as in CPython's cpython/bytesobject.h, and part of every CPython that this is built for.
+// SAFETY: declared as in CPython's cpython/bytesobject.h, and part of every CPython that this is
+// built for.
 unsafe extern "C" {
-    /// <https://docs.python.org/3/c-api/bytes.html>; pyo3-ffi leaves it out.
+    /// Declared here because pyo3-ffi does not declare it:
+    /// <https://docs.python.org/3/c-api/bytes.html>.
     fn _PyBytes_Resize(
         bytes: *mut *mut ffi::PyObject,
         new_size: ffi::Py_ssize_t,
     ) -> std::ffi::c_int;
 }
 
-/// Cuts `bytes` to what was written. It must be ours alone.
+/// Truncates `bytes` to the written length. The caller must have the only reference.
 ///
-/// A short rest stays with the object: giving back a few hundred bytes at the end of each block of 128 KiB lets small
-/// allocations settle there, so that no later block fits into the hole (17 MB of heap for a stream that holds one chunk;
-/// 1 MB this way).
+/// A short unused end remains in the object; it is not returned to the allocator. If the few
+/// hundred unused bytes after each `bytes` of 128 KiB were freed, small allocations would use them.
+/// When the `bytes` is freed later, the next `bytes` of 128 KiB would not fit into its memory.
+/// (With this freeing, the heap of a stream that has one chunk at a time grew to 17 MB; without it,
+/// the heap has 1 MB.)
 fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
-    // SAFETY: a `bytes`. (Its data is not looked at: the end of it was never written.)
-    let room = unsafe { ffi::PyBytes_Size(bytes.as_ptr()) }.unsigned_abs();
-    if len > room || room - len > room / 16 {
+    // SAFETY: a `bytes`. (Its data is not read: the end of it was never written.)
+    let size = unsafe { ffi::PyBytes_Size(bytes.as_ptr()) }.unsigned_abs();
+    if len > size || size - len > size / 16 {
         return resize(bytes, len);
     }
     let at = bytes.as_ptr();
-    // SAFETY: a `bytes` with one reference, ours, never hashed; `len` is at most its size, so the terminator lands in
-    // its data area (which has a byte more than its size). Freeing it does not depend on the size.
+    // SAFETY: a `bytes` with one reference, ours, never hashed; `len` is at most its size, so the
+    // terminator is written inside of its data area (which has a byte more than its size). Freeing
+    // it does not depend on the size.
     unsafe {
         ffi::PyBytes_AsString(at).add(len).write(0);
         (*at.cast::<ffi::PyVarObject>()).ob_size = len as ffi::Py_ssize_t;
@@ -424,13 +449,13 @@ fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyByte
     Ok(bytes)
 }
 
-/// Makes `bytes` this long. It must be ours alone.
+/// Resizes `bytes`. The caller must have the only reference.
 fn resize(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     let py = bytes.py();
     let len = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
     let mut at = bytes.into_ptr();
-    // SAFETY: `at` is a `bytes` with one reference, ours (made in `grow`, never handed out before `finish`). On failure
-    // the call frees it, sets `at` to null and sets an error.
+    // SAFETY: `at` is a `bytes` with one reference, ours (made in `grow`, never handed out before
+    // `finish`). On failure the call frees it, sets `at` to null and sets an error.
     unsafe {
         if _PyBytes_Resize(&raw mut at, len) != 0 {
             return Err(PyErr::fetch(py));

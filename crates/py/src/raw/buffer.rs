@@ -1,8 +1,9 @@
-//! Buffers of other objects (PEP 3118, PEP 688), borrowed.
+//! The unsafe boundary of the buffer protocol (PEP 3118, PEP 688): borrows or copies the bytes of
+//! Python objects.
 //!
 //! Only the data of a `bytes` never changes. The owner of any other buffer, another thread or
 //! another process may write to it at any time: `readinto`, `recv_into` and `preadv` do so without
-//! the GIL. Such a buffer is read as [`VolatileBytes`], or copied to private memory first.
+//! the GIL. Such a buffer is read as [`VolatileBytes`], or first copied to private memory.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -16,22 +17,23 @@ use pyo3::types::{PyBytes, PyMemoryView};
 use pyo3::{Borrowed, ffi};
 
 use super::binary;
-use super::private::PrivateBytes;
+use super::private_bytes::PrivateBytes;
 
-/// The bytes of an object as they were at one moment.
-pub(crate) enum Bytes<'a, 'py> {
+/// The bytes of an object. They do not change while this value exists.
+pub(crate) enum BufferBytes<'a, 'py> {
     /// The data of a `bytes`, which never moves or changes.
     Immutable(&'a [u8], PhantomData<Python<'py>>),
-    /// A part of the data of a `bytes`, which is kept alive.
+    /// A slice of the data of a `bytes`; `_owner` keeps the `bytes` alive.
     Part {
         _owner: Bound<'py, PyAny>,
         part: *const [u8],
     },
-    /// A private copy of any other buffer, in the order of its elements.
+    /// A private copy of any other buffer, with its elements in C order.
     Copied(PrivateBytes),
 }
 
-/// A buffer, filled by PyObject_GetBuffer in memory that does not move before it is released.
+/// A buffer that `PyObject_GetBuffer` has returned; its memory does not move before the buffer is
+/// released.
 struct View<'v, 'py>(&'v mut ffi::Py_buffer, PhantomData<Python<'py>>);
 
 impl Drop for View<'_, '_> {
@@ -46,64 +48,65 @@ impl View<'_, '_> {
         usize::try_from(self.0.len).unwrap_or(0)
     }
 
-    /// The memory of a contiguous buffer.
+    /// Returns the memory of this buffer, which must be contiguous.
     fn bytes(&self) -> VolatileBytes<'_> {
         let at = match self.len() {
             0 => std::ptr::dangling(),
             _ => self.0.buf.cast_const().cast(),
         };
-        // SAFETY: a contiguous buffer of `len` bytes (requested with PyBUF_SIMPLE), whose owner neither moves nor frees it
-        // before it is released, in `drop`. An empty one is not read.
+        // SAFETY: a contiguous buffer of `len` bytes (requested with PyBUF_SIMPLE), whose owner
+        // neither moves nor frees it before it is released, in `drop`. An empty one is not read.
         unsafe { VolatileBytes::new(at, self.len()) }
     }
 }
 
-/// The bytes of an object, borrowed while its buffer is not released.
-pub(crate) enum Source<'a> {
-    /// Bytes that nobody writes to.
+/// The bytes of an object, borrowed until the object's buffer is released.
+pub(crate) enum BorrowedBytes<'a> {
+    /// Bytes that no code writes to.
     Stable(&'a [u8]),
-    /// Bytes that others may write to.
+    /// Bytes that other code may write to.
     Volatile(VolatileBytes<'a>),
 }
 
-/// Lends the bytes of any object with a buffer. Copies: none; one of a buffer that is not
-/// contiguous.
+/// Calls `read` with the bytes of any object that has a buffer. Copies: a contiguous buffer is not
+/// copied; any other buffer is copied once.
 ///
 /// # Errors
-/// `TypeError` for an object without a buffer, `MemoryError`; those of `read`, and what the object
-/// raises.
+/// `TypeError` for an object without a buffer, `MemoryError`; the error of `read`, and the
+/// exception of the object.
 #[inline]
 pub(crate) fn with_source<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
-    read: impl FnOnce(Source<'_>) -> PyResult<R>,
+    read: impl FnOnce(BorrowedBytes<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
     match of_bytes(object) {
-        Some(bytes) => read(Source::Stable(bytes)),
+        Some(bytes) => read(BorrowedBytes::Stable(bytes)),
         None => with_other_source(object, read),
     }
 }
 
 fn with_other_source<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
-    read: impl FnOnce(Source<'_>) -> PyResult<R>,
+    read: impl FnOnce(BorrowedBytes<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
     check(object)?;
     let mut place = MaybeUninit::zeroed();
     match view(object, ffi::PyBUF_SIMPLE, &mut place) {
         Ok(view) => match part_of_bytes(object, &view)? {
             // SAFETY: a part of the data of a `bytes`, which the view keeps alive.
-            Some((_bytes, part)) => read(Source::Stable(unsafe { &*part })),
-            None => read(Source::Volatile(view.bytes())),
+            Some((_bytes, part)) => read(BorrowedBytes::Stable(unsafe { &*part })),
+            None => read(BorrowedBytes::Volatile(view.bytes())),
         },
         Err(e) if e.is_instance_of::<PyBufferError>(object.py()) => {
             let copy = gathered(object)?;
-            read(Source::Stable(&copy))
+            read(BorrowedBytes::Stable(&copy))
         }
         Err(e) => Err(e),
     }
 }
 
-/// The `bytes` that a contiguous memoryview is of, and the part of it; `None` of any other object.
+/// Returns the `bytes` whose data a contiguous memoryview exposes, and the exposed slice; `None`
+/// for any other object.
 fn part_of_bytes<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     view: &View<'_, 'py>,
@@ -119,10 +122,12 @@ fn part_of_bytes<'py>(
     Ok(Some((owner, part)))
 }
 
+/// Checks that an object has a buffer.
+///
 /// # Errors
 /// `TypeError` for an object without a buffer.
 fn check(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
-    if Bytes::is_buffer(object) {
+    if BufferBytes::is_buffer(object) {
         return Ok(());
     }
     let kind = object.get_type().name()?;
@@ -131,11 +136,12 @@ fn check(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// The data of a `bytes`; `None` of any other object.
+/// Returns the data of a `bytes` object; `None` for any other object.
 #[inline]
 pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     let at = object.as_ptr();
-    // SAFETY: a `bytes`, whose data of `Py_SIZE` bytes lives and stays as long as the object, which 'a borrows.
+    // SAFETY: a `bytes`, whose data of `Py_SIZE` bytes is valid and does not move as long as the
+    // object is alive, which 'a borrows.
     unsafe {
         if ffi::PyBytes_CheckExact(at) == 0 {
             return None;
@@ -146,7 +152,7 @@ pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> 
     }
 }
 
-/// The buffer of an object, in `place`.
+/// Gets the buffer of an object and stores it in `place`.
 fn view<'v, 'py>(
     object: Borrowed<'_, 'py, PyAny>,
     flags: i32,
@@ -162,80 +168,81 @@ fn view<'v, 'py>(
     }
 }
 
-impl<'a, 'py> Bytes<'a, 'py> {
-    /// The bytes of any object with a buffer. Copies: none of a `bytes`, else one.
+impl<'a, 'py> BufferBytes<'a, 'py> {
+    /// Returns the bytes of any object that has a buffer. Copies: a `bytes` or a memoryview of one
+    /// is not copied; any other buffer is copied once.
     ///
     /// # Errors
-    /// `TypeError` for an object without a buffer, `MemoryError`; what the object raises.
+    /// `TypeError` for an object without a buffer, `MemoryError`; the exception of the object.
     #[inline]
-    pub(crate) fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Bytes<'a, 'py>> {
+    pub(crate) fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<BufferBytes<'a, 'py>> {
         if let Some(bytes) = of_bytes(object) {
-            return Ok(Bytes::Immutable(bytes, PhantomData));
+            return Ok(BufferBytes::Immutable(bytes, PhantomData));
         }
-        Bytes::of_other(object)
+        BufferBytes::of_other(object)
     }
 
     #[inline(never)]
-    fn of_other(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Bytes<'a, 'py>> {
+    fn of_other(object: Borrowed<'a, 'py, PyAny>) -> PyResult<BufferBytes<'a, 'py>> {
         check(object)?;
         let mut place = MaybeUninit::zeroed();
         match view(object, ffi::PyBUF_SIMPLE, &mut place) {
             Ok(view) => match part_of_bytes(object, &view)? {
-                Some((_owner, part)) => Ok(Bytes::Part { _owner, part }),
-                None => PrivateBytes::copy_of(view.bytes()).map(Bytes::Copied),
+                Some((_owner, part)) => Ok(BufferBytes::Part { _owner, part }),
+                None => PrivateBytes::copy_of(view.bytes()).map(BufferBytes::Copied),
             },
             Err(e) if e.is_instance_of::<PyBufferError>(object.py()) => {
-                Ok(Bytes::Copied(PrivateBytes::of(gathered(object)?)))
+                Ok(BufferBytes::Copied(PrivateBytes::of(gathered(object)?)))
             }
             Err(e) => Err(e),
         }
     }
 
-    /// Whether the object has a buffer.
+    /// Returns `true` if the object has a buffer.
     pub(crate) fn is_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
-        // SAFETY: any object may be asked.
+        // SAFETY: the check accepts any object.
         unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
-            Bytes::Immutable(bytes, _) => bytes,
+            BufferBytes::Immutable(bytes, _) => bytes,
             // SAFETY: a part of the data of the `bytes`, which is alive as long as this is.
-            Bytes::Part { part, .. } => unsafe { &**part },
-            Bytes::Copied(bytes) => bytes.as_slice(),
+            BufferBytes::Part { part, .. } => unsafe { &**part },
+            BufferBytes::Copied(bytes) => bytes.as_slice(),
         }
     }
 }
 
-/// A copy of the bytes of an object that is kept; `None` of an object without a buffer. Copies:
-/// one.
+/// Returns a copy of the bytes of an object; `None` for an object without a buffer. Copies: the
+/// bytes once.
 ///
 /// # Errors
-/// `MemoryError`; what the object raises.
+/// `MemoryError`; the exception of the object.
 pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8>>> {
-    if !Bytes::is_buffer(object) {
+    if !BufferBytes::is_buffer(object) {
         return Ok(None);
     }
     with_source(object, |source| {
         let len = match &source {
-            Source::Stable(bytes) => bytes.len(),
-            Source::Volatile(bytes) => bytes.len(),
+            BorrowedBytes::Stable(bytes) => bytes.len(),
+            BorrowedBytes::Volatile(bytes) => bytes.len(),
         };
         let mut copy = Vec::new();
         copy.try_reserve_exact(len)
             .map_err(|_| PyMemoryError::new_err(()))?;
         match source {
-            Source::Stable(bytes) => copy.extend_from_slice(bytes),
-            Source::Volatile(bytes) => bytes.append_to(&mut copy),
+            BorrowedBytes::Stable(bytes) => copy.extend_from_slice(bytes),
+            BorrowedBytes::Volatile(bytes) => bytes.append_to(&mut copy),
         }
         Ok(Some(copy))
     })
 }
 
-/// The `bytes` of any object with a buffer that never change: the object where it is a `bytes` or a
-/// memoryview of one, else a new `bytes`. Copies: none of the former, else one.
+/// Returns an object whose bytes never change: the argument if it is a `bytes` or a memoryview of
+/// one, otherwise a new `bytes`. Copies: the data of a new `bytes` is copied once.
 ///
 /// # Errors
 /// As [`with_source`].
@@ -247,7 +254,7 @@ pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound
     check(object)?;
     let mut place = MaybeUninit::zeroed();
     match view(object, ffi::PyBUF_SIMPLE, &mut place) {
-        // A view of its own: the other one may be released.
+        // A new memoryview is created, because the caller may release the one that was passed.
         Ok(view) if part_of_bytes(object, &view)?.is_some() => {
             Ok(PyMemoryView::from(&object)?.into_any())
         }
@@ -260,7 +267,7 @@ pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound
     }
 }
 
-/// The items of a buffer, in the order of its elements. Copies: one.
+/// Returns the items of a buffer in C order. Copies: each item once.
 fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     let mut place = MaybeUninit::zeroed();
     items(
@@ -269,7 +276,7 @@ fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     )
 }
 
-/// As [`gathered`], of a view.
+/// Returns the items of a buffer that was already requested, in C order. Copies: each item once.
 fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     let len = view.len();
     let mut bytes: Vec<u8> = Vec::new();
@@ -277,7 +284,8 @@ fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
         .try_reserve_exact(len)
         .map_err(|_| PyMemoryError::new_err(()))?;
     if len > 0 {
-        // SAFETY: the capacity takes `len` bytes, and 'C' is an order that CPython knows; it writes each of them.
+        // SAFETY: the capacity is `len` bytes, and 'C' is an order of CPython's; it writes each of
+        // them.
         unsafe {
             let (n, order) = (view.0.len, b'C' as std::ffi::c_char);
             let to = bytes.as_mut_ptr().cast();
@@ -290,10 +298,11 @@ fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes into a writable, contiguous buffer; `write` gets all of it.
+/// Calls `write` with the memory of a writable, contiguous buffer.
 ///
 /// # Errors
-/// `BufferError` where it is read-only or in pieces, `TypeError` where there is no buffer.
+/// `BufferError` if the buffer is read-only or not contiguous, `TypeError` for an object without a
+/// buffer.
 pub(crate) fn with_writable<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
     write: impl FnOnce(&mut [MaybeUninit<u8>]) -> PyResult<R>,
@@ -311,30 +320,31 @@ pub(crate) fn with_writable<'py, R>(
     write(unsafe { slice::from_raw_parts_mut(view.0.buf.cast(), len) })
 }
 
-/// A writable place that a buffer lends.
-pub(crate) struct Place<'a> {
+/// The memory of a writable buffer.
+pub(crate) struct WritableBuffer<'a> {
     pub(super) at: *mut u8,
     pub(super) len: usize,
     lent: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
-impl Place<'_> {
-    /// The same without its first `n` bytes; `None` where it has not as many.
-    pub(crate) fn behind(mut self, n: usize) -> Option<Self> {
+impl WritableBuffer<'_> {
+    /// Returns the memory after the first `n` bytes; `None` if the memory is shorter than that.
+    pub(crate) fn without_first(mut self, n: usize) -> Option<Self> {
         self.len = self.len.checked_sub(n)?;
-        // SAFETY: inside of the place, or right behind it.
+        // SAFETY: inside of the buffer, or right after its end.
         self.at = unsafe { self.at.add(n) };
         Some(self)
     }
 }
 
-/// Lends a writable, contiguous buffer, in which other code may write too meanwhile.
+/// Calls a function with the memory of a writable, contiguous buffer. Other code may write to this
+/// memory at the same time.
 ///
 /// # Errors
 /// As [`with_writable`].
 pub(crate) fn with_place<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
-    write: impl FnOnce(Place<'_>) -> PyResult<R>,
+    write: impl FnOnce(WritableBuffer<'_>) -> PyResult<R>,
 ) -> PyResult<R> {
     let mut memory = MaybeUninit::zeroed();
     let view = view(object, ffi::PyBUF_WRITABLE, &mut memory)?;
@@ -344,16 +354,17 @@ pub(crate) fn with_place<'py, R>(
     } else {
         view.0.buf.cast()
     };
-    write(Place {
+    write(WritableBuffer {
         at,
         len,
         lent: PhantomData,
     })
 }
 
-/// The bytes as units of a wider size, where they stand at a place for such.
+/// Returns the bytes as code units of type `U`; `None` if their address is not aligned for `U`, or
+/// their length is not a multiple of the size of `U`.
 #[inline(always)]
-pub(crate) fn as_units<U: Unit>(bytes: &[u8]) -> Option<&[U]> {
+pub(crate) fn as_units<U: AnyBits>(bytes: &[u8]) -> Option<&[U]> {
     if !bytes.len().is_multiple_of(size_of::<U>()) || !bytes.as_ptr().cast::<U>().is_aligned() {
         return None;
     }
@@ -361,20 +372,21 @@ pub(crate) fn as_units<U: Unit>(bytes: &[u8]) -> Option<&[U]> {
     Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
-/// A unit of any bits.
-pub(crate) trait Unit: Copy {}
-impl Unit for u16 {}
-impl Unit for u32 {}
-impl Unit for i64 {}
+/// A type of code unit for which every bit pattern is valid.
+pub(crate) trait AnyBits: Copy {}
+impl AnyBits for u16 {}
+impl AnyBits for u32 {}
+impl AnyBits for i64 {}
 
-/// Copies bytes into a place of their size.
+/// Copies `bytes` into uninitialised memory of the same size.
 #[inline]
 pub(crate) fn put(out: &mut [MaybeUninit<u8>], bytes: &[u8]) {
     // SAFETY: MaybeUninit<u8> has the layout of u8, and any byte is a good value of it.
     out.copy_from_slice(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) });
 }
 
-/// The format of an object's elements (PEP 3118); `B` where it gives none.
+/// Returns the format of the elements in an object's buffer (PEP 3118); `B` if the object reports
+/// none.
 pub(crate) fn format_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<String> {
     let mut place = MaybeUninit::zeroed();
     let view = view(object, ffi::PyBUF_FORMAT | ffi::PyBUF_ND, &mut place)?;
@@ -386,20 +398,20 @@ pub(crate) fn format_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<String> {
     Ok(format.to_string_lossy().into_owned())
 }
 
-/// The items of a buffer, in the order of its elements.
-pub(crate) struct Items {
-    /// The format of an item, as `struct` has it.
+/// The items of a buffer, copied in C order.
+pub(crate) struct BufferItems {
+    /// The format of an item, in the syntax of the module `struct`.
     pub(crate) format: String,
     pub(crate) item_bytes: usize,
     pub(crate) n_dimensions: usize,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The items of an object's buffer. Copies: one.
+/// Returns the items of an object's buffer in C order. Copies: each item once.
 ///
 /// # Errors
-/// What the object raises where it lends none.
-pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Items> {
+/// The exception that the object raises if it does not export a buffer.
+pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<BufferItems> {
     let mut place = MaybeUninit::zeroed();
     let mut view = view(object, ffi::PyBUF_FULL_RO, &mut place)?;
     let format = match view.0.format.is_null() {
@@ -412,7 +424,7 @@ pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Items> {
     let item_bytes = usize::try_from(view.0.itemsize).unwrap_or(0);
     let n_dimensions = usize::try_from(view.0.ndim).unwrap_or(0);
     let bytes = items(&mut view, object.py())?;
-    Ok(Items {
+    Ok(BufferItems {
         format,
         item_bytes,
         n_dimensions,

@@ -1,4 +1,5 @@
-//! CPython's own codecs, for text that is malformed and for error handlers: their exceptions and replacements.
+//! Calls CPython's own codecs for malformed text and for error handlers, so that the exceptions and
+//! replacements are those of CPython.
 
 use std::ffi::{CStr, CString};
 
@@ -9,7 +10,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// The name of an error handler as C takes it; `None` means strict.
+/// Returns the name of an error handler as a C string; `strict` for `None`.
 fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     let Some(errors) = errors else {
         return Ok(c"strict".into());
@@ -24,7 +25,7 @@ fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     CString::new(written).map_err(|_| PyValueError::new_err("no error handler has such a name"))
 }
 
-/// What `bytes.decode` makes of the bytes.
+/// Decodes bytes as `bytes.decode` does.
 #[cold]
 pub(crate) fn decode<'py>(
     py: Python<'py>,
@@ -33,8 +34,8 @@ pub(crate) fn decode<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let errors = handler(errors)?;
-    // SAFETY: attached; a valid slice (never longer than isize::MAX) and two C strings. A new reference or null with an
-    // error.
+    // SAFETY: attached; a valid slice (never longer than isize::MAX) and two C strings. A new
+    // reference or null with an error.
     unsafe {
         let made = ffi::PyUnicode_Decode(
             bytes.as_ptr().cast(),
@@ -46,7 +47,7 @@ pub(crate) fn decode<'py>(
     }
 }
 
-/// What `str.encode` makes of the text.
+/// Encodes a `str` as `str.encode` does.
 #[cold]
 pub(crate) fn encode<'py>(
     string: Borrowed<'_, 'py, PyString>,

@@ -1,24 +1,26 @@
-//! Context variables (PEP 567).
+//! The unsafe boundary of context variables (PEP 567).
 
 use std::ffi::CStr;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A new context variable with this name and the default `None`.
+/// Creates a context variable with the name `name`, whose default value is `None`.
 pub(crate) fn new<'py>(py: Python<'py>, name: &CStr) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: attached; the name ends in a zero byte and None is a valid default. A new reference or null with an error.
+    // SAFETY: attached; the name ends in a zero byte and None is a valid default. A new reference
+    // or null with an error.
     unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_New(name.as_ptr(), ffi::Py_None()))
     }
 }
 
-/// The value of `variable` in the current context, or `None`.
+/// Returns the value of `variable` in the current context; `None` if it was not set.
 pub(crate) fn get<'py>(variable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = variable.py();
     let mut value = std::ptr::null_mut();
-    // SAFETY: a non-variable makes the call fail with TypeError. On success `value` is a new reference (the default
-    // given at its making stands in for no value, so it is not null).
+    // SAFETY: an object that is not a variable makes the call fail with TypeError. On success
+    // `value` is a new reference (the default of its construction replaces a missing value, so it
+    // is not null).
     unsafe {
         if ffi::PyContextVar_Get(variable.as_ptr(), std::ptr::null_mut(), &raw mut value) != 0 {
             return Err(PyErr::fetch(py));
@@ -27,7 +29,7 @@ pub(crate) fn get<'py>(variable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Sets `variable` in the current context, and returns the token that takes it back.
+/// Sets `variable` in the current context, and returns the token that resets it.
 pub(crate) fn set<'py>(
     variable: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
@@ -39,7 +41,7 @@ pub(crate) fn set<'py>(
     }
 }
 
-/// Puts `variable` back to what it was before `token`'s set.
+/// Restores the value that `variable` had before `token` was created.
 pub(crate) fn reset(variable: &Bound<'_, PyAny>, token: &Bound<'_, PyAny>) -> PyResult<()> {
     // SAFETY: as in `get`; a token of another context makes it fail with ValueError.
     match unsafe { ffi::PyContextVar_Reset(variable.as_ptr(), token.as_ptr()) } {

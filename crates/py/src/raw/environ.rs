@@ -1,7 +1,7 @@
-//! The environ of a WSGI request (PEP 3333), made in one pass over its head.
+//! Creates the environ of a WSGI request (PEP 3333), in one pass over the request head.
 //!
-//! Values are Latin-1 in the sense of the PEP: each character is a byte that was sent. Names, and values that come again and
-//! again, are made once.
+//! Values are decoded as Latin-1, as PEP 3333 defines: each character is a received byte. The `str`
+//! objects of names, and of values that occur in many requests, are created once.
 
 use std::net::SocketAddr;
 
@@ -13,37 +13,39 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// Names that are remembered with their last value, a power of two. Two that fall together take turns.
+/// The number of slots for header names, a power of two. Of two names with the same slot, only the
+/// last one is cached.
 const N_NAMES: usize = 256;
-/// A value is compared with the one before it up to this length.
+/// The largest size in bytes of a value that is compared with the previous value of its field.
 const MOST_COMPARED_BYTES: usize = 512;
 
-/// What a header field was when it came last.
-struct Known {
+/// A header field of an earlier request: its name, its environ key and its last value.
+struct RecentField {
     name: Box<[u8]>,
     key: Py<PyString>,
     value: Option<Py<PyAny>>,
 }
 
-/// Clients whose address is kept as text, a power of two; the port says which place is whose.
+/// The number of slots for addresses of clients, a power of two. The port of a client determines
+/// its slot.
 const N_PEERS: usize = 512;
 
-/// The address and the port of a client.
+/// The address of a client, and its address and port as `str` objects.
 struct Peer {
     socket: SocketAddr,
     address: Py<PyAny>,
     port: Py<PyAny>,
 }
 
-/// `str` objects of names and values of the requests before.
+/// The `str` objects of the names and values in earlier requests.
 pub(crate) struct Strings {
-    fields: Vec<Option<Known>>,
-    shapes: Vec<Shape>,
+    fields: Vec<Option<RecentField>>,
+    shapes: Vec<HeaderShape>,
     peers: Vec<Option<Peer>>,
     others: [Option<Py<PyAny>>; N_OTHERS],
 }
 
-/// What else comes again from request to request.
+/// Values other than header fields that are the same in many requests.
 #[derive(Clone, Copy)]
 pub(crate) enum Other {
     Path,
@@ -58,13 +60,13 @@ impl Strings {
     pub(crate) fn new() -> Strings {
         Strings {
             fields: (0..N_NAMES).map(|_| None).collect(),
-            shapes: (0..N_SHAPES).map(|_| Shape::default()).collect(),
+            shapes: (0..N_SHAPES).map(|_| HeaderShape::default()).collect(),
             peers: (0..N_PEERS).map(|_| None).collect(),
             others: [const { None }; N_OTHERS],
         }
     }
 
-    /// A client's address and its port, each a `str`.
+    /// Returns the address and the port of a client, each as a `str` object.
     pub(crate) fn peer<'py>(
         &mut self,
         py: Python<'py>,
@@ -89,7 +91,8 @@ impl Strings {
         Ok((peer.address.bind(py).clone(), peer.port.bind(py).clone()))
     }
 
-    /// A `str` of these bytes: the one before it, where it is the same.
+    /// Returns a `str` with the characters of `bytes`. If the object of the previous request has
+    /// the same characters, this object is returned, otherwise a new one.
     pub(crate) fn other<'py>(
         &mut self,
         py: Python<'py>,
@@ -99,10 +102,11 @@ impl Strings {
         latin1_or_known(py, bytes, &mut self.others[which as usize])
     }
 
-    /// What `template` holds, and the header fields of a request but for its length.
+    /// Returns a dict with the items of `template` and the header fields of a request, except for
+    /// the field `Content-Length`.
     ///
-    /// Fields of the same names in the same order as those of requests before come with a copy of what these made, and only
-    /// values that differ are put there.
+    /// If the request has the same field names in the same order as an earlier request, the earlier
+    /// request's dict is copied, and only values that differ are set.
     pub(crate) fn environ<'py>(
         &mut self,
         template: &Bound<'py, PyDict>,
@@ -111,7 +115,7 @@ impl Strings {
         let py = template.py();
         let fields = || {
             let all = head.header_bytes();
-            // A body is measured by now.
+            // The server sets the length of the body separately.
             all.filter(|(name, _)| !name.eq_ignore_ascii_case(b"content-length"))
         };
         let mut tag = 0_usize;
@@ -134,7 +138,8 @@ impl Strings {
         Ok(environ)
     }
 
-    /// A copy of what a shape has, with these fields; `None` where they are others.
+    /// Returns a copy of the environ that is cached for the list of names `shape`, with the values
+    /// of this request's fields. `None` if the fields of this request have other names.
     fn shaped<'py, 'f>(
         &mut self,
         template: &Bound<'py, PyDict>,
@@ -173,21 +178,22 @@ impl Strings {
         Ok(Some(environ))
     }
 
-    /// What is remembered of a name.
-    fn field(&mut self, py: Python<'_>, name: &[u8]) -> &mut Known {
+    /// Returns the cached field with this name; an empty one if the name was not cached.
+    fn field(&mut self, py: Python<'_>, name: &[u8]) -> &mut RecentField {
         let slot = &mut self.fields[slot_of(name)];
-        let is_it = |k: &Known| &*k.name == name || k.name.eq_ignore_ascii_case(name);
+        let is_it = |k: &RecentField| &*k.name == name || k.name.eq_ignore_ascii_case(name);
         if !slot.as_ref().is_some_and(is_it) {
             *slot = None;
         }
-        slot.get_or_insert_with(|| Known {
+        slot.get_or_insert_with(|| RecentField {
             name: name.into(),
             key: key_of(py, name),
             value: None,
         })
     }
 
-    /// Puts a header field into an environ. A second one of the same name is joined to the first.
+    /// Adds a header field to an environ. The value of a second field with the same name is
+    /// appended to that of the first, after a comma (for cookies, a semicolon).
     fn set_field(
         &mut self,
         environ: &Bound<'_, PyDict>,
@@ -198,7 +204,8 @@ impl Strings {
         let known = self.field(py, name);
         let value = latin1_or_known(py, value, &mut known.value)?;
         let n_before = environ.len();
-        // SAFETY: a dict, a `str` and an object. It returns what stands there now, borrowed from the dict.
+        // SAFETY: a dict, a `str` and an object. It returns the current value of the key, borrowed
+        // from the dict.
         let there = unsafe {
             let there =
                 ffi::PyDict_SetDefault(environ.as_ptr(), known.key.as_ptr(), value.as_ptr());
@@ -217,23 +224,27 @@ impl Strings {
     }
 }
 
-/// Lists of names that are remembered, a power of two.
+/// The number of slots for lists of field names, a power of two.
 const N_SHAPES: usize = 16;
-/// Fields of a list that is remembered, at most.
+/// The largest number of fields in a cached list of names.
 const MOST_FIELDS: usize = 64;
 
-/// The header fields of requests with the same names in the same order, which came a second time.
+/// A list of field names that two requests had in the same order, and the environ of the second
+/// one.
 #[derive(Default)]
-struct Shape {
+struct HeaderShape {
     tag: usize,
     fields: Vec<(Py<PyString>, Py<PyAny>)>,
-    /// An environ with these fields.
+    /// The environ of the second request with this list of names; `None` if the list of names has
+    /// occurred once.
     made: Option<Py<PyDict>>,
 }
 
-impl Shape {
-    /// Notes a list of names, or keeps what was made for it where it was noted before. Fields stand behind those of the template in
-    /// the order in which they came; where some were joined, nothing is kept.
+impl HeaderShape {
+    /// Caches the list of field names of a request. If this list was cached before, also caches the
+    /// environ. In the environ, the items of `template` are followed by the fields, in the order of
+    /// their arrival. If two fields with the same name were joined, the cached environ is never
+    /// used.
     fn learn(
         &mut self,
         template: &Bound<'_, PyDict>,
@@ -241,7 +252,7 @@ impl Shape {
         tag: usize,
     ) -> PyResult<()> {
         if self.tag != tag {
-            *self = Shape::default();
+            *self = HeaderShape::default();
             self.tag = tag;
             return Ok(());
         }
@@ -258,7 +269,8 @@ impl Shape {
     }
 }
 
-/// `HTTP_` and the name in capitals, or without `HTTP_` where CGI has it so.
+/// Returns the environ key of a field: `HTTP_` and the name in capitals, or only the name in
+/// capitals for fields that CGI defines without the prefix `HTTP_`.
 fn key_of(py: Python<'_>, name: &[u8]) -> Py<PyString> {
     let mut key = String::with_capacity("HTTP_".len() + name.len());
     let is_cgi = [&b"content-type"[..], b"content-length"]
@@ -274,7 +286,8 @@ fn key_of(py: Python<'_>, name: &[u8]) -> Py<PyString> {
     PyString::intern(py, &key).unbind()
 }
 
-/// Where a name is remembered, by its length, its ends and its middle, whatever its case.
+/// Returns the slot of a name. It depends on the name's length, its ends and its middle, but not on
+/// upper or lower case.
 fn slot_of(name: &[u8]) -> usize {
     let at = |i: usize| usize::from(name.get(i).copied().unwrap_or(0) | 0x20);
     let n = name.len();
@@ -286,7 +299,8 @@ fn slot_of(name: &[u8]) -> usize {
         & (N_NAMES - 1)
 }
 
-/// A `str` of these bytes; the one in `known`, where it is the same, and there from now on.
+/// Returns a `str` with the characters of `bytes`. If the object in `known` has these characters,
+/// it is returned. Otherwise a new object is returned, and stored in `known` if it is not too long.
 fn latin1_or_known<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -305,7 +319,8 @@ fn latin1_or_known<'py>(
     Ok(made)
 }
 
-/// A new `str` with a character for each byte. Copies: one, into the `str`.
+/// Creates a `str` with one character for each byte (Latin-1). Copies: each byte once, into the
+/// `str`.
 fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if let Some(made) = text::make_bytes_uncounted(py, bytes, true) {
         return Ok(made);
@@ -324,7 +339,8 @@ fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>
     })
 }
 
-/// The characters of a `str`, a byte for each; `None` of what is no `str`, and of one with characters beyond Latin-1. Copies: none.
+/// Returns the characters of a `str` as one byte each. `None` for other objects, and for a `str`
+/// with characters outside of Latin-1. Copies: none.
 #[inline]
 pub(crate) fn latin1<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     let string = text::any_str(object)?;

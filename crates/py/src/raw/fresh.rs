@@ -1,9 +1,11 @@
-//! Fresh `str` objects whose data is yet to be written.
+//! Creates `str` objects whose characters are written afterwards.
 //!
-//! `PyUnicode_New` is a third of what a short text costs. Up to Python 3.13 a compact `str` is an allocation and a header that
-//! is the same for all of a kind but for the length: the headers are taken from objects that CPython made, when the module
-//! is imported, and copied. Where two objects of CPython's differ in anything but their length (a debug build, a layout that
-//! we do not know) `PyUnicode_New` is called as ever.
+//! If a short text is converted to a `str` with `PyUnicode_New`, this function takes a third of the
+//! time. Up to Python 3.13, a compact `str` is one allocation. All fields of its header, except for
+//! the length, depend only on the kind of the `str`. When the module is imported, the headers are
+//! read from objects that CPython has created, and each new object gets a copy. If two objects of
+//! CPython differ in more than their length (a debug build, an unknown layout), `PyUnicode_New` is
+//! called instead.
 
 use onecopy_text::Shape;
 use pyo3::exceptions::PyMemoryError;
@@ -12,7 +14,8 @@ use pyo3::prelude::*;
 
 use super::pages;
 
-/// A `str` of this shape, of at least one character; its data is yet to be written.
+/// Creates a `str` with the kind and length of `shape`. The length must be at least 1. The caller
+/// must write its characters.
 #[inline]
 pub(crate) fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
     match Blanks::new(py).small(shape) {
@@ -24,7 +27,7 @@ pub(crate) fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
 #[inline(never)]
 fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
     let n = isize::try_from(shape.n_chars).map_err(|_| PyMemoryError::new_err(()))?;
-    // SAFETY: attached; the length is not negative and max_char is one that CPython knows.
+    // SAFETY: attached; the length is not negative and max_char is one that CPython supports.
     let made = unsafe {
         let made = ffi::PyUnicode_New(n, shape.kind.max_char());
         Bound::from_owned_ptr_or_err(py, made)?
@@ -33,7 +36,7 @@ fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
     Ok(made)
 }
 
-/// Takes the headers; called when the module is imported.
+/// Reads the headers of new `str` objects. It is called when the module is imported.
 pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     templates::take(py)?;
@@ -41,7 +44,7 @@ pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// A maker of small `str` objects: the headers are looked up once for all that it makes.
+/// Creates short `str` objects. The headers are looked up once for all of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Blanks<'py> {
     py: Python<'py>,
@@ -59,12 +62,13 @@ impl<'py> Blanks<'py> {
         }
     }
 
-    /// Proof that we are attached.
+    /// Returns the token that proves that the GIL is held.
     pub(crate) fn py(self) -> Python<'py> {
         self.py
     }
 
-    /// As [`blank`], for a short text; `None` for a longer one, and where there is no memory.
+    /// Creates a short `str` as [`blank`] does. `None` if the `str` would exceed the small-object
+    /// allocator's limit, and if the allocation fails.
     #[inline(always)]
     pub(crate) fn small(self, shape: Shape) -> Option<Bound<'py, PyAny>> {
         #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
@@ -84,18 +88,20 @@ mod templates {
 
     use super::*;
 
-    /// Larger ones are no small objects of CPython's allocator, which hands them on to the C library: what is saved is little
-    /// beside that.
+    /// The largest allocation that CPython's small-object allocator serves, in bytes. Larger ones
+    /// are made by the C library, which takes much longer than the time that copying a header
+    /// saves.
     const MOST_BYTES: usize = 512;
 
     const ASCII_BYTES: usize = size_of::<ffi::PyASCIIObject>();
     const OTHER_BYTES: usize = size_of::<ffi::PyCompactUnicodeObject>();
     const LENGTH_AT: usize = offset_of!(ffi::PyASCIIObject, length);
-    /// Behind length and hash stands a byte with the bits of the state (interned, kind, compact, ascii); seven follow that
-    /// nobody writes or reads: 24 bits without a name, and padding.
+    /// The offset, within a header, of seven bytes that are not compared, because no code reads
+    /// them: 24 unnamed bits and padding. They follow the length, the hash, and one byte with the
+    /// state (interned, kind, compact, ascii).
     const UNUSED_AT: usize = LENGTH_AT + 2 * size_of::<ffi::Py_ssize_t>() + 1;
 
-    /// Headers of fresh `str` objects, with a length of 0.
+    /// The headers of new `str` objects of each kind, in which the length is 0.
     pub(super) struct Headers {
         ascii: [u8; ASCII_BYTES],
         latin1: [u8; OTHER_BYTES],
@@ -110,7 +116,7 @@ mod templates {
         HEADERS.get()
     }
 
-    /// As [`super::blank`], where the text is short.
+    /// Implements [`super::blank`] for a short text.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -132,8 +138,10 @@ mod templates {
         }
     }
 
+    /// Creates a `str` with a copy of `header`.
+    ///
     /// # Safety
-    /// `header` is that of a fresh compact `str` of units of `UNIT` bytes.
+    /// `header` must be that of a new compact `str` with units of `UNIT` bytes.
     #[inline(always)]
     unsafe fn with_header<'py, const N: usize, const UNIT: usize>(
         py: Python<'py>,
@@ -144,9 +152,10 @@ mod templates {
         if size > MOST_BYTES {
             return None;
         }
-        // SAFETY: attached. The place is as large as PyUnicode_New makes it: header, units, a terminating unit. It gets the
-        // bytes of a fresh header (one reference, no hash, no cache; the type is static and not counted) with this length,
-        // and the terminator: what PyUnicode_New gives, by the comparison in `take`.
+        // SAFETY: attached. The memory has the size that PyUnicode_New requests: header, units, a
+        // terminating unit. It gets the bytes of a fresh header (one reference, no hash, no cache;
+        // the type is static and not counted) with this length, and the terminator: the result of
+        // PyUnicode_New, by the comparison in `take`.
         unsafe {
             let at = ffi::PyObject_Malloc(size).cast::<u8>();
             if at.is_null() {
@@ -169,14 +178,18 @@ mod templates {
         }
     }
 
-    /// Where a header holds a pointer to its own data and its length, for units as wide as `wchar_t` is here.
+    /// The offsets in a header of two fields: the pointer to data that is shared as `wchar_t`, and
+    /// the length of this data.
     #[derive(Clone, Copy)]
     struct Shared {
         data_at: usize,
         length_at: usize,
     }
 
-    /// Up to Python 3.11 a `str` may be read as `wchar_t` (PEP 393, `wstr`): its own data, where that is as wide.
+    /// Returns the offsets of the field `wstr` and of its length in a header; `None` if these
+    /// fields are not set. Up to Python 3.11 a `str` can also be read as `wchar_t` by the pointer
+    /// `wstr` (PEP 393). If the code units of the `str` are as wide as `wchar_t`, `wstr` points to
+    /// its characters.
     #[inline(always)]
     fn shared<const UNIT: usize>() -> Option<Shared> {
         #[cfg(not(Py_3_12))]
@@ -189,9 +202,10 @@ mod templates {
         None
     }
 
-    /// Takes the headers, where copies of them are as good as CPython's.
+    /// Reads the headers of objects that CPython created. They are stored if objects with copies of
+    /// these headers are equal to objects of CPython.
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
-        // A build that counts all references does so in PyUnicode_New.
+        // A build that counts all references counts new objects in `PyUnicode_New`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {
             return Ok(());
         }
@@ -200,7 +214,7 @@ mod templates {
         let ucs2 = header::<OTHER_BYTES, 2>(py, Kind::Ucs2)?;
         let ucs4 = header::<OTHER_BYTES, 4>(py, Kind::Ucs4)?;
         if let (Some(ascii), Some(latin1), Some(ucs2), Some(ucs4)) = (ascii, latin1, ucs2, ucs4) {
-            // A second import in this process finds the same.
+            // A second import in the same process reads the same headers.
             let _ = HEADERS.set(Headers {
                 ascii,
                 latin1,
@@ -211,8 +225,8 @@ mod templates {
         Ok(())
     }
 
-    /// The header of a fresh `str` of this kind; `None` where two of them differ in more than their length, or have their data
-    /// elsewhere than we write it.
+    /// Returns the header of a new `str` of this kind. `None` if two such objects differ in more
+    /// than their length, or have their characters at another offset.
     fn header<const N: usize, const UNIT: usize>(
         py: Python<'_>,
         kind: Kind,
@@ -221,10 +235,12 @@ mod templates {
             let made = blank_by_cpython(py, Shape { kind, n_chars })?;
             let at = made.as_ptr().cast::<u8>();
             let mut header = MaybeUninit::<[u8; N]>::uninit();
-            // SAFETY: a compact `str`, whose header has N bytes, all written by PyUnicode_New but for those
-            // that are unused: they are set to zeros, and so is what is written for each. (`[u8; 7]` stands at any address.)
+            // SAFETY: a compact `str`, whose header has N bytes, all written by PyUnicode_New
+            // except for the unused ones: they are set to zeros in both copies. (`[u8; 7]` may be
+            // at any address.)
             unsafe {
-                // Its data is initialised too: the object is dropped as a `str` like any other.
+                // The characters are also initialised, because the object is dropped as any other
+                // `str`.
                 let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
                 std::ptr::write_bytes(data, b'x', n_chars * UNIT);
                 let to = header.as_mut_ptr().cast::<u8>();
@@ -242,13 +258,13 @@ mod templates {
         Ok(if a == b && b == c { a } else { None })
     }
 
-    /// Reads a word and sets it to 0.
+    /// Reads the word at an address, and sets it to 0.
     ///
     /// # Safety
-    /// `at` is readable and writable for a word.
+    /// A word at `at` must be readable and writable.
     unsafe fn take_word(at: *mut u8) -> usize {
         let at = at.cast::<usize>();
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         unsafe {
             let word = at.read_unaligned();
             at.write_unaligned(0);

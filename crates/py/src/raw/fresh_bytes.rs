@@ -1,5 +1,5 @@
-//! Fresh `bytes` objects whose data is yet to be written: as in [`super::fresh`], a short one is an allocation and a header
-//! that is the same for all but for the length.
+//! Creates `bytes` objects whose data is written afterwards. As in [`super::fresh`], a short object
+//! is an allocation with a copied header, in which only the length differs.
 
 use std::mem::{MaybeUninit, offset_of};
 
@@ -8,11 +8,11 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Where the data of a `bytes` begins.
+/// The offset of the data in a `bytes` object.
 #[allow(deprecated)]
 const DATA_AT: usize = offset_of!(ffi::PyBytesObject, ob_sval);
 
-/// A new `bytes` of `len`, which `write` fills. Copies: none.
+/// Creates a `bytes` object of length `len`, whose data `write` fills. Copies: none.
 #[inline]
 pub(crate) fn make_with<'py>(
     py: Python<'py>,
@@ -20,7 +20,8 @@ pub(crate) fn make_with<'py>(
     write: impl FnOnce(&mut [MaybeUninit<u8>]),
 ) -> PyResult<Bound<'py, PyAny>> {
     let made = blank(py, len)?;
-    // SAFETY: a `bytes` of this length, ours alone (an empty one is shared, and has nothing to write).
+    // SAFETY: a `bytes` of this length, with no other reference (an empty one is shared, and has no
+    // byte to write).
     write(unsafe { std::slice::from_raw_parts_mut(data_of(&made), len) });
     Ok(made)
 }
@@ -36,7 +37,7 @@ fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Takes the header; called when the module is imported.
+/// Reads the header of a new `bytes` object. It is called when the module is imported.
 pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     template::take(py)?;
@@ -44,7 +45,8 @@ pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Makes short `bytes`. Where there is no memory, who asks goes the way of any text, which says so.
+/// Creates short `bytes` objects. If the allocation fails, the caller uses
+/// `PyBytes_FromStringAndSize`, which sets the exception.
 pub(crate) struct SmallBytes<'py>(pub(crate) Python<'py>);
 
 impl<'py> NewBytes for SmallBytes<'py> {
@@ -62,18 +64,19 @@ impl<'py> NewBytes for SmallBytes<'py> {
 
     #[inline(always)]
     fn data<'a>(&self, (made, len): &'a mut Self::Bytes) -> &'a mut [MaybeUninit<u8>] {
-        // SAFETY: made a moment ago, of this length: it is ours alone (an empty one is shared, and has nothing to write).
+        // SAFETY: just made, of this length, with no other reference (an empty one is shared, and
+        // has no byte to write).
         unsafe { std::slice::from_raw_parts_mut(data_of(made), *len) }
     }
 }
 
-/// Where the data of a `bytes` is.
+/// Returns the address of the data of a `bytes` object.
 ///
 /// # Safety
-/// `made` is one.
+/// `made` must be a `bytes`.
 #[inline(always)]
 unsafe fn data_of(made: &Bound<'_, PyAny>) -> *mut MaybeUninit<u8> {
-    // SAFETY: the duty of the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe { made.as_ptr().byte_add(DATA_AT).cast() }
 }
 
@@ -88,12 +91,13 @@ mod template {
 
     use super::DATA_AT;
 
-    /// Longer ones are no small objects of CPython's allocator, with header and terminator.
+    /// The largest length of a `bytes` object that CPython's small-object allocator serves, with
+    /// its header and terminator.
     const MOST_BYTES: usize = 512 - DATA_AT - 1;
 
     const LENGTH_AT: usize = offset_of!(ffi::PyVarObject, ob_size);
 
-    /// The header of a fresh `bytes`, with a length of 0.
+    /// The header of a new `bytes` object, with a length of 0.
     type Header = [u8; DATA_AT];
 
     static HEADER: OnceLock<Header> = OnceLock::new();
@@ -103,7 +107,7 @@ mod template {
         HEADER.get()
     }
 
-    /// As [`super::blank`], for short ones that are not shared.
+    /// Implements [`super::blank`] for a short `bytes` object that CPython does not share.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -113,9 +117,10 @@ mod template {
         if len <= 1 || len > MOST_BYTES {
             return None;
         }
-        // SAFETY: attached. The place is as large as PyBytes_FromStringAndSize makes it: header, bytes, a terminator. It gets
-        // the bytes of a fresh header (one reference, no hash; the type is static and not counted) with this length, and the
-        // terminator: what that call gives, by the comparison in `take`.
+        // SAFETY: attached. The memory has the size that PyBytes_FromStringAndSize requests:
+        // header, bytes, a terminator. It gets the bytes of a fresh header (one reference, no hash;
+        // the type is static and not counted) with this length, and the terminator: the result of
+        // that call, by the comparison in `take`.
         unsafe {
             let at = ffi::PyObject_Malloc(DATA_AT + len + 1).cast::<u8>();
             if at.is_null() {
@@ -130,16 +135,17 @@ mod template {
         }
     }
 
-    /// Takes the header, where a copy of it is as good as CPython's.
+    /// Reads the header of an object that CPython created. It is stored if an object with a copy of
+    /// this header is equal to an object of CPython.
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
-        // A build that counts all references does so in PyBytes_FromStringAndSize.
+        // A build that counts all references counts new objects in `PyBytes_FromStringAndSize`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {
             return Ok(());
         }
         let of = |data: &[u8]| {
             let made = PyBytes::new(py, data);
-            // SAFETY: a `bytes` of a length above 1, made a moment ago: its header of DATA_AT bytes is written, and its data
-            // behind that.
+            // SAFETY: a `bytes` of a length above 1, just made: its header of DATA_AT bytes is
+            // written, and its data follows.
             let (mut header, is_known) = unsafe {
                 let at = made.as_ptr().cast::<u8>();
                 let is_known = ffi::PyBytes_AsString(made.as_ptr()).cast::<u8>() == at.add(DATA_AT);
@@ -155,7 +161,7 @@ mod template {
         if let Some(header) = a
             && a == b
         {
-            // A second import in this process finds the same.
+            // A second import in the same process reads the same header.
             let _ = HEADER.set(header);
         }
         Ok(())

@@ -1,8 +1,10 @@
-//! A fresh `str` that bytes are written into, block by block.
+//! `GrowingStr`: a sink for bytes whose result is a `str`, which is converted block by block.
 //!
-//! What is written lands in a block that stays in the first caches, as UTF-8, or as Latin-1 for as long as the writer says so. A full
-//! block is looked at and becomes units of the `str`, which grows. The `str` is as wide as the widest block so far; of what
-//! kind and how long it will be is guessed by who makes it, and where that is wrong, what is there is copied once more.
+//! The writer fills a block with UTF-8, or with Latin-1 while `is_latin1` is set. The block is so
+//! small that it remains in the processor's cache. The bytes of a full block are converted to code
+//! units, which are appended to the `str`. The `str` is as wide as the widest block so far. The
+//! caller estimates the kind and length of the `str`; if the estimate is too small, the characters
+//! so far are copied once more.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -17,38 +19,41 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::encode::json::Ucs2Text;
 use super::fresh;
 use super::text::{self, MakeError, data_of};
-use super::walk::Beside;
 
-/// A block is turned into units where it has as many bytes.
+/// The size in bytes at which a block is converted.
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// What a step may write behind that, mostly.
+/// The space after a block, in bytes, for a step of the writer that exceeds the block.
 const SPARE_BYTES: usize = 8 << 10;
 
-/// What a `str` that turns out too short grows to first: the allocator has it at hand.
+/// The size in bytes to which a short `str` grows first. The allocator reuses memory of this size.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// What it grows to then, at least: from there on it is moved by its pages, and what is too much is never written to.
+/// The smallest size in bytes to which a `str` of more than [`MIDDLE_BYTES`] grows. The allocator
+/// grows an object of this size by moving pages, and pages that are not used are never written to.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
-/// A sink that ends in a `str`.
+/// A sink for bytes that produces a `str`.
 pub(crate) struct GrowingStr<'c, 'py> {
     py: Python<'py>,
-    /// Whether the block is Latin-1; the writer may change it where the block is empty.
+    /// `true` if the block contains Latin-1, `false` if it contains UTF-8. The writer changes this
+    /// flag only while the block is empty.
     is_latin1: &'c Cell<bool>,
-    /// Where the writer puts UCS-2 past the block.
-    beside: &'c Beside,
+    /// Receives UCS-2 text, which is written directly to the `str` instead of to `block`, the
+    /// buffer for all other text.
+    ucs2: &'c Ucs2Text,
     takes_wide: bool,
     block: Vec<u8>,
-    /// The `str`, from the first full block on; `None` too where it was lost for want of memory.
+    /// The `str`; `None` before the first block was converted, and after a failed allocation.
     made: Option<Bound<'py, PyAny>>,
-    /// What `made` is.
+    /// The kind of `made`, and the number of characters that it has space for.
     shape: Shape,
-    /// Characters that stand in it.
+    /// The number of characters that were written to `made`.
     n_chars: usize,
-    /// The widest kind that was needed so far.
+    /// The kind of the widest block so far.
     widest: Kind,
     turned_bytes: usize,
     moved_bytes: usize,
@@ -56,22 +61,22 @@ pub(crate) struct GrowingStr<'c, 'py> {
 }
 
 impl<'c, 'py> GrowingStr<'c, 'py> {
-    /// One that is likely of this shape.
+    /// Creates a sink for a `str` whose expected kind and length are `likely`.
     pub(crate) fn new(
         py: Python<'py>,
         likely: Shape,
         is_latin1: &'c Cell<bool>,
-        beside: &'c Beside,
+        ucs2: &'c Ucs2Text,
     ) -> Self {
-        // A short one is measured and made at once.
+        // A short result is measured and created at the end, in one step.
         let takes_wide = likely.kind == Kind::Ucs2 && likely.n_chars >= BLOCK_BYTES;
         is_latin1.set(likely.kind <= Kind::Latin1 || takes_wide);
-        // As many bytes as characters at least; where that is too small the block grows once.
+        // One byte per character at least; if the text needs more, the block grows once.
         let first = likely.n_chars.min(BLOCK_BYTES) + SPARE_BYTES;
         GrowingStr {
             py,
             is_latin1,
-            beside,
+            ucs2,
             takes_wide,
             block: Vec::with_capacity(first),
             made: None,
@@ -84,10 +89,11 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// The `str`, its shape, and the bytes that were copied on the way, besides those that each text was converted to.
+    /// Returns the `str`, its shape, and the number of bytes that were copied in addition to the
+    /// conversion of each text.
     ///
     /// # Errors
-    /// [`MakeError::Malformed`], with the place in all that was written, where that was not UTF-8.
+    /// [`MakeError::Malformed`], with the position in the whole input, if the input is not UTF-8.
     pub(crate) fn finish(mut self) -> Result<(Bound<'py, PyAny>, Shape, usize), MakeError> {
         if self.malformed.is_none() && self.made.is_none() && self.turned_bytes == 0 {
             return self.finish_short();
@@ -105,7 +111,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         let made = if kind == self.shape.kind {
             cut(made, self.shape, n_chars).map_err(MakeError::Python)?
         } else {
-            // All of it was narrower than what was made for it.
+            // All characters are narrower than `made`, so a narrower copy is created.
             copied += n_chars * self.shape.kind.unit_bytes();
             // SAFETY: of this kind, and as many characters of it are written.
             let whole = unsafe { written(&made, self.shape.kind, n_chars) };
@@ -114,7 +120,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, copied))
     }
 
-    /// As [`GrowingStr::finish`], where all of it is in the block.
+    /// Implements [`GrowingStr::finish`] for an input that is completely in the first block.
     fn finish_short(self) -> Result<(Bound<'py, PyAny>, Shape, usize), MakeError> {
         let units = self.units();
         let shape = match measure(units, Policy::Strict) {
@@ -125,52 +131,57 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, self.block.len()))
     }
 
-    /// Whether UCS-2 may go past the block, for as long as it is Latin-1.
+    /// Returns `true` if UCS-2 text may be written directly to the `str` while the block is
+    /// Latin-1.
     pub(crate) fn takes_wide(&self) -> bool {
         self.takes_wide
     }
 
-    /// Counts what was put past the block, and takes the place for more; how much of the block went before it.
-    fn take_beside(&mut self) -> usize {
-        if self.beside.at().is_null() {
+    /// Counts the code units that were written directly to the `str`, and ends direct writes to its
+    /// memory. Returns the number of bytes of the block that were copied to the `str` before these
+    /// code units.
+    fn take_ucs2(&mut self) -> usize {
+        if self.ucs2.at().is_null() {
             return 0;
         }
         if let Some(made) = &self.made {
             // SAFETY: the data of a `str` that is ours.
             let data = unsafe { data_of(made.as_ptr(), Kind::Ucs2) };
-            let n_chars = (self.beside.at().addr() - data.addr()) / 2;
-            if self.beside.is_wide() {
+            let n_chars = (self.ucs2.at().addr() - data.addr()) / 2;
+            if self.ucs2.is_wide() {
                 self.widest = self.widest.max(Kind::Ucs2);
             }
             self.n_chars = n_chars;
         }
-        let n_gone = self.beside.from().addr() - self.block.as_ptr().addr();
+        let n_gone = self.ucs2.from().addr() - self.block.as_ptr().addr();
         // SAFETY: all null: nothing is put there until the next call.
-        unsafe { self.beside.place(null(), null_mut(), null_mut()) };
+        unsafe { self.ucs2.place(null(), null_mut(), null_mut()) };
         n_gone
     }
 
-    /// Tells the writer where text goes past the block, of which `n_gone` bytes went.
-    fn place_beside(&mut self, n_gone: usize) {
+    /// Provides the memory for text that is written directly to the `str`. `n_gone` bytes of the
+    /// block were already copied to the `str`.
+    fn map_ucs2(&mut self, n_gone: usize) {
         let (mut at, mut end) = (null_mut(), null_mut());
         if let Some(made) = &self.made
             && self.is_latin1.get()
             && self.shape.kind == Kind::Ucs2
         {
-            // SAFETY: places inside of the `str`, or right behind it.
+            // SAFETY: positions inside of the `str`, or right after its end.
             unsafe {
                 let data = data_of(made.as_ptr(), Kind::Ucs2).cast::<u16>();
                 (at, end) = (data.add(self.n_chars), data.add(self.shape.n_chars));
             }
         }
-        // SAFETY: what is behind the characters that stand in the `str` is written by the writer alone, until the next call.
+        // SAFETY: only the writer writes after the characters of the `str`, until the next call.
         unsafe {
             let from = self.block.as_ptr().add(n_gone);
-            self.beside.place(from, at, end);
+            self.ucs2.place(from, at, end);
         }
     }
 
-    /// Whether what was written was not UTF-8: [`GrowingStr::finish`] says where.
+    /// Returns `true` if the input was not valid UTF-8; [`GrowingStr::finish`] then returns the
+    /// error with its position.
     pub(crate) fn is_malformed(&self) -> bool {
         self.malformed.is_some()
     }
@@ -183,17 +194,19 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Turns the block into units; `false` where that is not possible.
+    /// Converts the bytes of the block, and appends them to the `str`. Returns `false` if that
+    /// fails.
     fn turn(&mut self) -> bool {
         onecopy_text::planted::extra_work_on_chunk(&self.block);
-        let n_gone = self.take_beside();
+        let n_gone = self.take_ucs2();
         let block = std::mem::take(&mut self.block);
         let units = if self.is_latin1.get() {
             Units::Latin1(&block[n_gone..])
         } else {
             Units::Utf8(&block)
         };
-        // Mostly as wide as the blocks before it: then it is validated while it is decoded.
+        // Usually the block is not wider than the previous ones. It is then validated while it is
+        // decoded.
         if let Some(Ok(Made { made, .. })) = convert::make_large(units, &mut Parts(self)) {
             self.widest = self.widest.max(made.shape.kind);
             self.n_chars += made.shape.n_chars;
@@ -204,14 +217,17 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
                 let Shape { kind, n_chars } = measured.shape();
                 if n_chars > 0 {
                     self.widest = self.widest.max(kind);
-                    if self.make_room(kind, n_chars).is_err() {
+                    if self.reserve(kind, n_chars).is_err() {
                         return false;
                     }
                     let Some(made) = &mut self.made else {
                         return false;
                     };
-                    // SAFETY: `make_room` has seen that it is of this kind and has that room; it is ours alone.
-                    measured.write(unsafe { room(made, self.shape.kind, self.n_chars, n_chars) });
+                    // SAFETY: `reserve` has checked that it is of this kind and has that capacity;
+                    // there is no other reference.
+                    measured.write(unsafe {
+                        spare_chars(made, self.shape.kind, self.n_chars, n_chars)
+                    });
                     self.n_chars += n_chars;
                 }
             }
@@ -223,17 +239,17 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.is_turned(block)
     }
 
-    /// Counts a block, and begins the next.
+    /// Counts the bytes of a converted block, and begins the next block.
     fn is_turned(&mut self, block: Vec<u8>) -> bool {
         self.turned_bytes += block.len();
         self.block = block;
         self.block.clear();
-        self.place_beside(0);
+        self.map_ucs2(0);
         true
     }
 
-    /// Makes room for so many characters more, of this kind.
-    fn make_room(&mut self, kind: Kind, n_more: usize) -> PyResult<()> {
+    /// Reserves space in the `str` for `n_more` more characters of the kind `kind`.
+    fn reserve(&mut self, kind: Kind, n_more: usize) -> PyResult<()> {
         let wanted = self.n_chars + n_more;
         match &self.made {
             Some(_) if kind <= self.shape.kind && wanted <= self.shape.n_chars => return Ok(()),
@@ -260,7 +276,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
                 match resize(made, shape.n_chars) {
                     Ok(longer) => longer,
                     Err((made, _)) => {
-                        // Where address space is short, what is asked for has to do.
+                        // If the system refuses that much address space, the requested length is
+                        // used.
                         shape.n_chars = wanted;
                         resize(made, wanted).map_err(|(_, e)| e)?
                     }
@@ -269,11 +286,12 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
             Some(made) => {
                 self.moved_bytes += self.n_chars * self.shape.kind.unit_bytes();
                 let mut wider = fresh::blank(self.py, shape)?;
-                // SAFETY: as many characters of the one are written, and the other has room for them; both are ours.
+                // SAFETY: as many characters of the one are written, and the other has space for
+                // them; neither has another reference.
                 unsafe {
                     let before = written(&made, self.shape.kind, self.n_chars);
                     let before = measure(before, Policy::Strict).expect("written by `turn`");
-                    before.write(room(&mut wider, shape.kind, 0, self.n_chars));
+                    before.write(spare_chars(&mut wider, shape.kind, 0, self.n_chars));
                 }
                 wider
             }
@@ -284,40 +302,41 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 }
 
-/// Makes parts of a `str`, where they are of the kind of those before.
+/// Provides the memory for the next characters of the `str`, in the kind of the `str`.
 struct Parts<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
 
-/// What the next characters are written to.
-struct Part<'py> {
+/// The memory in the `str` for the next characters.
+struct StrPart<'py> {
     of: Bound<'py, PyAny>,
     from: usize,
     shape: Shape,
 }
 
 impl<'py> NewStr for Parts<'_, '_, 'py> {
-    type Str = Part<'py>;
+    type Str = StrPart<'py>;
     type Error = ();
 
-    fn new_str(&mut self, shape: Shape) -> Result<Part<'py>, ()> {
+    fn new_str(&mut self, shape: Shape) -> Result<StrPart<'py>, ()> {
         let Parts(string) = self;
         if shape.kind != string.shape.kind {
             return Err(());
         }
-        string.make_room(shape.kind, shape.n_chars).map_err(drop)?;
-        Ok(Part {
+        string.reserve(shape.kind, shape.n_chars).map_err(drop)?;
+        Ok(StrPart {
             of: string.made.clone().ok_or(())?,
             from: string.n_chars,
             shape,
         })
     }
 
-    fn data<'a>(&self, Part { of, from, shape }: &'a mut Part<'py>) -> StrData<'a> {
-        // SAFETY: of this kind, and with that room, by `new_str`; both references to it are ours.
-        unsafe { room(of, shape.kind, *from, shape.n_chars) }
+    fn data<'a>(&self, StrPart { of, from, shape }: &'a mut StrPart<'py>) -> StrData<'a> {
+        // SAFETY: of this kind, and with that capacity, by `new_str`; both references to it are
+        // ours.
+        unsafe { spare_chars(of, shape.kind, *from, shape.n_chars) }
     }
 }
 
-// SAFETY: as of the Vec, which is cleared in `spare` alone: all that was committed is gone then.
+// SAFETY: as of the Vec, which only `spare` clears: all committed bytes were converted then.
 unsafe impl ByteSink for GrowingStr<'_, '_> {
     fn committed(&self) -> &[u8] {
         &self.block
@@ -329,29 +348,29 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
 
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
         let full = SinkFull {
-            asked_bytes: n_bytes,
+            requested_bytes: n_bytes,
         };
-        let wanted = self.beside.take_wanted();
+        let wanted = self.ucs2.take_wanted();
         if (wanted > 0 || self.block.len() >= BLOCK_BYTES) && !self.turn() {
             return Err(full);
         }
-        let n_gone = self.take_beside();
+        let n_gone = self.take_ucs2();
         if wanted > 0 {
-            self.make_room(Kind::Ucs2, wanted).map_err(|_| full)?;
+            self.reserve(Kind::Ucs2, wanted).map_err(|_| full)?;
         }
         if self.block.len() < BLOCK_BYTES && self.block.capacity() < BLOCK_BYTES {
             let _ = self.block.try_reserve(BLOCK_BYTES + SPARE_BYTES);
         }
         let reserved = self.block.spare(n_bytes).map(drop);
         if self.takes_wide {
-            self.place_beside(n_gone);
+            self.map_ucs2(n_gone);
         }
         reserved?;
         self.block.spare(n_bytes)
     }
 
     unsafe fn commit(&mut self, n_bytes: usize) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         unsafe { self.block.commit(n_bytes) };
     }
 
@@ -360,7 +379,8 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
     }
 }
 
-/// A `str` that is made longer or shorter, or the same one and why not. It must be ours alone.
+/// Resizes a `str`. If that fails, returns the unchanged object and an error. The caller must have
+/// the only reference.
 fn resize(
     string: Bound<'_, PyAny>,
     n_chars: usize,
@@ -370,8 +390,8 @@ fn resize(
         return Err((string, PyMemoryError::new_err(())));
     };
     let mut at = string.into_ptr();
-    // SAFETY: a compact `str` with one reference, ours, never hashed, of more than one character, so it is no shared one. Where the
-    // call fails the object is as it was.
+    // SAFETY: a compact `str` with one reference, ours, never hashed, of more than one character,
+    // so it is not shared. If the call fails, the object is unchanged.
     unsafe {
         let failed = ffi::PyUnicode_Resize(&raw mut at, n) != 0;
         let string = Bound::from_owned_ptr(py, at);
@@ -382,8 +402,8 @@ fn resize(
     }
 }
 
-/// A `str` cut to what was written of it. What is left over is given back, where it is much: a little that is kept spares the
-/// next one its page faults (as `binary` has it of `bytes`).
+/// Truncates a `str` to the written length. A large unused part is freed. A small unused part
+/// remains in the object, which saves page faults of the next `str` (see `binary` for `bytes`).
 fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound<'_, PyAny>> {
     let left = shape.n_chars - n_chars;
     if left == 0 {
@@ -392,8 +412,9 @@ fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     if left <= shape.n_chars / 16 && shape.kind != Kind::Ucs4 {
         let at = string.as_ptr();
-        // SAFETY: a compact `str`, ours alone, never hashed, not read as `wchar_t` (that is as wide as UCS-4 here). The new end is
-        // inside of its data, where a terminator is written. Freeing it does not depend on its length.
+        // SAFETY: a compact `str` without another reference, never hashed, not read as `wchar_t`
+        // (that is as wide as UCS-4 here). The new end is inside of its data, where a terminator is
+        // written. Freeing it does not depend on its length.
         unsafe {
             let end = data_of(at, shape.kind).cast::<u8>();
             let end = end.add(n_chars * shape.kind.unit_bytes());
@@ -405,17 +426,18 @@ fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound
     resize(string, n_chars).map_err(|(_, e)| e)
 }
 
-/// A part of the data of a `str`, to be written.
+/// Returns the memory for `n_chars` characters of a `str`, from character `from` on.
 ///
 /// # Safety
-/// `made` is a compact `str` of this kind, ours alone, with at least as many characters.
-unsafe fn room<'a>(
+/// `made` must be a compact `str` of this kind, with no other reference and at least as many
+/// characters.
+unsafe fn spare_chars<'a>(
     made: &'a mut Bound<'_, PyAny>,
     kind: Kind,
     from: usize,
     n_chars: usize,
 ) -> StrData<'a> {
-    // SAFETY: the duty of the caller; MaybeUninit asks nothing of its contents.
+    // SAFETY: the caller guarantees the requirements; MaybeUninit requires nothing of its contents.
     unsafe {
         let data = data_of(made.as_ptr(), kind);
         match kind {
@@ -435,12 +457,12 @@ unsafe fn room<'a>(
     }
 }
 
-/// The first characters of a `str`.
+/// Returns the first `n_chars` characters of a `str`.
 ///
 /// # Safety
-/// `made` is a compact `str` of this kind, of which as many are written.
+/// `made` must be a compact `str` of this kind, with that many characters written.
 unsafe fn written<'a>(made: &'a Bound<'_, PyAny>, kind: Kind, n_chars: usize) -> Units<'a> {
-    // SAFETY: the duty of the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         let data = data_of(made.as_ptr(), kind);
         match kind {

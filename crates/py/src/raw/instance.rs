@@ -1,20 +1,21 @@
-//! Instances of Python's classes, made without running their code.
+//! Creates instances of Python classes without running Python code of the class.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-/// `object.__new__(class)`: an instance whose attributes are yet to be set.
+/// Calls `object.__new__(class)`. The caller must set the attributes of the instance.
 ///
 /// # Errors
-/// `TypeError` where the class has a `__new__` of C code of its own.
+/// `TypeError` if the class has a `__new__` in C, which `object.__new__` refuses to bypass.
 #[inline]
 pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     let empty = PyTuple::empty(py);
-    // SAFETY: attached. `object.__new__` takes any class whose instances are laid out by Python's own means: its base of C code,
-    // which a class finds by `tp_base`, is `object`, checked by the walk. A new reference or null with an error.
+    // SAFETY: attached. `object.__new__` accepts any class whose layout is Python's own: its base
+    // of C code, which a class finds by `tp_base`, is `object`, as checked by the walk. A new
+    // reference or null with an error.
     unsafe {
         let object = &raw mut ffi::PyBaseObject_Type;
         let Some(make) = (*object).tp_new.filter(|_| is_plain(class)) else {
@@ -25,7 +26,7 @@ pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>
     }
 }
 
-/// Whether all classes that it derives from are of Python code, but for `object`.
+/// Returns `true` if the class and all its bases except for `object` are defined in Python.
 #[inline]
 fn is_plain(class: &Bound<'_, PyType>) -> bool {
     let mut at = class.as_type_ptr();
@@ -38,14 +39,15 @@ fn is_plain(class: &Bound<'_, PyType>) -> bool {
     }
 }
 
-/// `object.__setattr__`, which goes round what the class says of setting.
+/// Sets an attribute by `object.__setattr__`, which bypasses a `__setattr__` of the class.
 #[inline]
 pub(crate) fn set(
     object: &Bound<'_, PyAny>,
     name: &Bound<'_, PyString>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    // SAFETY: three objects that we hold; the call sets through the descriptors of the object's class.
+    // SAFETY: three objects that we hold; the call sets through the descriptors of the object's
+    // class.
     match unsafe { ffi::PyObject_GenericSetAttr(object.as_ptr(), name.as_ptr(), value.as_ptr()) } {
         0 => Ok(()),
         _ => Err(PyErr::fetch(object.py())),

@@ -1,47 +1,53 @@
-//! Ctrl-C while a driver call blocks.
+//! Cancels a blocking driver call when Ctrl-C is pressed.
 //!
-//! A blocking call of a driver does not come back to look at Python's signal flags, so Ctrl-C would wait for it. While
-//! the main thread is in such a call, a handler of ours is called first: it calls Python's own, notes the signal and
-//! wakes a watcher thread. The watcher cancels the call through its [`CancelHandle`]; the call returns,
-//! Python's handler runs, and `KeyboardInterrupt` is raised. It costs some system calls per driver call, not per cell.
+//! A blocking driver call does not check Python's signal flags, so Ctrl-C would have no effect
+//! until the call returns. While the main thread is in such a call, this module has installed its
+//! own signal handler. This handler calls Python's handler, records the signal and wakes a watcher
+//! thread. The watcher thread cancels the call through the call's [`CancelHandle`]. The call
+//! returns, Python's handler runs, and `KeyboardInterrupt` is raised. This takes a few system calls
+//! per driver call, and none per cell.
 //!
-//! Only where Python's default handler is set: another one may not want the call to end. It runs when the call is over,
-//! as it always did. See `docs/decisions/0050-interrupt.md`.
+//! The handler is installed only if Python's default handler is set. A handler of the application
+//! may not intend to end the call, and runs when the call has returned. See
+//! `docs/decisions/0050-interrupt.md`.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use onecopy_wire::CancelHandle;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::{ending, process, reserve};
+use super::{gil, process, reserve};
 
-/// What the watcher looks at.
+/// The state that the main thread, the signal handler and the watcher thread share.
 struct Watched {
-    /// The call under way on the main thread.
+    /// The cancel handle of the main thread's current call; `None` if no call can be cancelled.
     cancel: Mutex<Option<CancelHandle>>,
-    /// The call is over.
+    /// The condition that is notified when the current call has ended.
     over: Condvar,
-    /// SIGINT has come since the call began.
+    /// `true` if SIGINT has arrived since the current call began.
     tripped: AtomicBool,
-    /// An eventfd that wakes the watcher; -1 before it is made.
+    /// The eventfd that wakes the watcher; -1 before it is created.
     wake: AtomicI32,
-    /// Process generation that the watcher thread runs in; `u32::MAX` before it runs.
+    /// The process generation in which the watcher thread was started; `u32::MAX` before that.
     generation: AtomicU32,
-    /// The handler that stood before ours.
+    /// The signal handler that was installed before this module's handler.
     before: Handler,
 }
 
-/// Written by the main thread while our handler is not installed, read by our handler.
+/// The previous signal handler. The main thread writes it while this module's handler is not
+/// installed, and this module's handler reads it.
 struct Handler(UnsafeCell<MaybeUninit<libc::sigaction>>);
 
-// SAFETY: it is written only by the main thread before our handler is installed, and read only by the handler while it
-// is; `sigaction` orders the two.
+// SAFETY: only the main thread writes it, before our handler is installed, and only the handler
+// reads it while it is installed; `sigaction` orders the two.
 unsafe impl Sync for Handler {}
 
 static WATCHED: Watched = Watched {
@@ -53,15 +59,16 @@ static WATCHED: Watched = Watched {
     before: Handler(UnsafeCell::new(MaybeUninit::uninit())),
 };
 
-/// The signal handler: async-signal-safe, that is atomics, one `write`, and the handler that stood before.
+/// The signal handler of this module. It is async-signal-safe: it only uses atomics, one `write`,
+/// and the previous handler.
 extern "C" fn on_interrupt(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: errno is put back. The handler before ours was stored in full before ours was installed; it is called as its
-    // flags say (Python's takes the number alone). The two values SIG_DFL and SIG_IGN are no functions, and `begin` does not
-    // install over them.
+    // SAFETY: errno is restored. The handler before ours was stored in full before ours was
+    // installed; it is called as its flags require (Python's has only the number as its argument).
+    // The two values SIG_DFL and SIG_IGN are not functions, and `begin` does not replace them.
     unsafe {
         let errno = *libc::__errno_location();
         let before = (*WATCHED.before.0.get()).assume_init_ref();
@@ -73,14 +80,15 @@ extern "C" fn on_interrupt(
             let call: extern "C" fn(libc::c_int) = std::mem::transmute(before.sa_sigaction);
             call(signal);
         }
-        // After it: the call that is cancelled looks whether Python knows of the signal.
+        // Python's handler runs first, because the cancelled call checks if Python has recorded the
+        // signal.
         WATCHED.tripped.store(true, SeqCst);
         wake_watcher();
         *libc::__errno_location() = errno;
     }
 }
 
-/// Wakes the watcher. Async-signal-safe; errno may change.
+/// Wakes the watcher thread. It is async-signal-safe; `errno` may change.
 fn wake_watcher() {
     let one = 1u64;
     // SAFETY: eight bytes to an eventfd (or to -1, which fails).
@@ -88,13 +96,11 @@ fn wake_watcher() {
 }
 
 fn call_under_way() -> MutexGuard<'static, Option<CancelHandle>> {
-    WATCHED
-        .cancel
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    lock(&WATCHED.cancel)
 }
 
-/// The watcher: never attached to Python, so it needs no join before the interpreter ends.
+/// Runs the watcher thread. The thread never attaches to Python, so the interpreter can end without
+/// joining it.
 fn watch(wake: RawFd) {
     loop {
         let mut count = 0u64;
@@ -105,19 +111,17 @@ fn watch(wake: RawFd) {
         let mut call = call_under_way();
         while WATCHED.tripped.load(SeqCst) {
             let Some(cancel) = call.as_ref() else { break };
-            // Under the lock: the call cannot be over and another one begun when the cancel lands. Again and again until
-            // it is over, since a cancel that comes before the driver has begun is lost.
+            // The lock is held, so that this call cannot end and another one begin before the
+            // cancellation has arrived. The cancellation is repeated until the call ends, because
+            // it has no effect before the driver has begun the call.
             cancel.cancel();
-            call = WATCHED
-                .over
-                .wait_timeout(call, Duration::from_millis(50))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            let waited = WATCHED.over.wait_timeout(call, Duration::from_millis(50));
+            call = unpoisoned(waited).0;
         }
     }
 }
 
-/// Starts the watcher where it does not run yet in this process. `false` where it cannot.
+/// Starts the watcher thread, unless it runs in this process. Returns `false` if that fails.
 fn start_watcher() -> bool {
     if WATCHED.generation.load(SeqCst) == process::generation() {
         return true;
@@ -142,9 +146,9 @@ fn start_watcher() -> bool {
     true
 }
 
-/// Signals of the process are for the threads that expect them.
+/// Blocks all signals in this thread, so that the system delivers them to other threads.
 fn block_signals() {
-    // SAFETY: the set is filled before use, and concerns this thread alone.
+    // SAFETY: the set is filled before use, and concerns only this thread.
     unsafe {
         let mut all = MaybeUninit::uninit();
         libc::sigfillset(all.as_mut_ptr());
@@ -152,14 +156,16 @@ fn block_signals() {
     }
 }
 
-/// Our handler stands while this does.
+/// Keeps this module's handler installed. Dropping it restores the previous handler.
 struct Installed(libc::sigaction);
 
 impl Installed {
-    /// Installs our handler before the one that stands; `None` where there is none to go on to, or ours stands already.
+    /// Installs this module's handler. `None` if SIGINT has no handler function, or this handler is
+    /// already installed.
     fn begin() -> Option<Installed> {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: a query fills `before`. Ours is made of it with the handler replaced; SA_SIGINFO says how it is called.
+        // SAFETY: a query fills `before`. Ours is made of it with the handler replaced; SA_SIGINFO
+        // is the flag for its signature.
         unsafe {
             if libc::sigaction(libc::SIGINT, std::ptr::null(), before.as_mut_ptr()) != 0 {
                 return None;
@@ -183,13 +189,14 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        // SAFETY: puts back the action that `begin` read. The main thread alone changes SIGINT's (Python's rule), and it
-        // was in the driver call.
+        // SAFETY: restores the action that `begin` read. Only the main thread changes SIGINT's
+        // action (Python's rule), and it was in the driver call.
         unsafe { libc::sigaction(libc::SIGINT, &raw const self.0, std::ptr::null_mut()) };
     }
 }
 
-/// Whether this is the thread that runs Python's signal handlers, and Ctrl-C is to end a call there.
+/// Returns `true` if this thread runs Python's signal handlers, and SIGINT has Python's default
+/// handler.
 fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     if !process::is_main_thread() {
         return Ok(false);
@@ -203,8 +210,9 @@ fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     Ok(get.bind(py).call1((libc::SIGINT,))?.is(default.bind(py)))
 }
 
-/// Runs `call` detached. On the main thread Ctrl-C cancels it through `cancel`; then, and for any signal that came
-/// meanwhile, Python's handlers run, and what they raise is the error.
+/// Calls `call` with the GIL released. On the main thread, Ctrl-C cancels the call through
+/// `cancel`. If a signal has arrived meanwhile, Python's handlers run, and an exception that they
+/// raise is returned as the error.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     cancel: impl FnOnce() -> CancelHandle,
@@ -212,7 +220,7 @@ pub(crate) fn detached<T: Send>(
 ) -> PyResult<T> {
     reserve::refill();
     if !ctrl_c_is_ours(py)? || !start_watcher() {
-        let result = ending::detach(py, call);
+        let result = gil::detach(py, call);
         py.check_signals()?;
         return Ok(result);
     }
@@ -221,8 +229,9 @@ pub(crate) fn detached<T: Send>(
     Ok(result)
 }
 
-/// As [`detached`], from any thread, attached or not: for calls that another library makes of ours. What Python's handlers
-/// raise is left to the interpreter, which runs them as soon as that library returns to it.
+/// Calls `call`; on the main thread, Ctrl-C cancels it through `cancel`. Another library calls this
+/// function on any thread, with or without the GIL. Python's signal handlers run when that library
+/// returns to the interpreter, which then raises their exceptions.
 pub(crate) fn anywhere<T: Send>(
     cancel: impl FnOnce() -> CancelHandle + Send,
     call: impl FnOnce() -> T + Send,
@@ -231,49 +240,52 @@ pub(crate) fn anywhere<T: Send>(
         return call();
     }
     let mut work = Some((cancel, call));
-    let done = ending::try_attach(|py| {
-        let (cancel, call) = work.take().expect("it is taken here and below alone");
+    let done = gil::try_attach(|py| {
+        let (cancel, call) = work.take().expect("only this and the code below take it");
         let is_watched = ctrl_c_is_ours(py).unwrap_or(false) && start_watcher();
         if is_watched {
-            // Without a look at signals before the call nothing can fail.
+            // Signals are not checked before the call, so `watched` cannot fail.
             watched(py, cancel(), false, call).ok()
         } else {
-            Some(ending::detach(py, call))
+            Some(gil::detach(py, call))
         }
     });
     match (done, work) {
         (Some(Some(result)), _) => result,
-        // The interpreter is ending: there is nothing to detach from.
+        // The interpreter is being finalized, so the GIL cannot be released.
         (_, Some((_, call))) => call(),
         (_, None) => unreachable!("a call without a look at signals gives its result"),
     }
 }
 
-/// Runs `call` detached, on the main thread; Ctrl-C cancels it. `looks`: Python's handlers run before it, and what they raise
-/// is the error.
+/// Calls `call` with the GIL released. It is used on the main thread only, where Ctrl-C cancels the
+/// call. If `looks` is `true`, Python's signal handlers run before the call. An exception that they
+/// raise is returned as the error.
 fn watched<T: Send>(
     py: Python<'_>,
     cancel: CancelHandle,
     looks: bool,
     call: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    // First ours stands, then signals are looked at: one that came before is seen here, one that comes now trips the watcher.
+    // The handler is installed before signals are checked: this check finds an earlier signal, and
+    // a later signal wakes the watcher.
     WATCHED.tripped.store(false, SeqCst);
-    // Restored by the closure, which borrows it: with the former action in it, it is too large to be moved from frame to frame.
+    // The closure refers to the guard, which contains the previous action and is too large to be
+    // moved from one stack frame to the next.
     let mut installed = Some(Installed::begin());
     if looks {
         py.check_signals()?;
     }
     let restored = &mut installed;
-    let result = ending::detach(py, move || {
+    let result = gil::detach(py, move || {
         *call_under_way() = Some(cancel);
         if WATCHED.tripped.load(SeqCst) {
-            wake_watcher(); // It was woken before there was a call to cancel.
+            wake_watcher(); // wakes it again: there was no call to cancel before
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
         *restored = None;
         *call_under_way() = None;
-        // Nobody waits for this before; a signal from here on finds no call.
+        // The watcher need not have ended its loop: a signal from now on finds no call to cancel.
         if WATCHED.tripped.load(SeqCst) {
             WATCHED.over.notify_all();
         }

@@ -1,74 +1,79 @@
-//! CPython's own data structures: the only place of this crate with `unsafe`.
+//! The unsafe boundary: access to CPython's own data structures. This is the only module of the
+//! crate with `unsafe`.
 //!
-//! Everything here is safe to call. Each module's functions check what they rely on, or take a type that proves it.
+//! Every function that it exports to the crate is safe: it checks its preconditions, or its
+//! argument types guarantee them.
 //!
-//! | module | what it makes or reads |
+//! | module | contents |
 //! |---|---|
-//! | [`text`] | `str` in its own representation (PEP 393), read and made without a UTF-8 cache |
-//! | [`fresh`] | `str` objects whose data is yet to be written |
-//! | [`fresh_bytes`] | `bytes` objects whose data is yet to be written |
-//! | [`growing_str`] | `str` objects that bytes are written into, block by block |
-//! | [`pages`] | large pages for large fresh objects |
-//! | [`view`] | views of the UTF-8 that stands behind a `str` |
-//! | [`list`] | lists, filled in order |
-//! | [`objects`] | lists, dicts and their values as the reader of a format tells them |
-//! | [`row`] | row tuples, filled in any order |
-//! | [`seen`] | texts of a column that were made before |
+//! | [`text`] | `str` objects, read and created in their own representation (PEP 393), without a
+//! UTF-8 cache |
+//! | [`fresh`] | creates `str` objects whose characters are written afterwards |
+//! | [`fresh_bytes`] | creates `bytes` objects whose data is written afterwards |
+//! | [`growing_str`] | a `str` that is created from bytes, block by block |
+//! | [`pages`] | large memory pages for large new objects |
+//! | [`utf8_view`] | views of the UTF-8 of a `str` |
+//! | [`list_builder`] | builds a list in order |
+//! | [`objects`] | lists, dicts and values from the events of a JSON or BSON reader |
+//! | [`tuple_builder`] | builds row tuples, whose items are set in any order |
+//! | [`text_cache`] | a cache of recent texts of a column |
 //! | [`ndarray`] | arrays and scalars of NumPy |
 //! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
-//! | [`instance`] | instances of Python's classes, made without running their code |
-//! | [`uuid`] | `uuid.UUID` without its Python-level constructor |
+//! | [`instance`] | instances of Python classes, created without running their code |
+//! | [`uuid`] | `uuid.UUID` objects, created without its Python-level constructor |
 //! | [`arrow`] | capsules of Arrow's interface |
-//! | [`column`] | numbers that Python may write to, by the buffer protocol |
-//! | [`buffer`] | the memory of any object with a buffer, borrowed |
-//! | [`private`] | private copies of buffers that others may write to |
+//! | [`number_column`] | columns of numbers that Python may write to, by the buffer protocol |
+//! | [`buffer`] | the memory of any object with a buffer |
+//! | [`private_bytes`] | private copies of buffers that other code may write to |
 //! | [`codecs`] | CPython's own codecs, for malformed text |
-//! | [`method`] | functions called with a plain array |
-//! | [`ending`] | threads at the end of the interpreter; all that detaches and attaches |
+//! | [`function`] | module functions that are called with a C array of arguments |
+//! | [`one_thread`] | values that only one thread may use, in objects that any thread may drop |
+//! | [`gil`] | acquires and releases the GIL, also during finalization |
 //! | [`environ`] | the environ of a WSGI request |
-//! | [`held`] | `bytes` that are sent from where they lie |
-//! | [`binary`] | `bytes`, and any object with a buffer |
-//! | [`collector`] | the cyclic garbage collector, held off while rows are built |
+//! | [`pinned_bytes`] | `bytes` objects that are sent from their own memory |
+//! | [`binary`] | creates `bytes` objects, which may grow while they are filled |
+//! | [`collector`] | disables the cyclic garbage collector while rows are built |
 //! | [`context`] | context variables |
-//! | [`output`] | file descriptors to write to, detached |
-//! | [`process`] | forks, and threads told apart |
-//! | [`reserve`] | the allocator, which keeps some memory back for small allocations |
-//! | [`stack`] | the C stack of a thread, and how much of it is left |
-//! | [`walk`] | objects gone through and written as JSON |
-//! | [`interrupt`] | Ctrl-C while a driver call blocks |
+//! | [`descriptor`] | file descriptors that are written to with the GIL released |
+//! | [`process`] | detects forks, the main thread and the main interpreter |
+//! | [`reserve`] | the allocator, which reserves memory for small allocations |
+//! | [`stack`] | checks the space that is left on a thread's C stack |
+//! | [`encode`] | encodes Python objects as JSON and BSON |
+//! | [`interrupt`] | cancels a driver call that blocks when Ctrl-C is pressed |
 
 pub(crate) mod arrow;
 pub(crate) mod binary;
 pub(crate) mod buffer;
 pub(crate) mod codecs;
 pub(crate) mod collector;
-pub(crate) mod column;
 pub(crate) mod context;
-pub(crate) mod ending;
+pub(crate) mod descriptor;
+pub(crate) mod encode;
 pub(crate) mod environ;
 pub(crate) mod fresh;
 pub(crate) mod fresh_bytes;
+pub(crate) mod function;
+pub(crate) mod gil;
 pub(crate) mod growing_str;
-pub(crate) mod held;
 pub(crate) mod instance;
 pub(crate) mod interrupt;
-pub(crate) mod list;
-pub(crate) mod method;
+pub(crate) mod list_builder;
 pub(crate) mod ndarray;
 pub(crate) mod number;
+pub(crate) mod number_column;
 pub(crate) mod objects;
-pub(crate) mod output;
+pub(crate) mod one_thread;
 mod pages;
-pub(crate) mod private;
+pub(crate) mod pinned_bytes;
+pub(crate) mod private_bytes;
 pub(crate) mod process;
 pub(crate) mod reserve;
-pub(crate) mod row;
-pub(crate) mod seen;
 pub(crate) mod stack;
 mod str_header;
 pub(crate) mod temporal;
 pub(crate) mod text;
+pub(crate) mod text_cache;
+pub(crate) mod tuple_builder;
+pub(crate) mod utf8_view;
 pub(crate) mod uuid;
-pub(crate) mod view;
-pub(crate) mod walk;

@@ -1,15 +1,18 @@
-//! The allocator of this module: a small allocation gets memory that was kept back when the system has none left.
+//! The global allocator of this module. If the system has no memory left, it uses reserved memory
+//! for small allocations.
 //!
-//! Large buffers are allocated fallibly, and CPython's objects raise `MemoryError`. A small allocation of Rust (a message, a box)
-//! cannot fail: the process is aborted. So that it does not come to that, some memory is allocated when the module is imported,
-//! and given up when the system refuses a small allocation; the `MemoryError` of the next large one, or of the next object, ends
-//! the call. [`refill`] keeps memory back again.
+//! Large buffers are allocated by calls that can fail, and CPython raises `MemoryError` for its
+//! objects. A small allocation of Rust (a message, a box) cannot return an error, so its failure
+//! would abort the process. To prevent that, some memory is reserved when the module is imported,
+//! and freed when the system refuses a small allocation. The `MemoryError` of the next large
+//! allocation, or of the next Python object, then ends the call, and [`refill`] reserves memory
+//! again.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
 
-/// The largest allocation that gets kept memory.
+/// The largest allocation for which reserved memory is freed, in bytes.
 const SMALL_BYTES: usize = 16 << 10;
 
 const BLOCK: Layout = match Layout::from_size_align(SMALL_BYTES, 16) {
@@ -29,45 +32,47 @@ static ALLOCATOR: Reserving = Reserving;
 unsafe impl GlobalAlloc for Reserving {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         let at = unsafe { System.alloc(layout) };
         if !at.is_null() {
             return at;
         }
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         retry(layout.size(), || unsafe { System.alloc(layout) })
     }
 
     #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         unsafe { System.dealloc(at, layout) };
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         let at = unsafe { System.alloc_zeroed(layout) };
         if !at.is_null() {
             return at;
         }
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         retry(layout.size(), || unsafe { System.alloc_zeroed(layout) })
     }
 
     #[inline]
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, n_bytes: usize) -> *mut u8 {
-        // SAFETY: the duty of the caller.
+        // SAFETY: the caller guarantees the requirements.
         let moved = unsafe { System.realloc(at, layout, n_bytes) };
         if !moved.is_null() {
             return moved;
         }
-        // SAFETY: the duty of the caller; what failed has left the old memory as it was.
+        // SAFETY: the caller guarantees the requirements; what failed has left the old memory as it
+        // was.
         retry(n_bytes, || unsafe { System.realloc(at, layout, n_bytes) })
     }
 }
 
-/// Gives kept blocks up until the allocation succeeds; null if it does not.
+/// Frees reserved blocks, one at a time, until the allocation succeeds. Returns null if `n_bytes`
+/// exceeds [`SMALL_BYTES`], or if the allocation fails after all blocks were freed.
 #[cold]
 fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
     if n_bytes > SMALL_BYTES {
@@ -89,7 +94,7 @@ fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
     null_mut()
 }
 
-/// Keeps memory back, as much as there is.
+/// Allocates new blocks for the reserved blocks that were freed, as far as the system has memory.
 #[inline]
 pub(crate) fn refill() {
     if IS_INCOMPLETE.load(Relaxed) {

@@ -1,7 +1,9 @@
-//! The C stack of the calling thread: a call that callbacks may nest is refused before the stack ends.
+//! Checks the free space on the C stack of the calling thread, so that calls that are nested by
+//! callbacks raise an exception before the stack is full.
 //!
-//! CPython's own recursion limit counts calls, not bytes: it can be raised, a thread may have a small stack (128 KiB on musl),
-//! and from CPython 3.12 on calls of C functions are counted apart from Python's.
+//! CPython's own recursion limit is not sufficient, because it counts calls, not bytes. A program
+//! can raise this limit, a thread may have a small stack (128 KiB on musl), and CPython from 3.12
+//! on counts calls of C functions separately from calls of Python functions.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,11 +13,14 @@ use pyo3::prelude::*;
 
 use super::process;
 
-/// The part of a large stack that is left to one call and to the code that it calls; of a small one it is three eighths.
+/// The size in bytes of the part of a stack that is reserved for one call and the code that it
+/// calls. Of a small stack, three eighths are reserved.
 const RESERVE_BYTES: usize = 256 << 10;
 
-/// Pages of stacks that are known to lie above the reserve, each at the slot of its address: the number of the first page, and
-/// how many there are in the lower 24 bits. (To look up thread-local storage in a shared library costs five times as much.)
+/// A cache: for each recent stack, its pages above the reserved part. An address in the stack
+/// determines the slot. The lower 24 bits of a slot are the number of these pages; the higher bits
+/// are the number of the first page. (Access to thread-local storage in a shared library would take
+/// five times as long.)
 static KNOWN: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const PAGE_BITS: u32 = 12;
@@ -25,11 +30,11 @@ fn slot(at: usize) -> &'static AtomicU64 {
     &KNOWN[(at >> 20) % KNOWN.len()]
 }
 
-/// Fails where the stack of this thread is nearly full. To be called at the start of each function that Python code may enter
-/// again from a callback. It costs 1 ns.
+/// Returns an error if the stack of this thread is nearly full. Each function that a callback may
+/// call again begins with this check, which takes 1 ns.
 ///
 /// # Errors
-/// `RecursionError`.
+/// `RecursionError` if the remaining space is less than the reserved part.
 #[inline(always)]
 pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
     let marker = 0_u8;
@@ -42,16 +47,16 @@ pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
     check_exactly(at)
 }
 
-/// The stack of a thread.
+/// The bounds of a thread's stack, as addresses.
 struct Stack {
     lowest: usize,
-    /// Where the reserve ends.
+    /// The end of the reserved part, which is at the low end of the stack.
     limit: usize,
     end: usize,
 }
 
 impl Stack {
-    /// The pages above the reserve, as they are kept in [`KNOWN`].
+    /// Returns the pages above the reserved part, in the format of [`KNOWN`].
     fn pages(&self) -> u64 {
         let first = self.limit.div_ceil(1 << PAGE_BITS) as u64;
         let n = ((self.end >> PAGE_BITS) as u64).saturating_sub(first);
@@ -61,7 +66,8 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // The thread ends: another one with a smaller stack may get the same addresses.
+        // After the end of this thread, another thread with a smaller stack may get the same
+        // addresses.
         for known in &KNOWN {
             let _ = known.compare_exchange(self.pages(), 0, Relaxed, Relaxed);
         }
@@ -82,7 +88,7 @@ fn check_exactly(at: usize) -> PyResult<()> {
         if (stack.limit..stack.end).contains(&at) {
             slot(at).store(stack.pages(), Relaxed);
         }
-        // Another stack than the thread's own, which a host may switch to, has bounds that are not known here.
+        // The host of the interpreter may have switched to another stack, whose bounds are unknown.
         (stack.lowest..stack.limit).contains(&at)
     });
     if !is_full.unwrap_or(false) {
@@ -94,11 +100,13 @@ fn check_exactly(at: usize) -> PyResult<()> {
     ))
 }
 
-/// The lowest address of the stack of this thread and its length; zeros where the system does not give them.
+/// Returns the lowest address of this thread's stack and the stack's size in bytes; zeros if the
+/// system does not report them.
 fn bounds() -> (usize, usize) {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut lowest, mut len) = (std::ptr::null_mut(), 0);
-    // SAFETY: `pthread_getattr_np` initialises the attributes where it returns 0; they are read once and destroyed.
+    // SAFETY: `pthread_getattr_np` initialises the attributes if it returns 0; they are read once
+    // and destroyed.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return (0, 0);
@@ -110,14 +118,15 @@ fn bounds() -> (usize, usize) {
     }
     let (lowest, end) = (lowest.addr(), lowest.addr() + len);
     if len != 0 && cfg!(target_env = "musl") && process::is_main_thread() {
-        // musl reports the part of the first thread's stack that is mapped so far; it grows up to the limit.
+        // For the first thread, musl reports the size that is mapped, but the stack can grow up to
+        // the limit.
         let most = stack_limit().max(len).min(end);
         return (end - most, most);
     }
     (lowest, len)
 }
 
-/// The limit of the first thread's stack, at most 8 MiB.
+/// Returns the size limit of the first thread's stack in bytes, at most 8 MiB.
 fn stack_limit() -> usize {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

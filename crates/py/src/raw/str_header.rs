@@ -1,8 +1,10 @@
-//! The header of a `str` (PEP 393): flags, kind, length, and the UTF-8 cache.
+//! The header of a `str` (PEP 393): flags, kind, length and UTF-8 cache.
 //!
-//! Up to CPython 3.13 `pyo3-ffi` declares it. Since 3.14 it is opaque there and is declared here. Source:
-//! `Include/cpython/unicodeobject.h` of 3.14 and 3.15, whose inline functions compile this layout into every extension
-//! module; it is stable within a version of CPython. [`is_known`] compares it when the module is imported.
+//! Up to CPython 3.13, `pyo3-ffi` declares this layout. From 3.14 on `pyo3-ffi` does not, so this
+//! module declares it. Source: `Include/cpython/unicodeobject.h` of 3.14 and 3.15. The inline
+//! functions of this header file compile the layout into every extension module, so it is stable
+//! within a version of CPython. When the module is imported, [`is_known`] compares this layout with
+//! the results of CPython's functions.
 
 use std::ffi::{c_uint, c_void};
 
@@ -23,10 +25,10 @@ pub(super) use up_to_3_13::{
     ASCII_HEADER_BYTES, COMPACT_HEADER_BYTES, is_ascii, is_compact, is_compact_ascii, kind,
 };
 
-/// The data of a `str` that is not compact.
+/// Returns the address of the characters of a `str` that is not compact.
 ///
 /// # Safety
-/// `at` is a ready `str` that is not compact.
+/// `at` must be a ready `str` that is not compact.
 #[inline(always)]
 pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
     // SAFETY: such a `str` has a pointer to its data after the header of a compact one.
@@ -37,18 +39,20 @@ pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
     }
 }
 
-/// The UTF-8 cache of a `str`; `None` if it has none, and in free-threaded builds, where another thread may be making
-/// it.
+/// Returns the UTF-8 cache of a `str`. `None` if the `str` has no cache, and in free-threaded
+/// builds, where another thread may be creating it.
 ///
 /// # Safety
-/// `at` is a ready `str` that is not compact ASCII, and we are attached for as long as the slice is used.
+/// `at` must be a ready `str` that is not compact ASCII, and the GIL must be held while the slice
+/// is used.
 #[inline(always)]
 pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     if cfg!(Py_GIL_DISABLED) {
         return None;
     }
-    // SAFETY: such a `str` has the whole header. Its cache is null, or `utf8_length` bytes that CPython wrote and frees with
-    // the object; it is written only by a thread that holds the GIL, which we do.
+    // SAFETY: such a `str` has the whole header. Its cache is null, or `utf8_length` bytes that
+    // CPython wrote and frees with the object; only a thread that holds the GIL writes it, and we
+    // hold it.
     unsafe {
         let header = at.cast::<CompactHeader>();
         let utf8 = (*header).utf8;
@@ -57,7 +61,8 @@ pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]>
     }
 }
 
-/// Returns whether strings have this layout: compares it once, at import, with CPython's own functions.
+/// Returns `true` if `str` objects have the layout that this module declares. The layout is
+/// compared with the results of CPython's functions once, when the module is imported.
 pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
     let code = c"
 class C(str): pass
@@ -74,8 +79,8 @@ for text in samples: type(text, (), {})  # makes the UTF-8 cache of its name
         let at = sample.as_ptr();
         let encoded = sample.call_method0("encode")?;
         let encoded = encoded.cast::<PyBytes>()?.as_bytes();
-        // SAFETY: a `str` that we hold, ready since it was made; with another layout its header is read up to the fields
-        // that every `str` has.
+        // SAFETY: a `str` that we hold, ready since it was made; with another layout its header is
+        // read up to the fields that every `str` has.
         let is_same = unsafe {
             let data = ffi::PyUnicode_DATA(at).cast_const();
             let read = match (is_compact(at), is_compact_ascii(at)) {
@@ -103,45 +108,46 @@ mod up_to_3_13 {
 
     pub(super) use ffi::PyCompactUnicodeObject as CompactHeader;
 
-    /// Bytes before the data of a compact ASCII `str`.
+    /// The number of bytes before the characters of a compact ASCII `str`.
     pub(in crate::raw) const ASCII_HEADER_BYTES: usize = size_of::<ffi::PyASCIIObject>();
-    /// Bytes before the data of a compact `str` that is not ASCII.
+    /// The number of bytes before the characters of a compact `str` that is not ASCII.
     pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
-    /// Returns whether a `str` is compact and marked as ASCII.
+    /// Returns `true` if a `str` is compact and marked as ASCII.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 }
     }
 
-    /// Returns whether the data of a `str` follows its header.
+    /// Returns `true` if the characters of a `str` follow its header.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT(at) != 0 }
     }
 
-    /// Returns whether a `str` is marked as ASCII, compact or not.
+    /// Returns `true` if a `str` is marked as ASCII, whether it is compact or not.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_IS_ASCII(at) != 0 }
     }
 
-    /// The width of the units of a `str`: `PyUnicode_1BYTE_KIND` and so on.
+    /// Returns the kind of a `str`, which is the width of its code units: `PyUnicode_1BYTE_KIND`
+    /// and so on.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a ready `str`.
@@ -156,72 +162,75 @@ mod since_3_14 {
 
     use super::{c_uint, ffi};
 
-    /// `PyCompactUnicodeObject`; the data of a compact ASCII `str` begins at `utf8_length`.
+    /// The layout of `PyCompactUnicodeObject`. The characters of a compact ASCII `str` begin at
+    /// `utf8_length`.
     #[repr(C)]
     pub(super) struct CompactHeader {
         ob_base: ffi::PyObject,
         length: ffi::Py_ssize_t,
         hash: ffi::Py_hash_t,
-        /// Bit fields: `interned`, `kind` (3 bits), `compact`, `ascii`, `statically_allocated`.
+        /// The bit fields `interned`, `kind` (3 bits), `compact`, `ascii`, `statically_allocated`.
         state: u32,
         pub(super) utf8_length: ffi::Py_ssize_t,
         pub(super) utf8: *const c_char,
     }
 
-    /// Bytes before the data of a compact ASCII `str`.
+    /// The number of bytes before the characters of a compact ASCII `str`.
     pub(in crate::raw) const ASCII_HEADER_BYTES: usize = offset_of!(CompactHeader, utf8_length);
-    /// Bytes before the data of a compact `str` that is not ASCII.
+    /// The number of bytes before the characters of a compact `str` that is not ASCII.
     pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
-    /// `interned` takes 2 bits, and a whole byte in free-threaded builds.
+    /// The number of bits of `interned`: 2, or 8 in free-threaded builds.
     const INTERNED_BITS: u32 = if cfg!(Py_GIL_DISABLED) { 8 } else { 2 };
     const COMPACT: u32 = 1 << (INTERNED_BITS + 3);
     const ASCII: u32 = 1 << (INTERNED_BITS + 4);
 
-    /// The bit fields; `interned` may change, the others are set when the `str` is made.
+    /// Returns the bit fields. `interned` may change; the other ones are set when the `str` is
+    /// created.
     ///
     /// # Safety
-    /// `at` is a `str`.
+    /// `at` must be a `str`.
     #[inline(always)]
     unsafe fn state(at: *mut ffi::PyObject) -> u32 {
         // SAFETY: every `str` begins with this header up to `state`.
         unsafe { (&raw const (*at.cast::<CompactHeader>()).state).read() }
     }
 
-    /// Returns whether a `str` is compact and marked as ASCII.
+    /// Returns `true` if a `str` is compact and marked as ASCII.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { state(at) & (COMPACT | ASCII) == COMPACT | ASCII }
     }
 
-    /// Returns whether the data of a `str` follows its header.
+    /// Returns `true` if the characters of a `str` follow its header.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { state(at) & COMPACT != 0 }
     }
 
-    /// Returns whether a `str` is marked as ASCII, compact or not.
+    /// Returns `true` if a `str` is marked as ASCII, whether it is compact or not.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { state(at) & ASCII != 0 }
     }
 
-    /// The width of the units of a `str`: `PyUnicode_1BYTE_KIND` and so on.
+    /// Returns the kind of a `str`, which is the width of its code units: `PyUnicode_1BYTE_KIND`
+    /// and so on.
     ///
     /// # Safety
-    /// `at` is a ready `str`.
+    /// `at` must be a ready `str`.
     #[inline(always)]
     pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a `str`.

@@ -1,14 +1,15 @@
-//! `date`, `time` and `datetime` through the C API of the module `datetime`.
+//! Creates and reads `date`, `time` and `datetime` objects through the C API of the module
+//! `datetime`.
 
 use onecopy_rows::{Date, Time, Timestamp};
 use onecopy_wire::datetime::Timestamp as Moment;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDelta, PyType, PyTzInfo};
+use pyo3::types::{PyDelta, PyDeltaAccess, PyType, PyTzInfo};
 use std::ffi::c_int;
 
-/// Imports the C API once; to be called when the module is loaded.
+/// Imports the C API of `datetime`. It is called when the module is loaded.
 pub(crate) fn import(py: Python<'_>) -> PyResult<()> {
     // SAFETY: attached. On failure the pointer stays null and an error is set.
     unsafe {
@@ -23,21 +24,23 @@ pub(crate) fn import(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The offset of a zone.
+/// The UTC offset of a time zone at a given time.
 pub(crate) struct Offset {
-    /// Microseconds, east positive; `None` if the zone has none.
+    /// The offset in microseconds, positive to the east; `None` if the zone has no offset.
     pub(crate) us: Option<i64>,
-    /// Whether it is the same at any time.
+    /// `true` if the zone has the same offset at any time.
     pub(crate) is_constant: bool,
 }
 
-/// The function `utcoffset` of `datetime.timezone`.
+/// The method `utcoffset` of `datetime.timezone`.
 static TIMEZONE_OFFSET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// A class of zones whose `utcoffset` is a function of C that runs no code: the class, and the function.
+/// The class `zoneinfo.ZoneInfo` and its method `utcoffset`, if the class is implemented in C, so
+/// that the method runs no Python code.
 static ZONE_INFO: PyOnceLock<(Py<PyType>, Py<PyAny>)> = PyOnceLock::new();
 
-/// Looks whether the class of a zone is `zoneinfo.ZoneInfo` in its form of C. Any Python code may run.
+/// Checks if the class of a zone is the C implementation of `zoneinfo.ZoneInfo`, and stores the
+/// class. Any Python code may run.
 pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
     let py = zone.py();
     let class = zone.get_type();
@@ -51,7 +54,8 @@ pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
             return Ok(None);
         }
         let function = class.getattr("__dict__")?.get_item("utcoffset")?;
-        // SAFETY: a class that we hold. It cannot be changed if it is none of Python code, or says so.
+        // SAFETY: a class that we hold. It cannot be changed if it is not of Python code, or has
+        // the flag.
         let is_fixed = unsafe {
             let class = class.as_type_ptr();
             let is_fixed = ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_HEAPTYPE) == 0
@@ -65,85 +69,88 @@ pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
     }
 }
 
-/// The offset of a zone at a time, where no Python code has to run for it: of `datetime.timezone` and of `zoneinfo.ZoneInfo` themselves.
+/// Returns the UTC offset of a zone at a time. `None` if Python code would have to run: only exact
+/// instances of `datetime.timezone` and `zoneinfo.ZoneInfo` are supported.
 ///
 /// # Safety
-/// Attached; `zone` is a `tzinfo` and `at` a `datetime` of that class itself, both alive.
+/// The GIL must be held; `zone` must be a live `tzinfo`, and `at` a live exact `datetime`.
 pub(crate) unsafe fn offset_without_code(
     zone: *mut ffi::PyObject,
     at: *mut ffi::PyObject,
 ) -> Option<Offset> {
-    let api = api();
-    // SAFETY: alive, by the caller's word. These functions are of C, and look at nothing but their arguments.
-    unsafe {
-        if zone == api.TimeZone_UTC {
-            return Some(Offset {
-                us: Some(0),
-                is_constant: true,
-            });
-        }
+    let utc = api().TimeZone_UTC;
+    if zone == utc {
+        return Some(Offset {
+            us: Some(0),
+            is_constant: true,
+        });
+    }
+    // SAFETY: attached, and alive, as the caller guarantees.
+    let (py, class, fixed) = unsafe {
         let py = Python::assume_attached();
-        let class = ffi::Py_TYPE(zone);
-        let is_constant = class == ffi::Py_TYPE(api.TimeZone_UTC);
-        let function = if is_constant {
-            TIMEZONE_OFFSET.get(py)?
-        } else {
-            let (known, function) = ZONE_INFO.get(py)?;
-            if known.as_ptr() != class.cast() {
-                return None;
-            }
-            function
-        };
-        let arguments = [zone, at];
-        let made = ffi::PyObject_Vectorcall(
-            function.as_ptr(),
-            arguments.as_ptr(),
-            arguments.len(),
-            std::ptr::null_mut(),
-        );
-        if made.is_null() {
-            ffi::PyErr_Clear();
+        (py, ffi::Py_TYPE(zone), ffi::Py_TYPE(utc))
+    };
+    let is_constant = class == fixed;
+    let function = if is_constant {
+        TIMEZONE_OFFSET.get(py)?
+    } else {
+        let (known, function) = ZONE_INFO.get(py)?;
+        if known.as_ptr() != class.cast() {
             return None;
         }
-        let us = (made != ffi::Py_None()).then(|| {
-            microseconds(
-                ffi::PyDateTime_DELTA_GET_DAYS(made),
-                ffi::PyDateTime_DELTA_GET_SECONDS(made),
-                ffi::PyDateTime_DELTA_GET_MICROSECONDS(made),
-            )
-        });
-        ffi::Py_DECREF(made);
-        Some(Offset { us, is_constant })
-    }
+        function
+    };
+    let (arguments, keywords) = ([zone, at], std::ptr::null_mut());
+    let n = arguments.len();
+    // SAFETY: these functions are of C, and read nothing but their arguments, which are alive.
+    let made = unsafe {
+        let made = ffi::PyObject_Vectorcall(function.as_ptr(), arguments.as_ptr(), n, keywords);
+        Bound::from_owned_ptr_or_opt(py, made)
+    };
+    let Some(made) = made else {
+        drop(PyErr::take(py));
+        return None;
+    };
+    let delta = made.cast::<PyDelta>().ok();
+    let us = delta.map(|delta| {
+        microseconds(
+            delta.get_days(),
+            delta.get_seconds(),
+            delta.get_microseconds(),
+        )
+    });
+    Some(Offset { us, is_constant })
 }
 
-/// A `timedelta` in microseconds; an offset has less than a day.
+/// Converts a `timedelta` of less than a day to microseconds.
 pub(crate) fn microseconds(days: i32, seconds: i32, microseconds: i32) -> i64 {
     (i64::from(days) * 86_400 + i64::from(seconds)) * 1_000_000 + i64::from(microseconds)
 }
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// An offset of whole minutes, as RFC 3339 has them; `None` of one with seconds.
+/// Converts an offset in microseconds to minutes, as RFC 3339 requires; `None` if it has seconds.
 pub(crate) fn whole_minutes(us: i64) -> Option<i16> {
     let is_whole = us % MINUTE_US == 0;
     i16::try_from(us / MINUTE_US).ok().filter(|_| is_whole)
 }
 
-/// The closest offset that RFC 3339 has: whole minutes, halves away from zero, at most 23:59.
+/// Converts an offset in microseconds to the closest one that RFC 3339 allows: whole minutes, at
+/// most 23:59. Halves are rounded away from zero.
 pub(crate) fn closest_minutes(us: i64) -> i16 {
     let minutes = (us.abs() + MINUTE_US / 2) / MINUTE_US;
     let minutes = minutes.min(24 * 60 - 1) as i16;
     if us < 0 { -minutes } else { minutes }
 }
 
-/// The C API.
+/// Returns the C API of the module `datetime`.
 fn api() -> &'static ffi::PyDateTime_CAPI {
-    // SAFETY: `import` has run when the module was loaded, or the module could not be; CPython never frees the table.
+    // SAFETY: `import` has run when the module was loaded, or the module could not be; CPython
+    // never frees the table.
     unsafe { &*ffi::PyDateTimeAPI() }
 }
 
-/// A `date`. Fails with `ValueError` where Python has no such date (years outside 1 to 9999).
+/// Creates a `date`. `ValueError` for a date outside of the years 1 to 9999.
 pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     let api = api();
     // SAFETY: attached; the function checks its numbers and takes DateType as class.
@@ -158,24 +165,32 @@ pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// A `time`; the fraction is cut to microseconds. Fails with `ValueError` for 24:00 and leap seconds.
-pub(crate) fn time(py: Python<'_>, t: Time) -> PyResult<Bound<'_, PyAny>> {
+/// Creates a `time`, which is aware if `zone` is given. The fraction is truncated to microseconds.
+/// `ValueError` for 24:00 and for leap seconds.
+pub(crate) fn time<'py>(
+    py: Python<'py>,
+    t: Time,
+    zone: Option<&Bound<'py, PyTzInfo>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let api = api();
-    // SAFETY: attached; the function checks its numbers; None stands for no tzinfo.
+    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or
+    // None.
     unsafe {
+        let zone = zone.map_or_else(|| ffi::Py_None(), Bound::as_ptr);
         let made = (api.Time_FromTime)(
             c_int::from(t.hour),
             c_int::from(t.minute),
             c_int::from(t.second),
             microsecond(t),
-            ffi::Py_None(),
+            zone,
             api.TimeType,
         );
         Bound::from_owned_ptr_or_err(py, made)
     }
 }
 
-/// A `datetime`, aware with `zone`; the fraction is cut to microseconds.
+/// Creates a `datetime`, which is aware if `zone` is given. The fraction is truncated to
+/// microseconds.
 #[inline]
 pub(crate) fn datetime<'py>(
     py: Python<'py>,
@@ -183,7 +198,8 @@ pub(crate) fn datetime<'py>(
     zone: Option<&Bound<'py, PyTzInfo>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let api = api();
-    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or None.
+    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or
+    // None.
     unsafe {
         let zone = zone.map_or_else(|| ffi::Py_None(), Bound::as_ptr);
         let made = (api.DateTime_FromDateAndTime)(
@@ -201,8 +217,8 @@ pub(crate) fn datetime<'py>(
     }
 }
 
-/// A `datetime` of so many milliseconds after 1970 in UTC, aware with `zone`; `None` where Python has none: outside of the years
-/// 1 to 9999.
+/// Creates a `datetime` from milliseconds since 1970 in UTC, which is aware if `zone` is given.
+/// `None` outside of the years 1 to 9999.
 #[inline]
 pub(crate) fn of_unix_ms<'py>(
     py: Python<'py>,
@@ -211,7 +227,8 @@ pub(crate) fn of_unix_ms<'py>(
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
     let moment = Moment::of_unix_ms(ms).filter(|moment| moment.date.year > 0)?;
     let api = api();
-    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or None.
+    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or
+    // None.
     Some(unsafe {
         let zone = zone.map_or_else(|| ffi::Py_None(), Bound::as_ptr);
         let made = (api.DateTime_FromDateAndTime)(
@@ -229,23 +246,29 @@ pub(crate) fn of_unix_ms<'py>(
     })
 }
 
-/// A `timedelta`: it holds more than 64 bits of microseconds.
+/// Creates a `timedelta` of `microseconds`. Any number of them in 64 bits is in the range of
+/// `timedelta`.
 pub(crate) fn delta(py: Python<'_>, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
     const DAY: i64 = 86_400_000_000;
     let (days, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
-    // The days of 2^63 microseconds have 9 digits, the seconds of a day 5.
+    // 2^63 microseconds are a number of days with at most 9 digits, and a day has 86,400 seconds.
     let (days, seconds) = (days as i32, (rest / 1_000_000) as i32);
     let delta = PyDelta::new(py, days, seconds, (rest % 1_000_000) as i32, false)?;
     Ok(delta.into_any())
 }
 
-/// `datetime.timezone` of an offset in minutes, east positive (`timezone.utc` for 0).
+/// Returns a `datetime.timezone` with an offset in minutes, positive to the east (`timezone.utc`
+/// for 0).
 pub(crate) fn zone(py: Python<'_>, offset_minutes: i16) -> PyResult<Bound<'_, PyTzInfo>> {
-    let delta = PyDelta::new(py, 0, i32::from(offset_minutes) * 60, 0, true)?;
-    PyTzInfo::fixed_offset(py, delta)
+    zone_of_seconds(py, i32::from(offset_minutes) * 60)
 }
 
-/// 0 to 999,999.
+/// Returns a `datetime.timezone` with an offset in seconds, positive to the east.
+pub(crate) fn zone_of_seconds(py: Python<'_>, seconds: i32) -> PyResult<Bound<'_, PyTzInfo>> {
+    PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, seconds, 0, true)?)
+}
+
+/// Returns the microseconds of a time, which are from 0 to 999,999.
 fn microsecond(t: Time) -> c_int {
     c_int::try_from(t.nanosecond / 1000).unwrap_or(c_int::MAX)
 }

@@ -1,7 +1,9 @@
-//! `str` in its own representation (PEP 393): read as [`Units`], made in one conversion.
+//! Reads a `str` in its own representation (PEP 393) as [`Units`], and creates a `str` with one
+//! conversion.
 //!
-//! Neither direction makes the UTF-8 cache that `PyUnicode_AsUTF8AndSize` leaves behind a non-ASCII `str` for as long
-//! as the `str` lives (anchors: 48 to 78 % more memory). `clippy.toml` forbids the calls that would.
+//! Neither direction creates the UTF-8 cache that `PyUnicode_AsUTF8AndSize` stores in a `str` that
+//! is not ASCII. Such a cache exists as long as the `str`, which then has 48 to 78 % more memory.
+//! `clippy.toml` forbids the calls that create it.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -18,17 +20,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
-/// Why no `str` could be made.
+/// The reason for which a `str` could not be created.
 #[derive(Debug)]
 pub(crate) enum MakeError {
     /// The text is malformed, and the policy is strict.
     Malformed(Malformed),
-    /// Python's error: no memory.
+    /// The allocation failed with this exception.
     Python(PyErr),
 }
 
-/// A new `str` of `text`. Copies: one, the conversion (a plain copy where the units match already), straight into the
-/// `str`.
+/// Creates a `str` from `text`. Copies: the text is converted directly into the `str`, or copied if
+/// the `str` has the same code units as the text.
 ///
 /// # Errors
 /// [`MakeError`].
@@ -42,10 +44,12 @@ pub(crate) fn make<'py>(
     make_as::<false>(py, text, policy, tally)
 }
 
-/// As [`make`], of a text in a driver's buffer, which may change meanwhile.
+/// Creates a `str` as [`make`] does, from text in a driver's buffer, to which the driver may write
+/// at the same time.
 ///
 /// # Errors
-/// [`MakeError`]; [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed) if it did.
+/// [`MakeError`]; [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed) if the text has
+/// changed while it was read.
 #[inline]
 pub(crate) fn make_of_cell<'py>(
     py: Python<'py>,
@@ -92,7 +96,9 @@ fn make_as<'py, const VOLATILE: bool>(
     Ok(made)
 }
 
-/// As [`make`], of a long text that may change meanwhile; `None` for any other, and for one that is malformed or was changed.
+/// Creates a `str` as [`make`] does, from a long text that other code may change at the same time.
+/// Returns `None` for a short text, and for a text that is malformed or was changed during the
+/// conversion.
 pub(crate) fn make_volatile<'py>(
     py: Python<'py>,
     text: VolatileBytes<'_>,
@@ -103,7 +109,9 @@ pub(crate) fn make_volatile<'py>(
     counted(text.len(), made, tally)
 }
 
-/// As [`make`], for a short well-formed text; `None` for any other, and for one that is a shared `str`.
+/// Creates a `str` from a short, well-formed text. Returns `None` for any other text. Also returns
+/// `None` for an empty text and for one character of Latin-1, because CPython shares their `str`
+/// objects.
 #[inline(always)]
 pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     blanks: Blanks<'py>,
@@ -119,8 +127,9 @@ pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     Some(made.made.0)
 }
 
-/// As [`make`], where nobody counts, of two characters and more of ASCII, or of Latin-1 where `or_latin1`; `None` of other text.
-/// A look and the C library's copy.
+/// Creates a `str` from two or more characters of ASCII or, if `or_latin1` is `true`, of Latin-1.
+/// Returns `None` for any other text. The text is not counted for `onecopy.ledger()`. The text is
+/// checked once, and copied once by the C library.
 pub(crate) fn make_bytes_uncounted<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -137,8 +146,8 @@ pub(crate) fn make_bytes_uncounted<'py>(
         return None;
     }
     let made = blank(py, Shape { kind, n_chars }).ok()?;
-    // SAFETY: a fresh `str` of one byte for each character, all of which are of this kind; nobody has seen it, and it is not
-    // shared.
+    // SAFETY: a fresh `str` of one byte for each character, all of which are of this kind; it has
+    // no other reference, and is not shared.
     unsafe {
         let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, n_chars);
@@ -146,8 +155,9 @@ pub(crate) fn make_bytes_uncounted<'py>(
     Some(made)
 }
 
-/// As [`make`], of UTF-16 in the machine's order of bytes or (`SWAPPED`) the other one, at any address; `None` where it is
-/// malformed, and where it is a shared `str` of no or one character.
+/// Creates a `str` as [`make`] does, from UTF-16 at any address. Its byte order is the native one,
+/// or the opposite one if `SWAPPED` is `true`. Returns `None` if the text is malformed, or has at
+/// most one character.
 pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(
     py: Python<'py>,
     bytes: &[u8],
@@ -158,7 +168,7 @@ pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// As [`make_ordered_utf16`], of UTF-32.
+/// Creates a `str` from UTF-32, as [`make_ordered_utf16`] does from UTF-16.
 pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     py: Python<'py>,
     bytes: &[u8],
@@ -169,7 +179,7 @@ pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// What was made, entered into the tally.
+/// Adds the conversion of a new `str` to the counts in `tally`, and returns the `str`.
 fn counted<'py>(
     len_bytes: usize,
     made: Option<PyResult<Made<Shaped<'py>>>>,
@@ -182,10 +192,10 @@ fn counted<'py>(
     Ok(Some(made.made.0))
 }
 
-/// A `str` and its shape.
+/// A new `str`, and its shape (the width and number of its characters).
 pub(super) type Shaped<'py> = (Bound<'py, PyAny>, Shape);
 
-/// Makes the `str`s of long texts.
+/// Allocates the `str` objects for long texts.
 struct Fresh<'py>(Python<'py>);
 
 impl<'py> NewStr for Fresh<'py> {
@@ -197,12 +207,14 @@ impl<'py> NewStr for Fresh<'py> {
     }
 
     fn data<'a>(&self, (made, shape): &'a mut Self::Str) -> StrData<'a> {
-        // SAFETY: `blank` has made it of this shape, and nobody else has seen it; a long text has more than one character.
+        // SAFETY: `blank` has made it of this shape, and it has no other reference; a long text has
+        // more than one character.
         unsafe { data(made, *shape) }
     }
 }
 
-/// Makes the `str`s of short texts. Where there is no memory, who asks goes the way of any text, which says so.
+/// Allocates the `str` objects for short texts. If an allocation fails, the caller uses the general
+/// path, which returns the error.
 pub(super) struct Small<'py>(pub(super) Blanks<'py>);
 
 impl<'py> NewStr for Small<'py> {
@@ -216,13 +228,13 @@ impl<'py> NewStr for Small<'py> {
 
     #[inline(always)]
     fn data<'a>(&self, (made, shape): &'a mut Self::Str) -> StrData<'a> {
-        // SAFETY: `small` has made it of this shape, and nobody else has seen it; a cell is made of two characters or of one
-        // that is not in Latin-1: it is not shared.
+        // SAFETY: `small` has made it of this shape, and it has no other reference; a cell is made
+        // of two characters or of one that is not in Latin-1: it is not shared.
         unsafe { data(made, *shape) }
     }
 }
 
-/// The shared `str` of no or one character of Latin-1.
+/// Returns the `str` that CPython shares for an empty text or for one character of Latin-1.
 fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, PyAny>, MakeError> {
     let n_chars = measured.shape().n_chars;
     let mut character = [MaybeUninit::new(0u8); 1];
@@ -242,15 +254,17 @@ fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, Py
     made.map_err(MakeError::Python)
 }
 
-/// The data area of a fresh `str`.
+/// Returns the memory for the characters of a new `str`.
 ///
 /// # Safety
-/// `made` comes from [`blank`] with this shape, and nobody else has seen it: it is no shared `str` of no or one character.
+/// `made` must come from [`blank`] with this shape, and must have no other reference, so it must
+/// not be a shared `str` of at most one character.
 #[inline]
 unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> {
     let (at, n) = (made.as_ptr(), shape.n_chars);
-    // SAFETY: a compact `str` of this kind and length; its data area directly follows the header, holds n_chars units, and
-    // the terminator is written. MaybeUninit asks nothing of its contents. It is borrowed as long as `made`.
+    // SAFETY: a compact `str` of this kind and length; its data area directly follows the header,
+    // holds n_chars units, and the terminator is written. MaybeUninit requires nothing of its
+    // contents. It is borrowed as long as `made`.
     unsafe {
         let at = data_of(at, shape.kind);
         match shape.kind {
@@ -265,11 +279,11 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
     }
 }
 
-/// Where the data of a compact `str` of this kind is. (`PyUnicode_DATA` looks the kind up in a header that was written a moment
-/// ago.)
+/// Returns the address of the characters of a compact `str` of the kind `kind`. (`PyUnicode_DATA`
+/// would read the kind from the header, which was just written.)
 ///
 /// # Safety
-/// `at` is such a `str`.
+/// `at` must be such a `str`.
 #[inline(always)]
 pub(super) unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ffi::c_void {
     let header_bytes = match kind {
@@ -280,15 +294,16 @@ pub(super) unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ff
     unsafe { at.byte_add(header_bytes).cast() }
 }
 
-/// The text of `string`, borrowed in its own representation; the UTF-8 cache where one stands already.
+/// Returns the text of `string`. The text is borrowed from the UTF-8 cache of `string` if that
+/// exists, otherwise from the characters of `string`.
 ///
-/// Copies: none, and no cache is made. (A `str` in the form of before PEP 393, possible until Python 3.11, is first
-/// brought into the new form by CPython itself.)
+/// Copies: none, and no cache is created. (A `str` in the form before PEP 393, which is possible
+/// until Python 3.11, is first converted by CPython.)
 pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
     ready(string)?;
-    // SAFETY: `at` is a ready `str`. It is immutable, and its data lives as long as the object, which 'a borrows. Kind
-    // says how wide the units are, and the data area is aligned for them.
+    // SAFETY: `at` is a ready `str`. It is immutable, and its data lives as long as the object,
+    // which 'a borrows. Its kind is the width of the units, and the data area is aligned for them.
     unsafe {
         let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
         let data = ffi::PyUnicode_DATA(at);
@@ -309,7 +324,7 @@ pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a
     }
 }
 
-/// As [`units`], in the `str`'s own form, whether a UTF-8 cache stands or not: never UTF-8.
+/// Returns the text of `string` in its own representation, never as its UTF-8 cache.
 #[inline]
 pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
@@ -326,9 +341,10 @@ pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Unit
     }
 }
 
-/// Makes `bytes` of a short `str` that can be encoded; `None` for any other.
+/// Creates a `bytes` from a short `str` that can be encoded. `None` for any other `str`.
 ///
-/// Everything is looked up here, inside of the work, so that nothing of it passes through memory.
+/// The function has few parameters and reads all other data from the `str`, so that no argument is
+/// passed in memory.
 #[inline(always)]
 pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     kernels: K,
@@ -341,7 +357,8 @@ pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     Some(E::encode(kernels, units, is_ascii, new)?.ok()?.0)
 }
 
-/// The text of a `str` that knows that it is ASCII; `None` of another one, and where its header is opaque to us.
+/// Returns the text of a `str` whose header has the ASCII flag. `None` for any other `str`, and if
+/// the header cannot be read.
 #[inline]
 pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Option<&'a [u8]>> {
     let units = own_units(string)?;
@@ -353,8 +370,8 @@ pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Op
     })
 }
 
-/// A new `str` of ASCII; `None` where the text is not. Copies: one, into the `str`, with which it is looked at; where it is not
-/// ASCII that one is in vain.
+/// Creates a `str` from ASCII. `None` for any other text. Copies: the text once, into the `str`; it
+/// is checked while it is copied.
 pub(crate) fn make_ascii<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -366,7 +383,7 @@ pub(crate) fn make_ascii<'py>(
     Ok(is_ascii.then_some(made))
 }
 
-/// The characters of a `str` that is ASCII; `None` of another one, and of what is no `str`.
+/// Returns the characters of an ASCII `str`. `None` for any other `str`, and for other objects.
 #[inline]
 pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     match own_units(any_str(object)?) {
@@ -375,20 +392,20 @@ pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     }
 }
 
-/// The object as a `str`, where it is one.
+/// Returns the object as a `str`; `None` if it is not one.
 #[inline]
 pub(crate) fn any_str<'a, 'py>(
     object: Borrowed<'a, 'py, PyAny>,
 ) -> Option<Borrowed<'a, 'py, PyString>> {
-    // SAFETY: any object has a type, and PyUnicode_Check asks for the flag in it.
+    // SAFETY: any object has a type, and PyUnicode_Check reads the flag in it.
     let is_str = unsafe { ffi::PyUnicode_Check(object.as_ptr()) } != 0;
     is_str.then(|| as_str_object(object))
 }
 
-/// The object as the `str` that it is.
+/// Returns the object, which must be a `str`, as a `str`.
 ///
 /// # Panics
-/// Where it is none: a bug of the caller.
+/// If the object is not a `str`, which is a bug of the caller.
 #[inline]
 pub(crate) fn as_str_object<'a, 'py>(
     object: Borrowed<'a, 'py, PyAny>,
@@ -400,7 +417,8 @@ pub(crate) fn as_str_object<'a, 'py>(
     }
 }
 
-/// The `str` that a `str` of a class of its own holds; the same where it has none.
+/// Returns a `str` with the contents of an instance of a derived class. An object of exactly the
+/// class `str` is returned itself.
 pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     // SAFETY: attached; a new reference or null with an error, as of an object that is no `str`.
     unsafe {
@@ -409,13 +427,14 @@ pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PySt
     }
 }
 
-/// Brings a `str` in the form of before PEP 393 (possible until Python 3.11) into the new form.
+/// Converts a `str` that is in the form before PEP 393 (possible until Python 3.11).
 #[inline]
 fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     #[cfg(not(Py_3_12))]
     {
         #[allow(deprecated)]
-        // SAFETY: a `str`, and we are attached. The call returns -1 with an error set when memory runs out.
+        // SAFETY: a `str`, and we are attached. The call returns -1 with an error set when memory
+        // runs out.
         if unsafe { ffi::PyUnicode_READY(string.as_ptr()) } != 0 {
             return Err(PyErr::fetch(string.py()));
         }
@@ -425,14 +444,15 @@ fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     Ok(())
 }
 
-/// The UTF-8 form of a `str` where it already stands in memory: ASCII data, or a cache that somebody else made.
+/// Returns the UTF-8 of a `str` if it is in memory: the characters of an ASCII `str`, or an
+/// existing UTF-8 cache.
 ///
 /// # Safety
-/// `at` is a ready `str`, and we are attached for as long as the slice is used.
+/// `at` must be a ready `str`, and the GIL must be held while the slice is used.
 unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
-    // SAFETY: by the caller's word `at` is a ready `str`. An ASCII `str` keeps its UTF-8 in its data area. Every other
-    // one has the header of PyCompactUnicodeObject, where `utf8` is null or points at `utf8_length` bytes that CPython
-    // wrote and frees with the object.
+    // SAFETY: `at` is a ready `str`, by the contract of this function. An ASCII `str` has its UTF-8
+    // in its data area. Every other one has the header of PyCompactUnicodeObject, where `utf8` is
+    // null or points at `utf8_length` bytes that CPython wrote and frees with the object.
     unsafe {
         if str_header::is_compact_ascii(at) {
             let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
@@ -442,7 +462,7 @@ unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// The text of `string` as an owned UTF-8 `String`. Copies: one, the conversion.
+/// Returns the text of `string` as a `String`. Copies: the text is converted once.
 ///
 /// # Errors
 /// [`MakeError::Malformed`] with the position of the first lone surrogate, in characters.

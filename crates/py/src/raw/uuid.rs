@@ -1,4 +1,4 @@
-//! `uuid.UUID` without its Python-level constructor.
+//! Creates `uuid.UUID` objects without calling their Python-level constructor.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -6,17 +6,18 @@ use pyo3::types::PyType;
 
 use super::instance;
 
-/// `uuid.UUID`, imported once.
+/// Returns the class `uuid.UUID`.
 pub(crate) fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "uuid", "UUID")
 }
 
-/// A `UUID` of these bytes (RFC 9562 order).
+/// Creates a `UUID` from its bytes in the order of RFC 9562.
 ///
-/// `UUID.__init__` parses its arguments in Python code for over a microsecond and ends in two calls of
-/// `object.__setattr__`, for `int` and `is_safe`; these two are made here. Nothing is written past the class's own
-/// descriptors, so a change of its layout cannot make this unsound.
+/// `UUID.__init__` parses its arguments in Python code, which takes more than a microsecond. Then
+/// it sets the attributes `int` and `is_safe` by two calls of `object.__setattr__`. This function
+/// makes only these two calls. They use the descriptors of the class, so they are safe for any
+/// memory layout of the class.
 pub(crate) fn make(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
     static UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = class(py)?;

@@ -1,73 +1,75 @@
-//! `RowStream`: rows as bytes, pulled chunk by chunk.
+//! `RowStream`: the rows of a statement as bytes, which are read in chunks.
 
-use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
-use onecopy_files::{AtomicFile, OnFailure};
 use onecopy_rows::Format;
 use onecopy_text::{Chunk, Ledger, planted};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use self::held::Held;
-use self::ready::Ready;
+use self::kept_alive::KeptAlive;
+use self::ready_bytes::Ready;
+use crate::active_statement::Detached;
 use crate::connection::Connection;
 use crate::errors;
-use crate::fetch::Detached;
 use crate::guard::{Guarded, Locked};
-use crate::output::{self, Output};
+use crate::pending::PendingCall;
 use crate::raw::binary::BytesMemory;
-use crate::raw::ending;
+use crate::raw::descriptor::Writer;
+use crate::raw::gil;
 use crate::raw::interrupt;
-use crate::raw::output::Writer;
+use crate::stream_output::Output;
 
-mod held;
-mod pumped;
-mod ready;
+mod event_loop;
+mod kept_alive;
+mod ready_bytes;
+mod server_source;
+mod write_to;
 
-pub(crate) use pumped::Left;
+pub(crate) use server_source::Left;
 
-/// Bytes of a chunk: large enough that a system call or a yield per chunk is nothing, small enough to stay in L2 and below
-/// the size that malloc asks the system for each time.
+/// The size of a chunk in bytes. It is so large that a system call or a `yield` per chunk is
+/// negligible, and small enough for the L2 cache and for `malloc` to reuse its memory.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Room that there must be for another fill of `read`: a fill takes what is there, were it one row.
+/// If a chunk has less free capacity than this, in bytes, `read` enlarges the chunk before it
+/// appends more rows.
 const LEAST_ROOM_BYTES: usize = CHUNK_BYTES / 4;
 
-/// A long write looks at signals this often.
-const SIGNALS_EVERY: Duration = Duration::from_millis(100);
-
-enum State {
-    /// More may come.
+enum StreamState {
+    /// The statement may have more rows, which this source returns as bytes.
     Open(Detached<Box<dyn ChunkSource>>),
-    /// All bytes were given.
+    /// The statement has ended: all bytes were returned.
     Done,
-    /// It failed; the error is raised again by each later call. Never raised itself: see [`errors::again`].
+    /// The stream failed. Each later call raises a copy of this exception, which [`errors::again`]
+    /// makes.
     Failed(PyErr),
     Closed,
+    /// A call that an event loop runs has taken the source. It puts the source back, unless it is
+    /// abandoned.
+    Away,
 }
 
-/// What is left of a stream.
-struct Rest {
-    state: State,
-    /// Bytes that were filled and not given yet.
+/// The part of a stream's state that is protected by the lock of the stream.
+struct StreamRest {
+    state: StreamState,
+    /// Bytes that were filled in advance and not returned yet.
     ready: Option<Ready>,
-    /// Whether any were given.
+    /// `true` if bytes of the stream were requested.
     is_touched: bool,
 }
 
-/// The rows of a statement as bytes: to iterate over (also ``async for``), to write to a file or socket, or to hand to a
-/// WSGI server.
+/// The rows of a statement as bytes. They can be iterated (also with ``async for``), written to a
+/// file or socket, or passed to a WSGI server.
 ///
-/// It keeps a chunk in memory, never the result. A stream that fails raises where it is read and at every later call; it
-/// never just ends.
+/// It keeps one chunk in memory, never the whole result. If the statement fails, the read that
+/// reaches the failed row raises the exception, and so does every later call. A truncated stream
+/// therefore never looks complete.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct RowStream {
-    rest: Guarded<Rest>,
-    held: Held,
+    rest: Guarded<StreamRest>,
+    kept_alive: KeptAlive,
     cancel: CancelHandle,
     n_rows: AtomicU64,
     format: Format,
@@ -84,14 +86,14 @@ impl RowStream {
     ) -> PyResult<RowStream> {
         connection.get().db(py)?;
         let cancel = source.cancel_handle();
-        let rest = Rest {
-            state: State::Open(Detached::new(source)),
+        let rest = StreamRest {
+            state: StreamState::Open(Detached::new(source)),
             ready: None,
             is_touched: false,
         };
         Ok(RowStream {
             rest: Guarded::new("stream", rest),
-            held: Held::new(connection),
+            kept_alive: KeptAlive::new(connection),
             cancel,
             n_rows: AtomicU64::new(0),
             format,
@@ -99,38 +101,50 @@ impl RowStream {
         })
     }
 
-    fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, Rest>> {
+    fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, StreamRest>> {
         let rest = self.rest.lock(py)?;
         match &rest.state {
-            State::Failed(e) => Err(errors::again(py, e)),
-            State::Closed => Err(errors::interface(py, "the stream is closed")),
-            State::Open(_) | State::Done => Ok(rest),
+            // The rows before the failure are returned first.
+            StreamState::Failed(e) if rest.ready.is_none() => Err(errors::again(py, e)),
+            StreamState::Closed => Err(errors::interface(py, "the stream is closed")),
+            StreamState::Away => {
+                let message = "a call of this stream is under way, or was abandoned\n\
+                               await its end, or execute the statement again";
+                Err(errors::interface(py, message))
+            }
+            _ => Ok(rest),
         }
     }
 
-    /// Runs `work` on what is left; where the statement has ended by then, what the stream holds is let go.
-    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Rest) -> PyResult<T>) -> PyResult<T> {
+    /// Calls `work` with the locked state of the stream. If the statement has ended afterwards, the
+    /// objects that the stream keeps alive are released.
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut StreamRest) -> PyResult<T>,
+    ) -> PyResult<T> {
         let mut rest = self.lock(py)?;
         let done = work(&mut rest);
-        let has_ended = !matches!(rest.state, State::Open(_));
-        drop(rest); // Not held while Python code runs.
+        let has_ended = !matches!(rest.state, StreamState::Open(_));
+        drop(rest); // Released before Python code runs
         if has_ended {
-            self.held.let_go(py);
+            self.kept_alive.let_go(py);
         }
         done
     }
 
-    /// Runs `work` on the source, detached, and remembers how it ended.
+    /// Calls `work` with the source and with the GIL released, and records the outcome.
     fn pump(
         &self,
         py: Python<'_>,
-        state: &mut State,
+        state: &mut StreamState,
         work: impl FnOnce(&mut dyn ChunkSource) -> Result<Filled, Failure> + Send,
     ) -> PyResult<Filled> {
-        let State::Open(source) = state else {
-            return Ok(Filled::Done);
+        let source = match state {
+            StreamState::Open(source) => source.inner(),
+            StreamState::Failed(e) => return Err(errors::again(py, e)),
+            _ => return Ok(Filled::Done),
         };
-        let source = source.inner();
         let done = interrupt::detached(
             py,
             || self.cancel.clone(),
@@ -142,28 +156,30 @@ impl RowStream {
         );
         let done = failed(py, state, done)?;
         if done == Filled::Done {
-            *state = State::Done;
+            *state = StreamState::Done;
         }
         Ok(done)
     }
 
-    /// The next bytes as a `bytes`, or `None` at the end.
+    /// Returns the next chunk as a `bytes` object, or `None` at the end.
     fn next_chunk<'py>(
         &self,
         py: Python<'py>,
-        rest: &mut Rest,
+        rest: &mut StreamRest,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         rest.is_touched = true;
         if let Some(ready) = rest.ready.take() {
             return ready.into_bytes(py, &self.ledger).map(Some);
         }
-        while matches!(rest.state, State::Open(_)) {
+        while matches!(rest.state, StreamState::Open(_)) {
             let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
             let n_rows = self.n_rows();
             match self.fill(py, &mut rest.state, &mut chunk) {
                 Ok(_) => {}
-                // The rows before a failure come first; it is raised by the next call. What a signal handler raised does not
-                // wait, nor what left no rows: a chunk that could not grow may have lost those it had.
+                // The rows before a failure are returned first, and the next call raises the
+                // failure. It is raised immediately if it is the exception of a signal handler, or
+                // if there are no rows before it: a chunk that could not grow may have lost its
+                // rows.
                 Err(e)
                     if self.n_rows() > n_rows && !chunk.is_empty() && errors::is_ours(py, &e) => {}
                 Err(e) => return Err(e),
@@ -175,97 +191,12 @@ impl RowStream {
         Ok(None)
     }
 
-    fn fill(&self, py: Python<'_>, state: &mut State, chunk: &mut Chunk) -> PyResult<Filled> {
+    fn fill(&self, py: Python<'_>, state: &mut StreamState, chunk: &mut Chunk) -> PyResult<Filled> {
         self.pump(py, state, |source| {
             let filled = source.fill(chunk).map_err(Failure::Source)?;
             planted::extra_work_on_chunk(chunk);
             Ok(filled)
         })
-    }
-
-    /// A file that appears whole or not at all.
-    fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
-        let failed = |e: onecopy_files::Error| PyErr::from(std::io::Error::from(e));
-        // Inside: a stream that can give nothing makes no file either.
-        self.with(py, |rest| {
-            let mut file = ending::detach(py, || AtomicFile::create(&path, OnFailure::Remove))
-                .map_err(failed)?;
-            let n_bytes = self.write_detached(py, rest, |bytes| file.write(bytes))?;
-            ending::detach(py, || file.commit()).map_err(failed)?;
-            Ok(n_bytes)
-        })
-    }
-
-    /// Writes all chunks by `write`, which takes at least one byte of what it is given, or waits. The rows before a failure
-    /// are written too.
-    fn write_detached(
-        &self,
-        py: Python<'_>,
-        rest: &mut Rest,
-        mut write: impl FnMut(&[u8]) -> std::io::Result<usize> + Send,
-    ) -> PyResult<u64> {
-        rest.is_touched = true;
-        let mut n_bytes = match rest.ready.take() {
-            Some(ready) => {
-                let done = ready.write(py, &self.cancel, &mut write);
-                failed(py, &mut rest.state, done)?
-            }
-            None => 0,
-        };
-        let mut chunk = Chunk::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
-        let mut written = 0; // of `chunk`
-        let mut filled = Filled::More;
-        let mut failure = None;
-        loop {
-            // One release of the GIL for many chunks: taking it back beside a busy thread costs milliseconds.
-            let done = self.pump(py, &mut rest.state, |source| {
-                let until = Instant::now() + SIGNALS_EVERY;
-                loop {
-                    while written < chunk.len() {
-                        match write(&chunk[written..]) {
-                            Ok(n) => written += n,
-                            // Its handler runs when we are attached again.
-                            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {
-                                return Ok(Filled::More);
-                            }
-                            Err(e) => return Err(Failure::Output(e)),
-                        }
-                    }
-                    n_bytes += written as u64;
-                    written = 0;
-                    chunk.clear();
-                    if let Some(failure) = failure.take() {
-                        return Err(Failure::Source(failure));
-                    }
-                    if filled == Filled::Done || Instant::now() > until {
-                        return Ok(filled);
-                    }
-                    let n_rows = source.n_rows();
-                    match source.fill(&mut chunk) {
-                        Ok(more) => filled = more,
-                        Err(e) if source.n_rows() > n_rows => failure = Some(e),
-                        Err(e) => return Err(Failure::Source(e)),
-                    }
-                    planted::extra_work_on_chunk(&chunk);
-                }
-            })?;
-            if done == Filled::Done {
-                return Ok(n_bytes);
-            }
-        }
-    }
-
-    fn write_to_object(&self, py: Python<'_>, write: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let mut n_bytes = 0;
-        loop {
-            // The lock is not held while Python code runs.
-            let chunk = self.with(py, |rest| self.next_chunk(py, rest))?;
-            let Some(chunk) = chunk else {
-                return Ok(n_bytes);
-            };
-            n_bytes += chunk.len()? as u64;
-            output::write_all(write, chunk.as_any())?;
-        }
     }
 }
 
@@ -274,33 +205,39 @@ enum Failure {
     Output(std::io::Error),
 }
 
-/// What a call that ran detached gave; where it failed, the stream has.
-fn failed<T>(py: Python<'_>, state: &mut State, done: PyResult<Result<T, Failure>>) -> PyResult<T> {
+/// Converts the outcome of a call that ran with the GIL released. If the call failed, the stream is
+/// in the failed state afterwards.
+fn failed<T>(
+    py: Python<'_>,
+    state: &mut StreamState,
+    done: PyResult<Result<T, Failure>>,
+) -> PyResult<T> {
     let error = match done {
         Ok(Ok(done)) => return Ok(done),
         Ok(Err(Failure::Source(e))) => errors::from_chunks(py, &e),
         Ok(Err(Failure::Output(e))) => e.into(),
         Err(raised) => {
-            // By a signal handler (Ctrl-C): it is raised once, here.
+            // A signal handler (Ctrl-C) has raised this exception, which is not repeated by later
+            // calls.
             let ended = "the stream ended when it was interrupted\nexecute the statement again";
-            *state = State::Failed(errors::interface(py, ended));
+            *state = StreamState::Failed(errors::interface(py, ended));
             return Err(raised);
         }
     };
-    *state = State::Failed(errors::again(py, &error));
+    *state = StreamState::Failed(errors::again(py, &error));
     Err(error)
 }
 
 impl Drop for RowStream {
     fn drop(&mut self) {
-        // Where the interpreter is ending, or in a forked child, nothing is called.
-        ending::try_attach(|py| {
-            // It may go away while an exception is on its way.
+        // During finalization and in a forked child, no function is called.
+        gil::try_attach(|py| {
+            // The stream may be dropped while an exception is being raised.
             let raised = PyErr::take(py);
             if let Ok(mut rest) = self.rest.lock(py) {
-                rest.state = State::Closed;
+                rest.state = StreamState::Closed;
                 drop(rest);
-                self.held.let_go(py);
+                self.kept_alive.let_go(py);
             }
             if let Some(raised) = raised {
                 raised.restore(py);
@@ -322,21 +259,23 @@ impl RowStream {
     fn __aiter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py()
             .import("onecopy.rows")?
-            .getattr("chunks_ahead")?
+            .getattr("prefetch")?
             .call1((slf,))
     }
 
-    /// Fetches the first rows and fills the first chunk with them, which the next call gives: a statement that fails there
-    /// fails here, before anything was promised to a client.
+    /// Fetches the first rows and fills the first chunk, which the next call returns. If the
+    /// statement fails in its first rows, it therefore fails here, before any byte was sent to a
+    /// client.
     ///
     /// Returns:
-    ///     The length in bytes of the whole answer, where the first chunk is all of it; the statement has ended then. ``None``
-    ///     where more may come, and where bytes were given before.
+    ///     The length in bytes of the whole output, if the first chunk contains all of it; the
+    ///     statement has then ended. ``None`` if more bytes may follow, or bytes were returned
+    ///     before.
     ///
     /// Raises:
-    ///     Error: the statement failed, in the first rows or before.
+    ///     Error: the statement failed in its first rows.
     ///
-    /// Copies: none; the chunk is given as it is.
+    /// Copies: none; the chunk itself is returned.
     ///
     /// >>> rows = onecopy.connect("sqlite::memory:").execute("select 1 as id").json()
     /// >>> rows.begin(), rows.read()
@@ -346,20 +285,27 @@ impl RowStream {
             if rest.is_touched {
                 return Ok(None);
             }
-            if rest.ready.is_none() && matches!(rest.state, State::Open(_)) {
+            if let StreamState::Failed(e) = &rest.state {
+                // An event loop has filled the first chunk in advance.
+                rest.ready = None;
+                return Err(errors::again(py, e));
+            }
+            if rest.ready.is_none() && matches!(rest.state, StreamState::Open(_)) {
                 let mut chunk = BytesMemory::chunk(CHUNK_BYTES)?;
                 self.fill(py, &mut rest.state, &mut chunk)?;
                 rest.ready = Ready::new(py, chunk)?;
             }
-            let is_whole = matches!(rest.state, State::Done);
+            let is_whole = matches!(rest.state, StreamState::Done);
             Ok(is_whole.then(|| rest.ready.as_ref().map_or(0, |ready| ready.len(py))))
         })
     }
 
-    /// All bytes still to come, in one ``bytes``; or with a ``size`` up to so many of them, none at the end: as files are read.
+    /// Returns all remaining bytes as one ``bytes``. With a ``size``, it returns up to that many
+    /// bytes, and empty ``bytes`` at the end, as a file does.
     ///
-    /// Copies: the first 64 KiB where there are more, past which the ``bytes`` grows by pages; with a ``size`` one, of what is
-    /// no whole chunk. The ledger counts it.
+    /// Copies: without a ``size``, a result of more than 64 KiB is moved once to larger memory, and
+    /// then grows without copies. With a ``size``, each byte is copied once, except for whole
+    /// chunks, which are returned without a copy. The ledger counts these copies.
     #[pyo3(signature = (size=None, /))]
     fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.with(py, |rest| match size.map(usize::try_from) {
@@ -368,17 +314,20 @@ impl RowStream {
         })
     }
 
-    /// Writes all bytes still to come to ``target``, and returns their number.
+    /// Writes all remaining bytes to ``target``, and returns their number.
     ///
     /// Args:
-    ///     target: a path (the file appears whole or not at all), a binary file, a socket, or any object with ``write``.
+    ///     target: a path (the file appears complete or not at all), a binary file, a socket, or
+    ///         any object with ``write``.
     ///
     /// Raises:
-    ///     Error: the statement failed. What a file or socket has by then is cut short; a path keeps what stood there.
-    ///     OSError: the target failed; `TimeoutError` where a socket's timeout passed.
-    ///     TypeError: the target takes no bytes.
+    ///     Error: the statement failed. A file or socket has then received a truncated output; the
+    ///         file at a path keeps its previous content.
+    ///     OSError: the target failed; `TimeoutError` if the timeout of a socket passed.
+    ///     TypeError: the target does not accept bytes.
     ///
-    /// Copies: none after the conversion; plain files and sockets are written with the GIL released.
+    /// Copies: none after the conversion; plain files and sockets are written with the GIL
+    /// released.
     ///
     /// >>> import io
     /// >>> file = io.BytesIO()
@@ -390,7 +339,7 @@ impl RowStream {
         if target.is_instance_of::<PyString>() || target.hasattr("__fspath__")? {
             return slf.get().write_to_file(py, target.extract()?);
         }
-        // Before the target is looked at: a buffered file is flushed then.
+        // The stream is checked before the target is examined, which would flush a buffered file.
         drop(slf.get().lock(py)?);
         match Output::of(target)? {
             Output::Descriptor(to) => slf.get().with(py, |rest| {
@@ -402,29 +351,46 @@ impl RowStream {
         }
     }
 
-    /// Stops the statement, from any thread: the call under way, and each later one, raises `OperationalError`.
+    /// Cancels the statement. Any thread may call it: the current call and each later one raise
+    /// `OperationalError`.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.rest.check_process(py)?;
-        ending::detach(py, || self.cancel.cancel());
+        gil::detach(py, || self.cancel.cancel());
         Ok(())
     }
 
-    /// Closes the statement behind it. A stream that was not read to its end raises where it is read on.
+    /// Creates a `PendingCall` that fills the chunk that the next read returns. Returns ``None`` if
+    /// the next read does not have to wait.
+    fn _begin_fill(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
+        RowStream::begin_fill(slf)
+    }
+
+    /// Creates a `PendingCall` that reads all remaining bytes. Returns ``None`` if the read does
+    /// not have to wait.
+    fn _begin_read(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
+        RowStream::begin_read(slf)
+    }
+
+    /// Ends the statement. If the stream was not read to its end, the next read raises an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut rest = self.rest.lock(py)?;
-        if matches!(rest.state, State::Open(_)) || rest.ready.is_some() {
-            rest.state = State::Closed;
+        let is_open = matches!(rest.state, StreamState::Open(_) | StreamState::Away);
+        if is_open || rest.ready.is_some() {
+            rest.state = StreamState::Closed;
             rest.ready = None;
         }
         drop(rest);
-        self.held.let_go(py);
+        self.kept_alive.let_go(py);
         Ok(())
     }
 
-    /// Has ``function`` called, with nothing, once the statement has ended: behind the last row, when it has failed, when the
-    /// stream is closed or goes away; now, where that was. What it raises is reported by `sys.unraisablehook`.
+    /// Registers ``function``, which is called without arguments when the statement has ended:
+    /// after the last row, after a failure, or when the stream is closed or freed. If the statement
+    /// has ended already, the function is called immediately. `sys.unraisablehook` reports
+    /// exceptions that it raises.
     ///
-    /// It may not hold the stream itself: the two would keep each other alive.
+    /// The function must not refer to the stream: the function and the stream would keep each other
+    /// alive.
     ///
     /// >>> rows = onecopy.connect("sqlite::memory:").execute("select 1 as id").json()
     /// >>> rows.on_close(lambda: print("closed"))
@@ -434,7 +400,7 @@ impl RowStream {
     #[pyo3(signature = (function, /))]
     fn on_close(&self, py: Python<'_>, function: Bound<'_, PyAny>) -> PyResult<()> {
         self.rest.check_process(py)?;
-        self.held.add(py, function)
+        self.kept_alive.add(py, function)
     }
 
     /// The name of the format: ``"json"``, ``"ndjson"``, ``"csv"`` or ``"bson"``.
@@ -443,7 +409,7 @@ impl RowStream {
         self.format.name()
     }
 
-    /// Rows written so far.
+    /// The number of rows that were written to chunks so far.
     #[getter]
     fn n_rows(&self) -> u64 {
         self.n_rows.load(Relaxed)
@@ -463,10 +429,10 @@ impl RowStream {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.held.traverse(&visit)
+        self.kept_alive.traverse(&visit)
     }
 
     fn __clear__(&self) {
-        self.held.forget();
+        self.kept_alive.forget();
     }
 }

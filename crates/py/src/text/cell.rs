@@ -1,4 +1,4 @@
-//! Short texts: what is done with one is compiled for its encoding.
+//! Fast paths for short texts, which are compiled for each encoding.
 
 use std::marker::PhantomData;
 
@@ -10,10 +10,12 @@ use pyo3::types::PyString;
 use crate::raw::fresh::Blanks;
 use crate::raw::text::{encode_cell, make_cell};
 
-/// From this many bytes on the long way is nothing beside the copy, and what it does pays: one pass for Latin-1, large pages.
+/// The size in bytes from which the general path is used for a text. This path is faster for long
+/// texts, because it reads Latin-1 only once, and uses large pages.
 pub(super) const MIDDLING_BYTES: usize = 64 * 1024;
 
-/// Runs an expression with the type of a codec's cells.
+/// Evaluates `$run`, in which `$type` is the type that implements the encoding `$codec` for short
+/// texts.
 macro_rules! with_encoding {
     ($codec:expr, $type:ident => $run:expr) => {{
         use onecopy_text::convert::{CellBytes, CellOther, CellUtf8, CellUtf16};
@@ -36,7 +38,8 @@ macro_rules! with_encoding {
 }
 pub(super) use with_encoding;
 
-/// A single short text, where nobody counts.
+/// The arguments for decoding a short text while no ledger is active. The struct implements
+/// [`Work`], so its method `run` is compiled once for each instruction set.
 pub(super) struct Short<'a, 'py, E>(Python<'py>, &'a [u8], PhantomData<E>);
 
 impl<'a, 'py, E> Short<'a, 'py, E> {
@@ -55,7 +58,8 @@ impl<'py, E: CellEncoding> Work for Short<'_, 'py, E> {
     }
 }
 
-/// A `str` to be encoded, where nobody counts.
+/// The arguments for encoding a short `str` while no ledger is active. The struct implements
+/// [`Work`], so its method `run` is compiled once for each instruction set.
 pub(super) struct ShortStr<'a, 'py, E>(Borrowed<'a, 'py, PyString>, PhantomData<E>);
 
 impl<'a, 'py, E> ShortStr<'a, 'py, E> {

@@ -1,4 +1,4 @@
-//! The encodings by their names.
+//! `Codec`: the encodings that `onecopy.text` supports, and their names.
 
 use std::ffi::CStr;
 
@@ -10,33 +10,34 @@ use pyo3::{Borrowed, PyTypeInfo};
 
 use crate::raw::text;
 
-/// The order of the bytes of a unit.
+/// The byte order of the code units of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The lowest byte first.
+    /// Little-endian: the lowest byte first.
     Little,
-    /// The highest byte first.
+    /// Big-endian: the highest byte first.
     Big,
-    /// As the byte order mark says, little-endian without one; written with a mark.
+    /// The byte order that the byte order mark determines, or little-endian without a mark.
+    /// Encoding writes a mark.
     Marked,
 }
 
-/// An encoding.
+/// An encoding that the functions of `onecopy.text` support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Utf8,
-    /// UTF-8 with a mark that is dropped where it stands, and written.
+    /// UTF-8 with a byte order mark, which decoding drops and encoding writes.
     Utf8Marked,
     Utf16(Order),
     Utf32(Order),
     Latin1,
     Ascii,
-    /// One of the WHATWG Encoding Standard, decoded and encoded by `super::legacy`.
+    /// An encoding of the WHATWG Encoding Standard, which `super::legacy` implements.
     Legacy(Legacy),
 }
 
 impl Codec {
-    /// The name that CPython's codecs take.
+    /// Returns the name of CPython's codec for the encoding.
     pub(crate) fn name(self) -> &'static CStr {
         match self {
             Codec::Utf8 => c"utf-8",
@@ -49,15 +50,16 @@ impl Codec {
             Codec::Utf32(Order::Marked) => c"utf-32",
             Codec::Latin1 => c"latin-1",
             Codec::Ascii => c"ascii",
-            // Never asked for: CPython's tables are others.
+            // CPython's codecs are not called for these encodings, because their tables differ from
+            // those of the standard.
             Codec::Legacy(_) => c"unknown",
         }
     }
 
-    /// The encoding of this name, case and `-`, `_`, ` ` left aside.
+    /// Returns the encoding with this name. Case, and the characters `-`, `_` and ` `, are ignored.
     ///
     /// # Errors
-    /// `LookupError` for a name that is unknown, `TypeError` for what is no `str`.
+    /// `LookupError` for an unknown name, `TypeError` for an object that is not a `str`.
     #[inline]
     pub(crate) fn of(name: Borrowed<'_, '_, PyAny>) -> PyResult<Codec> {
         if !PyString::is_exact_type_of(&name) {
@@ -73,7 +75,7 @@ impl Codec {
         }
     }
 
-    /// The encoding of an argument, or the default.
+    /// Returns the encoding whose name was passed as an argument, or the default.
     ///
     /// # Errors
     /// As [`Codec::of`].
@@ -87,7 +89,7 @@ impl Codec {
 
     fn by_name(name: &[u8]) -> Option<Codec> {
         Some(match name {
-            // The common spellings, as they are.
+            // The usual spellings, which are compared without normalizing the name.
             b"utf-8" => Codec::Utf8,
             b"utf-16-le" | b"utf-16le" => Codec::Utf16(Order::Little),
             b"latin-1" => Codec::Latin1,
@@ -146,7 +148,8 @@ fn unknown(name: Borrowed<'_, '_, PyAny>) -> PyErr {
     let name = name.unwrap_or_default();
     PyLookupError::new_err(format!(
         "unknown encoding: {name}\n\
-         known are UTF-8, UTF-16 and UTF-32 (with -le, -be), Latin-1, ASCII, and the WHATWG Encoding Standard's;\n\
+         the encodings are UTF-8, UTF-16 and UTF-32 (with -le, -be), Latin-1, ASCII, \
+         and the WHATWG Encoding Standard's;\n\
          for others there are `bytes.decode` and `str.encode`"
     ))
 }

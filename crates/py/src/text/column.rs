@@ -1,4 +1,5 @@
-//! Columns of fixed stride, as ODBC binds them, to lists of `str`.
+//! `decode_column`: decodes a column of cells to a list of `str`. The cells are in one buffer, at a
+//! fixed distance from each other, as ODBC binds columns.
 
 use std::marker::PhantomData;
 
@@ -12,11 +13,11 @@ use super::cell::with_encoding;
 use super::codec::{Codec, Order};
 use super::decode::{by_kernels, decode_otherwise};
 use crate::ledger;
-use crate::raw::buffer::{self, Bytes, as_units};
+use crate::raw::buffer::{self, BufferBytes, as_units};
 use crate::raw::collector::HeldOff;
 use crate::raw::fresh::Blanks;
-use crate::raw::list::Items;
-use crate::raw::method::{self, Args, Function};
+use crate::raw::function::{self, Args, Function};
+use crate::raw::list_builder::ListBuilder;
 use crate::raw::text::make_cell;
 
 struct DecodeColumn;
@@ -28,12 +29,13 @@ impl Function for DecodeColumn {
     const DOC: &'static str = "\
 The texts of a column of fixed stride, as a list of `str` and None.
 
-``data`` is a buffer with a cell every ``stride`` bytes; ``lengths`` a buffer of signed integers of 4 or 8 bytes, the size of
-each cell's text in bytes, negative for NULL (SQL_NULL_DATA). That is what an ODBC driver fills in column-wise binding.
-Cells with the same text may share one `str`.
+``data`` is a buffer with a cell every ``stride`` bytes; ``lengths`` a buffer of signed integers of
+4 or 8 bytes, the size of each cell's text in bytes, negative for NULL (SQL_NULL_DATA). This is the
+layout that an ODBC driver fills in column-wise binding. Cells with the same text may share one
+`str`.
 
-Raises `ValueError` where a length reaches past its cell or a cell past the data, `UnicodeDecodeError` as :func:`decode`, with
-positions in the cell.
+Raises `ValueError` if a length exceeds its cell or a cell is outside of the data,
+`UnicodeDecodeError` as :func:`decode`, with positions in the cell.
 
 Copies: none besides the conversion of each distinct text.
 
@@ -47,7 +49,7 @@ Copies: none besides the conversion of each distinct text.
     const REQUIRED: usize = 3;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let data = Bytes::of(args.required(0))?;
+        let data = BufferBytes::of(args.required(0))?;
         let lengths = Lengths::of(args.required(1))?;
         let lengths = lengths.as_slice();
         let codec = Codec::of_argument(args.get(3), Codec::Utf16(Order::Little))?;
@@ -55,7 +57,7 @@ Copies: none besides the conversion of each distinct text.
         let errors = args.get(4);
         let _no_collection = HeldOff::new(py);
         let mut tally = Tally::default();
-        let made = with_encoding!(codec, E => with_kernels(Column::<E> {
+        let made = with_encoding!(codec, E => with_kernels(ColumnInput::<E> {
             py,
             data,
             lengths,
@@ -70,8 +72,9 @@ Copies: none besides the conversion of each distinct text.
     }
 }
 
-/// A column, and all that is to be known to decode it.
-struct Column<'a, 'py, E> {
+/// A column to decode, and the parameters of its decoding. The struct implements [`Work`], so its
+/// method `run` is compiled once for each instruction set.
+struct ColumnInput<'a, 'py, E> {
     py: Python<'py>,
     data: &'a [u8],
     lengths: &'a [i64],
@@ -82,7 +85,7 @@ struct Column<'a, 'py, E> {
     encoding: PhantomData<E>,
 }
 
-impl<'py, E: CellEncoding> Work for Column<'_, 'py, E> {
+impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
     type Output = PyResult<Bound<'py, PyAny>>;
 
     #[inline(always)]
@@ -90,30 +93,30 @@ impl<'py, E: CellEncoding> Work for Column<'_, 'py, E> {
         let (data, lengths, stride) = (self.data, self.lengths, self.stride);
         let blanks = Blanks::new(self.py);
         let is_kept = ledger::is_kept();
-        let mut items = Items::new(self.py, lengths.len())?;
-        let mut seen = Seen::new(lengths.len());
-        // The first cell that may be looked for again.
+        let mut items = ListBuilder::new(self.py, lengths.len())?;
+        let mut seen = RecentTexts::new(lengths.len());
+        // The first cell whose text may be reused: texts of earlier cells may have been changed.
         let mut seen_from = 0;
-        // The text of the cell before.
+        // The text of the previous cell; `None` if it must not be compared.
         let mut before: Option<&[u8]> = None;
         let ahead = stride.saturating_mul(AHEAD);
         let mut rest = data;
-        // Cells whose room lies in the data as a whole.
+        // The cells whose slot is completely inside of the data.
         while let i = items.len()
             && i < lengths.len()
             && stride > 0
-            && let Some((room, behind)) = rest.split_at_checked(stride)
+            && let Some((bytes, after)) = rest.split_at_checked(stride)
         {
-            rest = behind;
-            // NULL is a very long one.
+            rest = after;
+            // The length that means NULL is negative; as `usize` it is larger than any slot.
             let n = lengths[i] as usize;
-            let Some(cell) = room.get(..n) else {
+            let Some(cell) = bytes.get(..n) else {
                 before = None;
                 items.push(self.rare(i)?);
                 continue;
             };
-            kernels.fetch(room, ahead);
-            kernels.fetch(room, ahead + 64);
+            kernels.fetch(bytes, ahead);
+            kernels.fetch(bytes, ahead + 64);
             if let Some(before) = before
                 && before.len() == n
                 && kernels.is_equal(before, cell)
@@ -124,7 +127,8 @@ impl<'py, E: CellEncoding> Work for Column<'_, 'py, E> {
             before = Some(cell);
             if let Some(slot) = seen.slot(i, || kernels.hash(cell)) {
                 let at = *slot as usize;
-                // Whatever stands in the slot: it must be a cell that was made, and have this text.
+                // The slot of the table may contain the number of any cell: the cell must have been
+                // decoded, and must have the same text.
                 if (seen_from..i).contains(&at)
                     && lengths[at] as usize == n
                     && kernels.is_equal(&data[at * stride..][..n], cell)
@@ -143,11 +147,12 @@ impl<'py, E: CellEncoding> Work for Column<'_, 'py, E> {
             let (made, is_quiet) = self.other(cell)?;
             items.push(made);
             if !is_quiet {
-                // A handler in Python may have written to the data: what was seen is seen no more.
+                // An error handler in Python may have changed the data, so the earlier texts must
+                // not be compared any more.
                 (before, seen_from) = (None, i + 1);
             }
         }
-        // The last one may end with the data, inside its room.
+        // The slot of the last cell may extend past the end of the data.
         for i in items.len()..lengths.len() {
             items.push(self.rare(i)?);
         }
@@ -155,8 +160,9 @@ impl<'py, E: CellEncoding> Work for Column<'_, 'py, E> {
     }
 }
 
-impl<'a, 'py, E> Column<'a, 'py, E> {
-    /// A cell by the way of any text, and whether no handler in Python can have run.
+impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
+    /// Decodes a cell with the code for any text. Also returns `true` if no error handler in Python
+    /// has been called.
     #[inline(never)]
     fn other(&mut self, cell: &[u8]) -> PyResult<(Bound<'py, PyAny>, bool)> {
         Ok(match by_kernels(self.py, cell, self.codec, self.tally)? {
@@ -168,7 +174,7 @@ impl<'a, 'py, E> Column<'a, 'py, E> {
         })
     }
 
-    /// A cell that is NULL, behind the end of the data, or ends with it.
+    /// Decodes a cell that is NULL, or whose slot extends past the end of the data.
     #[cold]
     fn rare(&mut self, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let (data, stride) = (self.data, self.stride);
@@ -190,36 +196,40 @@ fn outside(n_bytes: usize, i: usize, stride: usize, length: usize) -> PyErr {
     PyValueError::new_err(if length > stride {
         format!("the text of cell {i} is {length} bytes long, and the stride is {stride}")
     } else {
-        format!("cell {i} is behind the end of the data: {n_bytes} bytes at a stride of {stride}")
+        format!("cell {i} is after the end of the data: {n_bytes} bytes at a stride of {stride}")
     })
 }
 
-/// Cells that are fetched ahead: the processor guesses the next ones only where the stride is short.
+/// The distance, in cells, at which cells are prefetched into the processor's cache. The processor
+/// itself prefetches cells only if the distance between them is short.
 const AHEAD: usize = 32;
 
-/// Slots of the table of texts seen, at most.
+/// The largest number of slots in the table of recent texts.
 const MOST_SLOTS: usize = 4096;
-/// Cells after which it is judged whether looking for equal texts pays.
+/// The number of lookups after which the hits of the table are counted.
 const TRY: usize = 256;
-/// Cells passed over before it is tried again, where it does not.
+/// The number of cells that are decoded without a lookup if there were too few hits.
 const PAUSE: usize = 32 * TRY;
 
-/// Where texts were seen last, so that equal cells share one `str`.
+/// A table of the indices of cells with recent texts, so that cells with equal texts share one
+/// `str`.
 ///
-/// A text equal to that of the cell before costs a comparison. Others are looked for in a table of the numbers of cells; a try
-/// with few hits turns it off for a while, so that a column of distinct texts pays for one cell in 33 and nothing else.
-struct Seen {
-    /// A power of two of them. Nothing in them needs to be true.
+/// A cell is first compared with the previous cell, and then looked up in this table. If few of
+/// [`TRY`] lookups are hits, the next [`PAUSE`] cells are not looked up. In a column of distinct
+/// texts, therefore, only one cell in 33 is looked up.
+struct RecentTexts {
+    /// Slots with the numbers of cells; the number of slots is a power of two. A slot may contain
+    /// the number of any cell, because the text of that cell is compared with the text to decode.
     slots: Vec<u32>,
-    /// The cell before which it is judged, or tried again.
+    /// The index of the next cell at which this cache decides whether the table is used.
     judged_at: usize,
     hits: usize,
     is_on: bool,
 }
 
-impl Seen {
-    fn new(n_cells: usize) -> Seen {
-        Seen {
+impl RecentTexts {
+    fn new(n_cells: usize) -> RecentTexts {
+        RecentTexts {
             slots: vec![0; n_cells.clamp(1, MOST_SLOTS).next_power_of_two()],
             judged_at: TRY,
             hits: 0,
@@ -227,7 +237,7 @@ impl Seen {
         }
     }
 
-    /// The slot of the text of cell `i`, where the table is on.
+    /// Returns the slot for the text of cell `i`; `None` if the table is disabled.
     #[inline(always)]
     fn slot(&mut self, i: usize, hash: impl FnOnce() -> u32) -> Option<&mut u32> {
         if i >= self.judged_at {
@@ -242,17 +252,17 @@ impl Seen {
 
     #[cold]
     fn judge(&mut self, i: usize) {
-        // A table that hits less often costs more than it saves.
+        // With fewer hits, lookups take longer than the time that they save.
         self.is_on = !self.is_on || 2 * self.hits >= TRY;
         self.judged_at = i + if self.is_on { TRY } else { PAUSE };
         self.hits = 0;
     }
 }
 
-/// Lengths in a buffer of signed integers.
+/// The lengths of the cells, from a buffer of signed integers.
 enum Lengths<'a, 'py> {
-    AsTheyAre(Bytes<'a, 'py>),
-    /// Of 4 bytes, or at a place where no integer stands.
+    AsTheyAre(BufferBytes<'a, 'py>),
+    /// Lengths that were converted from integers of 4 bytes, or copied from an unaligned address.
     Copied(Vec<i64>),
 }
 
@@ -270,7 +280,7 @@ impl<'a, 'py> Lengths<'a, 'py> {
                 )));
             }
         };
-        let bytes = Bytes::of(object)?;
+        let bytes = BufferBytes::of(object)?;
         let all = bytes.as_slice();
         Ok(if !is_long {
             let words = all.as_chunks().0.iter();
@@ -291,7 +301,7 @@ impl<'a, 'py> Lengths<'a, 'py> {
     }
 }
 
-/// Adds the functions to the module.
+/// Adds the Python functions that are defined here to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<DecodeColumn>(module)
+    function::add::<DecodeColumn>(module)
 }

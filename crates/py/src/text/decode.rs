@@ -1,4 +1,4 @@
-//! Buffer to `str`.
+//! Decodes the bytes of a buffer to a `str`.
 
 use std::mem::MaybeUninit;
 
@@ -11,14 +11,15 @@ use super::cell::{MIDDLING_BYTES, Short, with_encoding};
 use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
-use crate::raw::buffer::{self, Source, as_units};
+use crate::raw::buffer::{self, BorrowedBytes, as_units};
 use crate::raw::codecs;
-use crate::raw::method::{self, Args, Function};
-use crate::raw::private::PrivateBytes;
+use crate::raw::function::{self, Args, Function};
+use crate::raw::private_bytes::PrivateBytes;
 use crate::raw::text::{self, MakeError};
 
-/// Decodes a short text in a `bytes`, where nobody counts; `None` for any other. Inlined into each direct function, where the
-/// codec is known.
+/// Decodes a short text in a `bytes`, if no `onecopy.ledger()` is active. `None` for any other
+/// text. The function is inlined into each Python function for a single encoding, where `codec` is
+/// a constant.
 #[inline(always)]
 fn decode_quickly<'py>(
     py: Python<'py>,
@@ -33,7 +34,8 @@ fn decode_quickly<'py>(
     }
 }
 
-/// As [`decode_quickly`], of text that is no cell and too short for one pass, where a look and the C library's copy do.
+/// Decodes a text of medium size, if no ledger is active. The text is checked, and then copied by
+/// the C library. `None` if the text must be decoded in another way.
 #[inline(never)]
 fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
     if ledger::is_kept() || bytes.len() >= MIDDLING_BYTES {
@@ -48,16 +50,16 @@ fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<B
 
 #[inline(always)]
 fn decode_short<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
-    // Nothing of it passes through memory.
+    // The results are so small that they remain in registers.
     if ledger::is_kept() || bytes.len() > MOST_CELL_BYTES {
         return None;
     }
     with_encoding!(codec, E => with_kernels(Short::<E>::new(py, bytes)))
 }
 
-/// Decodes the bytes of `object`.
+/// Decodes the bytes of `object` to a `str`.
 ///
-/// `errors` matters where the text is malformed: CPython's codec is asked then.
+/// `errors` is used only for malformed text, which is decoded by CPython's codec.
 #[inline(never)]
 fn decode<'py>(
     py: Python<'py>,
@@ -66,18 +68,18 @@ fn decode<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     buffer::with_source(object, |source| match source {
-        Source::Stable(bytes) => decode_bytes(py, bytes, codec, errors),
-        Source::Volatile(bytes) => match decode_volatile(py, bytes, codec)? {
+        BorrowedBytes::Stable(bytes) => decode_bytes(py, bytes, codec, errors),
+        BorrowedBytes::Volatile(bytes) => match decode_volatile(py, bytes, codec)? {
             Some(made) => Ok(made),
             None => decode_private(py, bytes, codec, errors),
         },
     })
 }
 
-/// Texts of up to this many bytes are copied to the stack.
+/// The largest text that is copied to the stack before it is decoded, in bytes.
 const STACK_BYTES: usize = 1024;
 
-/// Decodes a private copy.
+/// Decodes a private copy of a buffer that other code may change.
 fn decode_private<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -93,7 +95,8 @@ fn decode_private<'py>(
     decode_bytes(py, copy.as_slice(), codec, errors)
 }
 
-/// Decodes a long text in a buffer that may change meanwhile; `None` for any other, for which a private copy is made.
+/// Decodes a long text in a buffer that other code may change at the same time. `None` for any
+/// other text, which the caller decodes from a private copy.
 fn decode_volatile<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -131,7 +134,7 @@ fn decode_volatile<'py>(
     Ok(made)
 }
 
-/// As [`decode`].
+/// Decodes immutable bytes to a `str`, as [`decode`] does.
 pub(super) fn decode_bytes<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -154,7 +157,8 @@ pub(super) fn decode_bytes<'py>(
     }
 }
 
-/// Decodes what [`by_kernels`] does not: an encoding of others, or malformed text.
+/// Decodes text that [`by_kernels`] does not decode: text in an encoding without kernels, or
+/// malformed text.
 pub(super) fn decode_otherwise<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -167,7 +171,7 @@ pub(super) fn decode_otherwise<'py>(
     }
 }
 
-/// Decodes well-formed text; `None` where it is malformed, or its encoding has no kernels.
+/// Decodes well-formed text. `None` if the text is malformed, or its encoding has no kernels.
 pub(super) fn by_kernels<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -227,7 +231,8 @@ pub(super) fn by_kernels<'py>(
     }
 }
 
-/// The text behind its byte order mark, where it may have one, and its order.
+/// Returns the text without its byte order mark, and its byte order. If `order` is not `Marked`,
+/// the text has no mark, and is returned unchanged.
 fn without_mark<const N: usize>(
     bytes: &[u8],
     order: Order,
@@ -244,22 +249,24 @@ fn without_mark<const N: usize>(
     }
 }
 
-struct Decode;
+struct DecodeText;
 
-impl Function for Decode {
+impl Function for DecodeText {
     const NAME: &'static str = "decode";
     const SIGNATURE: &'static str = "(buffer, encoding='utf-8', errors='strict')";
     const DOC: &'static str = "\
 The text of any buffer.
 
-Takes any object with the buffer protocol (PEP 3118, PEP 688). ``encoding`` is UTF-8, UTF-16 or UTF-32 (both byte orders,
-with a mark or without), Latin-1, ASCII, or any encoding of the WHATWG Encoding Standard. ``errors`` is the name of an error
-handler of :mod:`codecs`.
+Accepts any object with the buffer protocol (PEP 3118, PEP 688). ``encoding`` is UTF-8, UTF-16 or
+UTF-32 (both byte orders, with a mark or without), Latin-1, ASCII, or any encoding of the WHATWG
+Encoding Standard. ``errors`` is the name of an error handler of :mod:`codecs`.
 
-Raises `UnicodeDecodeError` as :meth:`bytes.decode` does: with the same ``start``, ``end`` and ``reason``.
+Raises `UnicodeDecodeError` as :meth:`bytes.decode` does: with the same ``start``, ``end`` and
+``reason``.
 
-Copies: none besides the conversion, and one more of a buffer that is not ``bytes`` and so may change while it is read, if it
-is shorter than 1 KiB, malformed, not contiguous or in an encoding of the WHATWG standard.
+Copies: none besides the conversion, and one more of a buffer that is not ``bytes`` and so may
+change while it is read, if it is shorter than 1 KiB, malformed, not contiguous or in an encoding of
+the WHATWG standard.
 
 >>> onecopy.text.decode(b'Z\\xc3\\xbcrich')
 'Zürich'
@@ -279,10 +286,10 @@ is shorter than 1 KiB, malformed, not contiguous or in an encoding of the WHATWG
     }
 }
 
-/// Adds the functions to the module.
+/// Adds the Python functions that are defined here to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_direct(module)?;
-    method::add::<Decode>(module)
+    function::add::<DecodeText>(module)
 }
 
 direct_functions! {

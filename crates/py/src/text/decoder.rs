@@ -1,4 +1,4 @@
-//! A stream to `str`, part by part.
+//! `Decoder`: decodes a stream of bytes part by part.
 
 use onecopy_text::{Encoding, MalformedKind, Stage, Tally, Units, find_malformed};
 use pyo3::exceptions::{PyUnicodeDecodeError, PyValueError};
@@ -11,15 +11,18 @@ use super::legacy_stream::LegacyDecoder;
 use super::named::Named;
 use crate::ledger;
 use crate::raw::binary;
-use crate::raw::buffer::Bytes;
+use crate::raw::buffer::BufferBytes;
 
-/// Decodes a stream of bytes in parts cut anywhere, as a `codecs.IncrementalDecoder`.
+/// Decodes a stream of bytes part by part, like a `codecs.IncrementalDecoder`; the bytes may be
+/// split anywhere.
 ///
-/// The parts give the same text as the whole. A character that is begun at the end of a part, at most 4 bytes (an escape more
-/// in ISO-2022-JP), waits for the next one. ``errors`` is the name of an error handler of :mod:`codecs`. After an
-/// error the decoder is as it was before the part.
+/// The decoded parts together are equal to the decoded whole. An incomplete character at the end of
+/// a part, of at most 4 bytes (plus an escape sequence in ISO-2022-JP), is decoded with the next
+/// part. ``errors`` is the name of an error handler of :mod:`codecs`. After an error, the decoder
+/// has the state that it had before the part.
 ///
-/// Copies: none besides the conversion; one of a part that completes a character begun before.
+/// Copies: each part is only converted. A part that completes a character of an earlier part is
+/// also copied once.
 ///
 /// >>> decoder = onecopy.text.Decoder('utf-8')
 /// >>> decoder.decode(b'Z\xc3'), decoder.decode(b'\xbcrich', final=True)
@@ -30,24 +33,26 @@ pub(crate) struct Decoder {
     state: DecoderState,
 }
 
-/// What is remembered between two parts.
+/// The state of a decoder between two parts.
 enum DecoderState {
     Units(UnitState),
     Legacy(Box<LegacyDecoder>),
 }
 
 struct UnitState {
-    /// The codec after the mark.
+    /// The codec of the stream. A byte order mark replaces it with one of a fixed byte order.
     codec: Codec,
-    /// Whether the stream may still begin with a mark.
+    /// `true` if the stream may still begin with a byte order mark.
     at_start: bool,
     pending: Vec<u8>,
 }
 
-/// The result of [`Decoder::getstate`]: bytes that are not decoded yet, and a number.
-type State = (Vec<u8>, u8);
+/// The result of [`Decoder::getstate`]: the bytes that were not decoded yet, and a state number.
+type SavedState = (Vec<u8>, u8);
 
-/// The numbers of codecs with a mark, as CPython's decoders have them.
+/// The state number of a decoder whose stream has the processor's byte order. The other two numbers
+/// mean the opposite byte order, and a byte order that is not known yet. The numbers are those of
+/// CPython.
 const NATIVE_ORDER: u8 = 0;
 const OTHER_ORDER: u8 = 1;
 const ORDER_UNKNOWN: u8 = 2;
@@ -66,7 +71,7 @@ impl DecoderState {
         }
     }
 
-    fn get(&self, named: &Named) -> State {
+    fn get(&self, named: &Named) -> SavedState {
         let units = match self {
             DecoderState::Legacy(legacy) => return legacy.state(),
             DecoderState::Units(units) => units,
@@ -83,8 +88,9 @@ impl DecoderState {
         (units.pending.clone(), number)
     }
 
-    /// `None` if the encoding has no state of this number.
-    fn resumed(named: &Named, (pending, number): State) -> Option<DecoderState> {
+    /// Restores a decoder's state from the value that `getstate` returned: bytes that were not
+    /// decoded, and a number. `None` if `number` is not valid for the encoding.
+    fn resumed(named: &Named, (pending, number): SavedState) -> Option<DecoderState> {
         let order = match number {
             NATIVE_ORDER => NATIVE,
             OTHER_ORDER => OTHER,
@@ -135,33 +141,34 @@ impl Decoder {
         Ok(Decoder { named, state })
     }
 
-    /// The name of the encoding.
+    /// The name of the decoder's encoding.
     #[getter]
     fn encoding(&self) -> &'static str {
         self.named.encoding_name()
     }
 
-    /// The name of the error handler.
+    /// The name of the decoder's error handler.
     #[getter]
     fn errors(&self) -> &str {
         &self.named.errors_name
     }
 
-    /// The text of the next part. After a part that is ``final`` nothing waits: a character that was
-    /// begun is an error.
+    /// Returns the text of the next part. With ``final``, an incomplete character at the end is an
+    /// error.
     ///
-    /// The byte order or character set of the stream stays until `reset`, as in CPython's decoders: a
-    /// file may grow after its end was read.
+    /// The decoder keeps the byte order or character set of the stream until `reset` is called, as
+    /// CPython's decoders do: a file may grow after its end was read.
     ///
-    /// Raises `UnicodeDecodeError`, whose ``object`` is the part with what was waiting before it.
-    #[pyo3(signature = (data, r#final=false))]
+    /// Raises `UnicodeDecodeError`. Its ``object`` consists of the bytes that earlier parts left
+    /// over and of the part.
+    #[pyo3(signature = (buffer, r#final=false))]
     fn decode<'py>(
         &mut self,
         py: Python<'py>,
-        data: &Bound<'py, PyAny>,
+        buffer: &Bound<'py, PyAny>,
         r#final: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = Bytes::of(data.as_borrowed())?;
+        let bytes = BufferBytes::of(buffer.as_borrowed())?;
         let named = &self.named;
         let legacy = match &mut self.state {
             DecoderState::Units(units) => {
@@ -183,15 +190,15 @@ impl Decoder {
         made
     }
 
-    /// Forgets what was begun: the decoder is as new.
+    /// Resets the decoder to its initial state.
     fn reset(&mut self) {
         self.state = DecoderState::new(&self.named);
     }
 
-    /// Returns the state of the decoder: the bytes that are not decoded yet, and a number.
+    /// Returns the state of the decoder: the bytes that were not decoded yet, and a number.
     ///
-    /// The number is that of CPython's decoder for the encodings with a byte order mark, that of the
-    /// character set for ISO-2022-JP, and 0 for others.
+    /// For encodings with a byte order mark, it is the number that CPython's decoder returns; for
+    /// ISO-2022-JP, it identifies the character set; for all other encodings it is 0.
     fn getstate<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, u8) {
         let (pending, number) = self.state.get(&self.named);
         (PyBytes::new(py, &pending), number)
@@ -244,7 +251,7 @@ impl Named {
             if bytes.is_empty() {
                 return Ok(PyString::new(py, "").into_any()); // The stream may still begin.
             }
-            match behind_mark(state.codec, bytes, last) {
+            match codec_of_mark(state.codec, bytes, last) {
                 Some(found) => codec = found,
                 None => {
                     state.pending = bytes.to_vec();
@@ -258,7 +265,8 @@ impl Named {
         } else {
             whole_bytes(codec, bytes, passes)
         };
-        // The first part goes with its mark: then places are counted with it.
+        // The first part is decoded with its mark, so that the positions of errors include the
+        // mark.
         let with = if state.at_start { state.codec } else { codec };
         let (made, used) = match decode_bytes(py, &bytes[..whole], with, None) {
             Ok(made) => (made, whole),
@@ -266,7 +274,7 @@ impl Named {
             Err(_) => self.ask_cpython(py, with, bytes, last)?,
         };
         state.pending = bytes[used..].to_vec();
-        // As in CPython, the order of units is open until the first of them is decoded.
+        // As in CPython, the byte order remains undetermined until the first unit was decoded.
         if used > 0 || codec == Codec::Utf8 {
             state.codec = codec;
             state.at_start = false;
@@ -274,8 +282,9 @@ impl Named {
         Ok(made)
     }
 
-    /// What is malformed: CPython's codec raises, or asks the handler, which may go on in the middle of a unit. The text, and
-    /// the bytes used.
+    /// Decodes malformed bytes by CPython's codec, which raises an exception or calls the error
+    /// handler. The handler may continue inside of a code unit. Returns the text, and the number of
+    /// bytes that were decoded.
     fn ask_cpython<'py>(
         &self,
         py: Python<'py>,
@@ -283,7 +292,8 @@ impl Named {
         bytes: &[u8],
         last: bool,
     ) -> PyResult<(Bound<'py, PyAny>, usize)> {
-        // Behind its mark `utf-8-sig` is UTF-8, and places are counted from there: so does CPython.
+        // After the mark, `utf-8-sig` is the same as UTF-8. Positions are counted from the end of
+        // the mark, as in CPython.
         let n_mark = match codec {
             Codec::Utf8Marked if bytes.starts_with(b"\xEF\xBB\xBF") => 3,
             _ => 0,
@@ -299,7 +309,8 @@ impl Named {
             Codec::Latin1 => "latin_1_decode",
             Codec::Ascii | Codec::Legacy(_) => "ascii_decode",
         };
-        // CPython refuses the first two bytes of a surrogate that passes, and waits after the first one.
+        // With `surrogatepass`, CPython refuses the first two bytes of a surrogate, but waits for
+        // more bytes after the first byte.
         let is_half = matches!(codec, Codec::Utf8 | Codec::Utf8Marked)
             && !last
             && self.errors_name == "surrogatepass"
@@ -324,8 +335,9 @@ impl Named {
     }
 }
 
-/// The codec behind a mark at the start of the bytes; `None` where too few came to tell.
-fn behind_mark(codec: Codec, bytes: &[u8], last: bool) -> Option<Codec> {
+/// Returns the codec that a byte order mark at the start determines; `None` if more bytes are
+/// needed to decide.
+fn codec_of_mark(codec: Codec, bytes: &[u8], last: bool) -> Option<Codec> {
     let candidates: &[Codec] = match codec {
         Codec::Utf16(_) => &[Codec::Utf16(Order::Little), Codec::Utf16(Order::Big)],
         Codec::Utf32(_) => &[Codec::Utf32(Order::Little), Codec::Utf32(Order::Big)],
@@ -339,7 +351,7 @@ fn behind_mark(codec: Codec, bytes: &[u8], last: bool) -> Option<Codec> {
     (last || !may_come).then_some(candidates[0])
 }
 
-/// Bytes up to a character that is begun at the end.
+/// Returns the number of bytes before an incomplete character at the end of `bytes`.
 fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
     match codec {
         Codec::Utf8 | Codec::Utf8Marked => {
@@ -372,12 +384,13 @@ fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
     }
 }
 
-/// True if UTF-8 ends in the first two bytes of a surrogate.
+/// Returns `true` if the last two bytes are the first two bytes of a surrogate that is encoded as
+/// UTF-8.
 fn ends_in_half_surrogate(bytes: &[u8]) -> bool {
     matches!(bytes, [.., 0xED, 0xA0..=0xBF])
 }
 
-/// Adds the class to the module.
+/// Adds the class `Decoder` to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Decoder>()
 }

@@ -1,6 +1,7 @@
-//! Functions for one encoding each.
+//! Declares the functions of `onecopy.text` for a single encoding each, such as `utf_8_decode`.
 
-/// Declares functions that do what `$does` does with an encoding that is known: `Type "name" codec, "what it is called";`.
+/// Declares functions that call `$does` with a constant encoding. Each line has the form `Type
+/// "name" codec, "description";`.
 macro_rules! direct_functions {
     ($does:ident, $quickly:ident, $argument:literal, $doc:literal;
      $($type:ident $name:literal $codec:expr, $what:literal;)*) => {
@@ -11,7 +12,7 @@ macro_rules! direct_functions {
                 const NAME: &'static str = $name;
                 const SIGNATURE: &'static str = concat!("(", $argument, ", errors='strict')");
                 const DOC: &'static str = concat!(
-                    $doc, $what, ".\n\nAs :func:`", stringify!($does), "`, without the look at a name.\n"
+                    $doc, $what, ".\n\nAs :func:`", stringify!($does), "`, without the lookup of a name.\n"
                 );
                 const PARAMETERS: &'static [&'static str] = &[$argument, "errors"];
                 const REQUIRED: usize = 1;
@@ -27,9 +28,9 @@ macro_rules! direct_functions {
             }
         )*
 
-        /// Adds them to the module.
+        /// Adds the Python functions that are defined here to `module`.
         fn add_direct(module: &Bound<'_, PyModule>) -> PyResult<()> {
-            $(method::add::<$type>(module)?;)*
+            $(function::add::<$type>(module)?;)*
             Ok(())
         }
     };

@@ -1,4 +1,4 @@
-//! `str` to `bytes` or into a buffer.
+//! Encodes a `str` to a `bytes`, or into a buffer.
 
 use std::mem::MaybeUninit;
 
@@ -17,10 +17,10 @@ use super::codec::{Codec, Order};
 use super::direct::direct_functions;
 use crate::ledger;
 use crate::raw::buffer::{put, with_writable};
-use crate::raw::method::{self, Args, Function};
+use crate::raw::function::{self, Args, Function};
 use crate::raw::{binary, fresh_bytes, text};
 
-/// The argument as a `str`.
+/// Returns the argument, which must be a `str`; a `TypeError` for any other object.
 #[inline(always)]
 fn string<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyString>> {
     if PyString::is_type_of(&object) {
@@ -37,8 +37,9 @@ fn no_str(object: Borrowed<'_, '_, PyAny>) -> PyErr {
     }
 }
 
-/// Bytes that the text has in the encoding; `None` where CPython's codec must be asked: it cannot be encoded, or the
-/// encoding is rare.
+/// Returns the number of bytes of the encoded text. `None` if the text contains characters that
+/// cannot be encoded, and for `Codec::Legacy`. In both cases `legacy::encode_or` must encode the
+/// text.
 #[inline]
 fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     match codec {
@@ -60,7 +61,8 @@ fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     }
 }
 
-/// Bytes that the text has if it can be encoded, where no look at it is needed to know them.
+/// Returns the number of bytes as [`len_of`] does. For UTF-32, this function does not check if the
+/// characters can be encoded, because the length does not depend on them.
 #[inline]
 fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     match codec {
@@ -70,8 +72,9 @@ fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     }
 }
 
-/// Writes the text: all of `out`, which is as long as [`likely_len_of`] says. `false` where it cannot be encoded, which
-/// [`len_of`] has ruled out, and then anything is written.
+/// Writes the encoded text to `out`, whose length must be the result of [`likely_len_of`] or
+/// [`len_of`]. Returns `false`, and leaves `out` with undefined contents, if the text cannot be
+/// encoded. If [`len_of`] has returned a length, the text can be encoded.
 #[inline]
 fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     match codec {
@@ -96,20 +99,21 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
             put(mark, b"\xFF\xFE\0\0");
             return ordered_utf32::<false>(units, rest);
         }
-        Codec::Legacy(_) => unreachable!("another codec was asked"),
+        Codec::Legacy(_) => unreachable!("another codec encodes it"),
     }
     true
 }
 
-/// Copies units of a byte each.
+/// Copies the code units of a text whose code units have one byte each.
 fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     if let Units::Latin1(u) = units {
         put(out, u);
     }
 }
 
-/// Encodes a short `str`, where nobody counts; `None` for any other. Inlined into each direct function, where the codec is
-/// known.
+/// Encodes a short `str`, if no `onecopy.ledger()` is active. `None` for any other `str`. The
+/// function is inlined into each Python function for a single encoding, where `codec` is a
+/// constant.
 #[inline(always)]
 fn encode_quickly<'py>(
     py: Python<'py>,
@@ -123,7 +127,7 @@ fn encode_quickly<'py>(
     if let Some(made) = with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string))) {
         return Some(made);
     }
-    // What is known to be ASCII is one copy, and Latin-1 of a byte a character.
+    // ASCII is copied. Latin-1 is also copied if the characters of the `str` have one byte each.
     let bytes = match codec {
         Codec::Utf8 | Codec::Ascii => text::known_ascii(string).ok()??,
         Codec::Latin1 => match text::own_units(string).ok()? {
@@ -135,7 +139,7 @@ fn encode_quickly<'py>(
     (bytes.len() < MIDDLING_BYTES).then(|| binary::make(py, bytes).ok())?
 }
 
-/// Encodes any `str`.
+/// Encodes a `str` of any length to a `bytes`.
 #[inline(never)]
 pub(super) fn encode<'py>(
     py: Python<'py>,
@@ -147,7 +151,8 @@ pub(super) fn encode<'py>(
         return Ok(made);
     }
     let string = string(object)?;
-    // A cache of UTF-8 that stands is UTF-8 already; for other encodings the data itself is nearer.
+    // UTF-8 is copied from an existing UTF-8 cache; other encodings are converted from the
+    // characters.
     let units = match codec {
         Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,
         _ => text::own_units(string)?,
@@ -157,7 +162,8 @@ pub(super) fn encode<'py>(
         _ => None,
     };
     let made = match (ascii, units) {
-        // What stands in a `str`, or behind it, is well-formed: no look, one copy.
+        // The characters of a `str` and its UTF-8 cache are well-formed, so they are copied without
+        // validation.
         (Some(ascii), _) => binary::make(py, ascii)?,
         (None, Units::Utf8(utf8)) if codec == Codec::Utf8 => binary::make(py, utf8)?,
         _ => {
@@ -179,16 +185,16 @@ pub(super) fn encode<'py>(
     Ok(made)
 }
 
-struct Encode;
+struct EncodeText;
 
-impl Function for Encode {
+impl Function for EncodeText {
     const NAME: &'static str = "encode";
     const SIGNATURE: &'static str = "(string, encoding='utf-8', errors='strict')";
     const DOC: &'static str = "\
 The text of a `str` as `bytes`.
 
-Encodings and errors as in :func:`decode`. Raises `UnicodeEncodeError` as :meth:`str.encode` does. No UTF-8 cache is left
-behind the `str`; one that stands is used.
+Encodings and errors as in :func:`decode`. Raises `UnicodeEncodeError` as :meth:`str.encode` does.
+No UTF-8 cache is left on the `str`; an existing one is used.
 
 Copies: none besides the conversion, into a `bytes` of its size.
 
@@ -218,8 +224,8 @@ impl Function for EncodeInto {
     const DOC: &'static str = "\
 Encode a `str` into a writable buffer from byte ``offset`` on; the number of bytes written.
 
-The buffer is contiguous (PEP 3118). Raises `ValueError` where the text does not fit, `BufferError` where the buffer is
-read-only, `IndexError` where ``offset`` is outside of it; the buffer is then as it was.
+The buffer is contiguous (PEP 3118). Raises `ValueError` if the text does not fit, `BufferError` if
+the buffer is read-only, `IndexError` if ``offset`` is outside of it; the buffer is then unchanged.
 
 Copies: none besides the conversion.
 
@@ -247,30 +253,31 @@ bytearray(b'\\x00Z\\xc3\\xbcrich')
             _ => text::own_units(string)?,
         };
         let len = len_of(units, codec);
-        // What CPython's codec makes is copied in.
+        // If the text has no known length, CPython's codec encodes it, and its result is copied
+        // into the buffer.
         let made = match len {
             Some(_) => None,
             None => Some(super::legacy::encode_or(string, codec, args.get(4))?),
         };
         let made = made.as_ref().map(|made| binary::bytes_of(made));
         let len = made.map_or(len.unwrap_or(0), <[u8]>::len);
-        with_writable(args.required(1), |room| {
-            let size = room.len();
-            let Some(room) = room.get_mut(offset..) else {
+        with_writable(args.required(1), |buffer| {
+            let size = buffer.len();
+            let Some(rest) = buffer.get_mut(offset..) else {
                 return Err(PyIndexError::new_err(format!(
-                    "offset {offset} is behind the end of a buffer of {size} bytes"
+                    "offset {offset} is after the end of a buffer of {size} bytes"
                 )));
             };
-            let left = room.len();
-            let Some(room) = room.get_mut(..len) else {
+            let left = rest.len();
+            let Some(out) = rest.get_mut(..len) else {
                 return Err(PyValueError::new_err(format!(
                     "the text is {len} bytes long, and {left} are left in the buffer from offset {offset} on"
                 )));
             };
             match made {
-                Some(made) => put(room, made),
+                Some(made) => put(out, made),
                 None => {
-                    let is_good = write(units, codec, room);
+                    let is_good = write(units, codec, out);
                     assert!(is_good, "the text was measured");
                 }
             }
@@ -310,12 +317,12 @@ Raises `UnicodeEncodeError` where it cannot be encoded.
     }
 }
 
-/// Adds the functions to the module.
+/// Adds the Python functions that are defined here to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_direct(module)?;
-    method::add::<Encode>(module)?;
-    method::add::<EncodeInto>(module)?;
-    method::add::<EncodedLength>(module)
+    function::add::<EncodeText>(module)?;
+    function::add::<EncodeInto>(module)?;
+    function::add::<EncodedLength>(module)
 }
 
 direct_functions! {

@@ -1,4 +1,4 @@
-//! A text to bytes, part by part.
+//! `Encoder`: encodes a text part by part.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,10 +8,11 @@ use super::codec::{Codec, Order};
 use super::legacy_stream::ShiftingEncoder;
 use super::named::Named;
 
-/// Encodes a text in parts, as a `codecs.IncrementalEncoder`.
+/// Encodes a text part by part, like a `codecs.IncrementalEncoder`.
 ///
-/// The parts give the same bytes as the whole: a mark once, and one character set (ISO-2022-JP) after another. ``errors`` is the name of an error
-/// handler of :mod:`codecs`.
+/// The encoded parts together are equal to the encoded whole: only the first part begins with a
+/// byte order mark, and the character set continues from part to part (ISO-2022-JP). ``errors`` is
+/// the name of an error handler of :mod:`codecs`.
 ///
 /// >>> encoder = onecopy.text.Encoder('utf-16')
 /// >>> encoder.encode('a'), encoder.encode('b', final=True)
@@ -23,13 +24,15 @@ pub(crate) struct Encoder {
 }
 
 struct EncoderState {
-    /// True until the first part, before which a mark is written.
+    /// `true` before the first part, which will begin with a byte order mark.
     at_start: bool,
-    /// Where bytes mean something else after an escape sequence, and we know the handler.
+    /// The encoder of an encoding with escape sequences, if the error handler is implemented in
+    /// Rust; otherwise `None`.
     shifting: Option<ShiftingEncoder>,
 }
 
-/// States of [`Encoder::getstate`] before a mark, as CPython's encoders have them.
+/// The number that [`Encoder::getstate`] returns for UTF-8 before the byte order mark is written,
+/// as in CPython. `NO_MARK` is the number for UTF-16 and UTF-32.
 const NO_MARK_OF_UTF8: u8 = 1;
 const NO_MARK: u8 = 2;
 
@@ -55,7 +58,8 @@ impl EncoderState {
         }
     }
 
-    /// `None` if the encoding has no state of this number.
+    /// Restores an encoder's state from the number that `getstate` returned. `None` if the number
+    /// is not valid for the encoding.
     fn resumed(named: &Named, number: u8) -> Option<EncoderState> {
         let new = EncoderState::new(named);
         let (mut at_start, mut shifting) = (false, None);
@@ -84,22 +88,23 @@ impl Encoder {
         Ok(Encoder { named, state })
     }
 
-    /// The name of the encoding.
+    /// The name of the encoder's encoding.
     #[getter]
     fn encoding(&self) -> &'static str {
         self.named.encoding_name()
     }
 
-    /// The name of the error handler.
+    /// The name of the encoder's error handler.
     #[getter]
     fn errors(&self) -> &str {
         &self.named.errors_name
     }
 
-    /// The bytes of the next part; ``final`` ends them in the character set that the text began in. A
-    /// mark is written before the first part only, until `reset`.
+    /// Returns the bytes of the next part. With ``final``, the bytes end in the initial character
+    /// set. A byte order mark is written only before the first part after the creation or a
+    /// `reset`.
     ///
-    /// Raises `UnicodeEncodeError`; the encoder is then as it was.
+    /// Raises `UnicodeEncodeError`; the encoder is then unchanged.
     #[pyo3(signature = (string, r#final=false))]
     fn encode<'py>(
         &mut self,
@@ -124,18 +129,19 @@ impl Encoder {
         made
     }
 
-    /// The encoder is as new.
+    /// Resets the encoder to its initial state.
     fn reset(&mut self) {
         self.state = EncoderState::new(&self.named);
     }
 
-    /// Returns the state of the encoder, a number: that of CPython's encoder before a byte order mark,
-    /// that of the character set for ISO-2022-JP, else 0.
+    /// Returns the state of the encoder as a number. Before a byte order mark is written, it is the
+    /// number that CPython's encoder returns; for ISO-2022-JP, it identifies the character set;
+    /// otherwise it is 0.
     fn getstate(&self) -> u8 {
         self.state.get(&self.named)
     }
 
-    /// Restores a state that `getstate` returned; 0 is after the mark.
+    /// Restores a state that `getstate` returned; 0 is the state after the byte order mark.
     ///
     /// Raises `ValueError` for a number that the encoding does not have.
     #[pyo3(signature = (state, /))]
@@ -175,7 +181,7 @@ impl Named {
     }
 }
 
-/// Adds the class to the module.
+/// Adds the class `Encoder` to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Encoder>()
 }

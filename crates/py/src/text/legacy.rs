@@ -1,4 +1,5 @@
-//! The encodings of the WHATWG Encoding Standard: `str` by way of UTF-8, errors as CPython's codecs raise them.
+//! The encodings of the WHATWG Encoding Standard, which are converted to and from `str` through
+//! UTF-8. Errors are reported in the same way as by CPython's codecs.
 
 use onecopy_text::convert::to_utf8;
 use onecopy_text::{
@@ -17,10 +18,10 @@ use crate::ledger;
 use crate::raw::text::{self, MakeError};
 use crate::raw::{binary, codecs};
 
-/// Bytes that are looked at between two uses of the scratch.
+/// The number of bytes that are converted at once, before the scratch buffer is used again.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The name of an error handler; strict where none is given.
+/// Returns the name of an error handler; `strict` if none was passed.
 pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<String> {
     let Some(errors) = errors else {
         return Ok("strict".to_owned());
@@ -34,7 +35,8 @@ pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<
     errors.extract()
 }
 
-/// What a handler of this name does with malformed bytes, where we know it.
+/// Returns the policy for malformed bytes that corresponds to the error handler `name`; `None` if
+/// the handler must be called.
 pub(super) fn on_malformed(name: &str) -> Option<OnMalformed> {
     Some(match name {
         "strict" => OnMalformed::Strict,
@@ -46,7 +48,8 @@ pub(super) fn on_malformed(name: &str) -> Option<OnMalformed> {
     })
 }
 
-/// What a handler of this name does with characters that cannot be encoded, where we know it.
+/// Returns the policy for characters that cannot be encoded, which corresponds to the error handler
+/// `name`; `None` if the handler must be called.
 pub(super) fn on_unencodable(name: &str) -> Option<OnUnencodable> {
     Some(match name {
         "strict" => OnUnencodable::Strict,
@@ -59,12 +62,12 @@ pub(super) fn on_unencodable(name: &str) -> Option<OnUnencodable> {
     })
 }
 
-/// A handler of :mod:`codecs`, by its name.
+/// Returns the error handler that is registered in :mod:`codecs` as `name`.
 pub(super) fn handler<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("codecs")?.call_method1("lookup_error", (name,))
 }
 
-/// A `str` of UTF-8 that was just made.
+/// Creates a `str` from valid UTF-8.
 pub(super) fn str_of<'py>(
     py: Python<'py>,
     utf8: &[u8],
@@ -76,12 +79,12 @@ pub(super) fn str_of<'py>(
     })
 }
 
-/// An error that is none of the text's.
+/// Creates a `MemoryError` for an error of the transcoder that is not caused by the text.
 pub(super) fn no_memory(_: TranscodeError) -> PyErr {
     PyMemoryError::new_err(())
 }
 
-/// `UnicodeDecodeError` as an object, for a handler or to be raised.
+/// Creates a `UnicodeDecodeError`, which is passed to an error handler or raised.
 pub(super) fn decode_error<'py>(
     py: Python<'py>,
     encoding: &str,
@@ -94,7 +97,7 @@ pub(super) fn decode_error<'py>(
         .call1((encoding, object, start, end, reason))
 }
 
-/// `UnicodeEncodeError` as an object.
+/// Creates a `UnicodeEncodeError`.
 pub(super) fn encode_error<'py>(
     py: Python<'py>,
     encoding: &str,
@@ -107,7 +110,7 @@ pub(super) fn encode_error<'py>(
         .call1((encoding, object, start, end, reason))
 }
 
-/// Asks a handler: what it puts in, and where to go on.
+/// Calls an error handler. Returns its replacement, and the position at which to continue.
 pub(super) fn ask<'py>(
     handler: &Bound<'py, PyAny>,
     error: &Bound<'py, PyAny>,
@@ -115,7 +118,7 @@ pub(super) fn ask<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
     let answer = handler.call1((error,))?;
     let answer = answer.cast_into::<PyTuple>().map_err(|_| {
-        PyTypeError::new_err("error handlers give a tuple of what to put in and where to go on")
+        PyTypeError::new_err("an error handler must return a tuple of the replacement and the position to continue at")
     })?;
     let (instead, at): (Bound<'py, PyAny>, isize) = answer.extract()?;
     let at = if at < 0 { at + len as isize } else { at };
@@ -127,7 +130,8 @@ pub(super) fn ask<'py>(
     }
 }
 
-/// Decodes. Copies: none; two conversions: to UTF-8 or UCS-2, and into the `str` (ASCII: one).
+/// Decodes bytes to a `str`. Copies: none. ASCII is converted once. Any other text is converted
+/// twice: to UTF-8 or UCS-2, and then to the code units of the `str`.
 pub(super) fn decode<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -164,7 +168,7 @@ pub(super) fn decode<'py>(
     Ok(made)
 }
 
-/// As [`decode`], what is malformed.
+/// Decodes malformed text to a `str`; calls the error handler for each malformed sequence.
 #[cold]
 fn decode_malformed<'py>(
     py: Python<'py>,
@@ -213,7 +217,8 @@ fn decode_malformed<'py>(
         utf8.clear();
         from = base + transcoder.taken_bytes().unwrap_or_default() as usize;
         if at != end {
-            // A text of its own from there on.
+            // The handler has changed the position, so the bytes from there on are decoded as a
+            // separate text.
             transcoder = decoder(encoding, policy);
             (from, base) = (at, at);
         }
@@ -230,7 +235,7 @@ fn decode_malformed<'py>(
     }
 }
 
-/// A transcoder from the encoding to UTF-8.
+/// Creates a transcoder from this encoding to UTF-8.
 pub(super) fn decoder(encoding: Legacy, on_malformed: OnMalformed) -> Transcoder {
     let options = TranscodeOptions {
         on_malformed,
@@ -239,7 +244,7 @@ pub(super) fn decoder(encoding: Legacy, on_malformed: OnMalformed) -> Transcoder
     Transcoder::new(Encoding::Legacy(encoding), Encoding::Utf8, options)
 }
 
-/// Whether the bytes are well-formed.
+/// Returns `true` if the bytes are well-formed in this encoding.
 pub(super) fn is_valid(bytes: &[u8], encoding: Legacy) -> bool {
     let mut transcoder = decoder(encoding, OnMalformed::Strict);
     let mut scratch = Vec::new();
@@ -251,7 +256,8 @@ pub(super) fn is_valid(bytes: &[u8], encoding: Legacy) -> bool {
     good && transcoder.finish(&mut scratch).is_ok()
 }
 
-/// Encodes what no code of our own for whole texts does: by CPython's codec, or by the standard's tables.
+/// Encodes a text to an encoding of the WHATWG Encoding Standard. For any other encoding, CPython's
+/// codec encodes the text or calls the error handler.
 pub(super) fn encode_or<'py>(
     string: Borrowed<'_, 'py, PyString>,
     codec: Codec,
@@ -263,7 +269,7 @@ pub(super) fn encode_or<'py>(
     }
 }
 
-/// The text as UTF-8, with lone surrogates in its manner.
+/// Returns the text as UTF-8, in which lone surrogates are encoded like other characters (WTF-8).
 pub(super) fn utf8_of(string: Borrowed<'_, '_, PyString>) -> PyResult<Vec<u8>> {
     let units = text::units(string)?;
     let mut utf8 = Vec::new();
@@ -276,7 +282,7 @@ pub(super) fn utf8_of(string: Borrowed<'_, '_, PyString>) -> PyResult<Vec<u8>> {
     Ok(binary::bytes_of(&made).to_vec())
 }
 
-/// A transcoder from UTF-8, with lone surrogates in its manner, to the encoding.
+/// Creates a transcoder to this encoding from UTF-8, which may contain encoded lone surrogates.
 pub(super) fn encoder(encoding: Encoding, on_unencodable: OnUnencodable) -> Transcoder {
     let options = TranscodeOptions {
         on_malformed: OnMalformed::SurrogatePass,
@@ -286,7 +292,7 @@ pub(super) fn encoder(encoding: Encoding, on_unencodable: OnUnencodable) -> Tran
     Transcoder::new(Encoding::Utf8, encoding, options)
 }
 
-/// Encodes. Copies: none, two conversions: to UTF-8 and from there.
+/// Encodes a `str`. Copies: none. The text is converted twice, to UTF-8 and from UTF-8.
 fn encode<'py>(
     string: Borrowed<'_, 'py, PyString>,
     encoding: Legacy,
@@ -322,7 +328,7 @@ fn encode<'py>(
     let utf8 = utf8_of(string)?;
     let mut out = with_capacity(utf8.len())?;
     let mut handler = None;
-    // Bytes of the UTF-8 and characters before it that are done.
+    // The number of bytes of the UTF-8 that were encoded, and of the characters in these bytes.
     let (mut done, mut n_chars) = (0, 0);
     loop {
         let mut transcoder = encoder(Encoding::Legacy(encoding), policy);
@@ -333,7 +339,8 @@ fn encode<'py>(
             Err(TranscodeError::Unencodable { at_bytes, .. }) => at_bytes as usize,
             Err(e) => return Err(no_memory(e)),
         };
-        // What came before is written; an encoding with states is back in ASCII there.
+        // The text before the character was written; an encoding with escape sequences has returned
+        // to ASCII after it.
         let start = n_chars + count(&rest[..at]);
         let n_bad = run(&rest[at..], encoding);
         let error = encode_error(
@@ -360,7 +367,8 @@ fn encode<'py>(
                 let utf8 = utf8_of(instead.as_borrowed())?;
                 let mut transcoder = encoder(Encoding::Legacy(encoding), OnUnencodable::Strict);
                 let pushed = transcoder.push(&utf8, &mut out);
-                // What a handler gives must be encodable: else it is the error that it was asked about.
+                // If the replacement of the handler cannot be encoded, the original error is
+                // raised.
                 pushed
                     .and_then(|()| transcoder.finish(&mut out))
                     .map_err(|_| PyErr::from_value(error))?;
@@ -376,7 +384,8 @@ fn encode<'py>(
     binary::make(py, &out)
 }
 
-/// By the table of pairs, or, with characters of four bytes or states, by encoding_rs.
+/// Encodes a text by the table of byte pairs. Characters of four bytes, and escape sequences, are
+/// encoded by encoding_rs. `None` if a character cannot be encoded.
 fn encode_pairs(units: Units<'_>, encoding: Legacy) -> PyResult<Option<Vec<u8>>> {
     if let Some(table) = encoding.pair_table() {
         let mut out = with_capacity(2 * units.len_units())?;
@@ -392,8 +401,10 @@ fn encode_pairs(units: Units<'_>, encoding: Legacy) -> PyResult<Option<Vec<u8>>>
     encoded.map_err(|_| PyMemoryError::new_err(()))
 }
 
+/// Allocates a vector with capacity for `n` items.
+///
 /// # Errors
-/// `MemoryError`.
+/// `MemoryError` if the allocation fails.
 fn with_capacity<T>(n: usize) -> PyResult<Vec<T>> {
     let mut items = Vec::new();
     let reserved = items.try_reserve_exact(n);
@@ -401,7 +412,7 @@ fn with_capacity<T>(n: usize) -> PyResult<Vec<T>> {
     Ok(items)
 }
 
-/// The reason that CPython's codecs give.
+/// Returns the reason that CPython's codecs report for malformed bytes in this encoding.
 pub(super) fn reason(encoding: Legacy) -> &'static str {
     match encoding.is_single_byte() {
         true => "character maps to <undefined>",
@@ -409,15 +420,17 @@ pub(super) fn reason(encoding: Legacy) -> &'static str {
     }
 }
 
-/// How many characters at the start cannot be encoded: CPython tells them together where a byte is a character.
+/// Returns the number of consecutive characters at the start of `utf8` that one error reports as
+/// not encodable. CPython reports more than one only for single-byte encodings.
 pub(super) fn run(utf8: &[u8], encoding: Legacy) -> usize {
     let mut starts = char_starts(utf8).chain([utf8.len()]).peekable();
     let mut n = 0;
     while let (Some(start), Some(&end)) = (starts.next(), starts.peek()) {
-        let mut alone = encoder(Encoding::Legacy(encoding), OnUnencodable::Strict);
-        let encodes = alone.push(&utf8[start..end], &mut Vec::new()).is_ok();
-        // A character of few bytes may still be held as the start of a mark.
-        if encodes && alone.finish(&mut Vec::new()).is_ok() {
+        let mut single = encoder(Encoding::Legacy(encoding), OnUnencodable::Strict);
+        let encodes = single.push(&utf8[start..end], &mut Vec::new()).is_ok();
+        // For a short character, the encoder may still wait for more bytes, because it could be the
+        // start of a byte order mark.
+        if encodes && single.finish(&mut Vec::new()).is_ok() {
             break;
         }
         n += 1;
@@ -433,12 +446,12 @@ fn char_starts(utf8: &[u8]) -> impl Iterator<Item = usize> + '_ {
     starts.map(|(at, _)| at)
 }
 
-/// Characters, lone surrogates too.
+/// Returns the number of characters in the UTF-8, including lone surrogates.
 pub(super) fn count(utf8: &[u8]) -> usize {
     char_starts(utf8).count()
 }
 
-/// Bytes before the character of this number.
+/// Returns the number of bytes before the character with index `n`, from 0.
 fn nth_char(utf8: &[u8], n: usize) -> usize {
     char_starts(utf8).nth(n).unwrap_or(utf8.len())
 }

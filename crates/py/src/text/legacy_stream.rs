@@ -1,4 +1,5 @@
-//! A stream in one of the encodings of the WHATWG Encoding Standard, part by part.
+//! `LegacyDecoder` and `ShiftingEncoder`: decode and encode streams, part by part, in the encodings
+//! of the WHATWG Encoding Standard.
 
 use onecopy_text::{
     Encoding, Iso2022JpState, Legacy, OnMalformed, OnUnencodable, Stage, Tally, TranscodeError,
@@ -13,18 +14,19 @@ use super::named::Named;
 use crate::ledger;
 use crate::raw::binary;
 
-/// Bytes of the longest character.
+/// The number of bytes of the longest character of any encoding.
 const CHAR_BYTES: usize = 4;
 
-/// A decoder, with what it remembers between two parts.
+/// A decoder of a stream, with its state between two parts.
 pub(super) struct LegacyDecoder {
     encoding: Legacy,
     transcoder: Transcoder,
-    /// Bytes given to `transcoder`.
+    /// The number of bytes that were passed to `transcoder`.
     n_given: u64,
-    /// Bytes that come before the next part.
+    /// Bytes that must be decoded before the next part, because they were restored from a saved
+    /// state.
     before: Vec<u8>,
-    /// Of ISO-2022-JP.
+    /// The state of the escape sequences of ISO-2022-JP; `None` for other encodings.
     shift: Option<Iso2022JpState>,
 }
 
@@ -43,8 +45,8 @@ impl LegacyDecoder {
         }
     }
 
-    /// The state, for [`LegacyDecoder::resumed`]: bytes that become text with the next part, and a
-    /// number.
+    /// Returns the state for [`LegacyDecoder::resumed`]: the bytes that are to be decoded with the
+    /// next part, and a number.
     pub(super) fn state(&self) -> (Vec<u8>, u8) {
         let number = self.shift.map_or(0, |shift| shift.number());
         let pending = match &self.shift {
@@ -55,7 +57,8 @@ impl LegacyDecoder {
         (pending.to_vec(), number)
     }
 
-    /// A decoder in a state; `None` if the encoding has no state of this number.
+    /// Creates a decoder with a saved state: bytes that were not decoded, and a number. `None` if
+    /// the number is not valid for the encoding.
     pub(super) fn resumed(
         encoding: Legacy,
         named: &Named,
@@ -66,7 +69,7 @@ impl LegacyDecoder {
         match &mut made.shift {
             Some(shift) => {
                 *shift = Iso2022JpState::of_number(number)?;
-                // The character in it, if there is one, is text of no stream.
+                // The prelude sets the character set; its output is not part of the stream's text.
                 made.transcoder
                     .push(shift.prelude(), &mut Vec::new())
                     .ok()?;
@@ -78,7 +81,8 @@ impl LegacyDecoder {
         Some(made)
     }
 
-    /// The text of the next part. After an error, and after the last part, only its state before is of use.
+    /// Returns the text of the next part. After an error, and after the last part, the decoder must
+    /// not be used any more.
     pub(super) fn decode<'py>(
         &mut self,
         py: Python<'py>,
@@ -108,8 +112,8 @@ impl LegacyDecoder {
                 Err(TranscodeError::Malformed(error)) => error,
                 Err(e) => return Err(legacy::no_memory(e)),
             };
-            // Of two escape sequences of ISO-2022-JP in a row the first one is the error: it does not
-            // wait any more.
+            // If one escape sequence of ISO-2022-JP follows another, the error concerns the first
+            // one, which is not among the pending bytes any more.
             let n_before_object = n_before_part - waiting.len() as u64;
             let n_earlier = n_before_object.saturating_sub(error.at_bytes) as usize;
             let object = [&error.bytes()[..n_earlier], &waiting, part].concat();
@@ -130,8 +134,8 @@ impl LegacyDecoder {
             let (instead, at) = legacy::ask(&handler, &raised, object.len())?;
             if at != end {
                 return Err(PyValueError::new_err(format!(
-                    "the error handler `{}` goes on at {at}, not after what is malformed ({end})\n\
-                     decode the whole at once, or by another handler",
+                    "the error handler `{}` goes on at {at}, not after the malformed bytes ({end})\n\
+                     decode the whole text at once, or use another handler",
                     named.errors_name
                 )));
             }
@@ -156,7 +160,8 @@ impl LegacyDecoder {
     fn push(&mut self, part: &[u8], last: bool, out: &mut Vec<u8>) -> Result<(), TranscodeError> {
         let n_tail = match self.encoding.is_single_byte() || self.shift.is_some() {
             true => 0,
-            // One by one: then the transcoder knows where an incomplete character begins.
+            // The last bytes are passed one by one, so that the transcoder records the start of an
+            // incomplete character.
             false => part.len().min(CHAR_BYTES),
         };
         let (head, tail) = part.split_at(part.len() - n_tail);
@@ -171,18 +176,21 @@ impl LegacyDecoder {
     }
 }
 
-/// An encoder of ISO-2022-JP, with the number of the character set that a part ends in.
+/// An encoder of ISO-2022-JP, and the number of the character set that is active at the end of a
+/// part.
 pub(super) struct ShiftingEncoder {
     encoding: Legacy,
     transcoder: Transcoder,
     number: u8,
 }
 
-/// The escape sequences of the character sets, by number, and a character of each.
+/// For each character set, in the order of the sets' numbers: the escape sequence that selects it,
+/// and a character of the set.
 const SHIFTS: [(&[u8], &str); 3] = [(b"\x1b(B", ""), (b"\x1b(J", "¥"), (b"\x1b$B", "あ")];
 
 impl ShiftingEncoder {
-    /// `None` for another encoding, or a handler that only Python knows.
+    /// Creates an encoder. `None` for an encoding without escape sequences, and for an error
+    /// handler that is implemented in Python.
     pub(super) fn new(encoding: Legacy, named: &Named) -> Option<ShiftingEncoder> {
         let policy = match legacy::on_unencodable(&named.errors_name)? {
             OnUnencodable::SurrogatePass => OnUnencodable::Strict,
@@ -199,7 +207,8 @@ impl ShiftingEncoder {
         self.number
     }
 
-    /// As [`ShiftingEncoder::new`], in the state of a number; `None` also if there is no such state.
+    /// Creates an encoder as [`ShiftingEncoder::new`] does, with the state that has the number
+    /// `number`. Also returns `None` if the encoding has no state with this number.
     pub(super) fn resumed(encoding: Legacy, named: &Named, number: u8) -> Option<ShiftingEncoder> {
         let mut made = ShiftingEncoder::new(encoding, named)?;
         let (_, character) = SHIFTS.get(usize::from(number))?;
@@ -208,7 +217,8 @@ impl ShiftingEncoder {
         pushed.ok().map(|()| made)
     }
 
-    /// The bytes of the next part. After an error, and after the last part, it is of no more use.
+    /// Returns the bytes of the next part. After an error, and after the last part, the encoder
+    /// must not be used any more.
     pub(super) fn encode<'py>(
         &mut self,
         string: &Bound<'py, PyString>,
@@ -231,7 +241,8 @@ impl ShiftingEncoder {
                 self.number = shift.map_or(self.number, |number| number as u8);
                 binary::make(py, &out)
             }
-            // For its error: only the part fails in the same place.
+            // The part is encoded once more to create the exception, because its position must
+            // count from the start of this part.
             Err(TranscodeError::Unencodable { .. }) => {
                 let codec = super::codec::Codec::Legacy(self.encoding);
                 legacy::encode_or(string.as_borrowed(), codec, None)
@@ -241,7 +252,7 @@ impl ShiftingEncoder {
     }
 }
 
-/// True if bytes mean something else after an escape sequence.
+/// Returns `true` if the encoding has escape sequences.
 fn has_states(encoding: Legacy) -> bool {
     encoding.name() == "iso-2022-jp"
 }

@@ -1,22 +1,23 @@
-//! `onecopy.text`: text between buffers and `str`.
+//! `onecopy.text`: converts between bytes in buffers and `str`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `cell` | short texts |
-//! | `codec` | the encodings by their names |
-//! | `decode` | buffer to `str` |
-//! | `direct` | functions for one encoding each |
-//! | `encode` | `str` to `bytes` or into a buffer |
-//! | `look` | whether text is well-formed; views of UTF-8 that stands already |
+//! | `cell` | fast paths for short texts |
+//! | `codec` | the encodings, and their names |
+//! | `decode` | decodes a buffer to a `str` |
+//! | `direct` | declares functions for one encoding each |
+//! | `encode` | encodes a `str` to `bytes` or into a buffer |
+//! | `inspect` | validation of text; views of existing UTF-8 |
 //! | `legacy` | the encodings of the WHATWG Encoding Standard |
-//! | `decoder`, `encoder` | a stream to `str` and back, part by part |
-//! | `legacy_stream` | the same for the encodings of the WHATWG Encoding Standard |
-//! | `named` | the encoding and the error handler of one |
-//! | `transcode` | one encoding to another, between buffers and files |
-//! | `column` | columns of fixed stride to lists |
+//! | `decoder`, `encoder` | decode and encode a stream, part by part |
+//! | `legacy_stream` | streams in the encodings of the WHATWG Encoding Standard |
+//! | `named` | the encoding and the error handler of a stream |
+//! | `transcode` | converts one encoding to another, between buffers and files |
+//! | `column` | decodes columns with cells at a fixed distance |
 //!
-//! Well-formed text never meets CPython's codecs. What is malformed, or asks for an error handler, is handed to them with
-//! the name of the handler: their exceptions, positions and replacements are then ours by construction.
+//! Well-formed text is never passed to CPython's codecs. Malformed text, and text that requires an
+//! error handler, is passed to them with the name of the handler. Exceptions, positions and
+//! replacements are therefore those of CPython.
 
 mod cell;
 mod codec;
@@ -26,19 +27,19 @@ mod decoder;
 mod direct;
 mod encode;
 mod encoder;
+mod inspect;
 mod legacy;
 mod legacy_stream;
-mod look;
 mod named;
 mod transcode;
 
 use pyo3::prelude::*;
 
-/// Adds all functions to the module.
+/// Adds all functions and classes of `onecopy.text` to the extension module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decode::add(module)?;
     encode::add(module)?;
-    look::add(module)?;
+    inspect::add(module)?;
     decoder::add(module)?;
     encoder::add(module)?;
     transcode::add(module)?;

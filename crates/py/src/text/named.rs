@@ -1,4 +1,4 @@
-//! What a decoder or encoder of a stream is told at its making.
+//! `Named`: the encoding and the error handler that are passed to `Decoder` and `Encoder`.
 
 use onecopy_text::Encoding;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::codec::Codec;
 use super::legacy;
 
-/// What a stream is told: encoding and error handler.
+/// The encoding and the error handler of a stream.
 pub(super) struct Named {
     pub(super) codec: Codec,
     pub(super) errors: Option<Py<PyAny>>,
@@ -20,7 +20,7 @@ impl Named {
     ) -> PyResult<Named> {
         let codec = Codec::of(encoding.as_borrowed())?;
         let errors_name = legacy::handler_name(errors.map(|e| e.as_borrowed()))?;
-        // A slip in the name is told now, not in the middle of a stream.
+        // An unknown error handler is an error of the constructor, not only when it is needed.
         legacy::handler(encoding.py(), &errors_name)?;
         Ok(Named {
             codec,
@@ -29,12 +29,13 @@ impl Named {
         })
     }
 
-    /// The name of the encoding.
+    /// Returns the name of the stream's encoding.
     pub(super) fn encoding_name(&self) -> &'static str {
         Encoding::from(self.codec).name()
     }
 
-    /// As Python shows an object of `class` that was made of this.
+    /// Returns the `repr` of a `Decoder` or `Encoder` (`class`) with this encoding and error
+    /// handler.
     pub(super) fn repr(&self, class: &str) -> String {
         format!(
             "{class}('{}', '{}')",

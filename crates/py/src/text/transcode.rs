@@ -1,4 +1,5 @@
-//! One encoding to another, between buffers and binary files; and which encoding bytes are in.
+//! `transcode` converts bytes from one encoding to another, between buffers and binary files.
+//! `detect` guesses the encoding of bytes.
 
 use onecopy_text::{
     Detector, Encoding, OnMalformed, OnUnencodable, Stage, Tally, TranscodeError, TranscodeOptions,
@@ -13,10 +14,10 @@ use super::codec::Codec;
 use super::legacy;
 use crate::ledger;
 use crate::raw::binary;
-use crate::raw::buffer::{Bytes, put, with_writable};
-use crate::raw::method::{self, Args, Function};
+use crate::raw::buffer::{BufferBytes, put, with_writable};
+use crate::raw::function::{self, Args, Function};
 
-/// Bytes that are read and converted at a time.
+/// The number of bytes that are read and converted at once.
 const PIECE_BYTES: usize = 256 * 1024;
 
 struct Transcode;
@@ -27,12 +28,14 @@ impl Function for Transcode {
     const DOC: &'static str = "\
 Convert text from one encoding to another; the number of bytes written.
 
-``src`` is any buffer or a binary file (an object with ``read``), ``dst`` a writable buffer or a binary file (with ``write``).
-Between files memory is constant. ``errors`` holds for both ways: strict, replace (U+FFFD, or a question mark for what cannot
-be written), ignore, surrogatepass, backslashreplace, xmlcharrefreplace.
+``src`` is any buffer or a binary file (an object with ``read``), ``dst`` a writable buffer or a
+binary file (with ``write``). Between files memory is constant. ``errors`` applies to both
+directions: strict, replace (U+FFFD, or a question mark for characters that cannot be encoded),
+ignore, surrogatepass, backslashreplace, xmlcharrefreplace.
 
-Raises `UnicodeDecodeError` and `UnicodeEncodeError`: in a buffer with the place in ``src``, in a file with the byte in the
-reason. Raises `ValueError` where the text does not fit into ``dst``. A buffer is then as it was; a file has what came before.
+Raises `UnicodeDecodeError` and `UnicodeEncodeError`: in a buffer with the position in ``src``, in a
+file with the byte in the reason. Raises `ValueError` if the text does not fit into ``dst``. A
+buffer is unchanged then; a file has the bytes before the error.
 
 Copies: one conversion to UTF-8 and one more to other encodings; one copy into a buffer.
 
@@ -50,14 +53,14 @@ bytearray(b'Z\\x00\\xfc\\x00\\x00\\x00')
         let from = Encoding::from(Codec::of(args.required(2))?);
         let to = Encoding::from(Codec::of(args.required(3))?);
         let transcoder = Transcoder::new(from, to, options(args.get(4))?);
-        let mut run = Run {
+        let mut run = Transcoding {
             py,
             transcoder,
             tally: Tally::default(),
             from,
             to,
         };
-        let source = Source::of(args.required(0))?;
+        let source = InputBytes::of(args.required(0))?;
         let n_written = match method_of(args.required(1), "write")? {
             Some(write) => run.file(&source, &write)?,
             None => run.buffer(&source, args.required(1))?,
@@ -67,7 +70,7 @@ bytearray(b'Z\\x00\\xfc\\x00\\x00\\x00')
     }
 }
 
-/// What the names of error handlers say for both ways.
+/// Returns the options that an error handler's name selects for decoding and for encoding.
 fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions> {
     let name = legacy::handler_name(errors)?;
     let (on_malformed, on_unencodable) = match name.as_str() {
@@ -76,8 +79,8 @@ fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions
             (Some(on_malformed), Some(on_unencodable)) => (on_malformed, on_unencodable),
             _ => {
                 return Err(PyValueError::new_err(format!(
-                    "transcode knows no error handler '{name}'\n\
-                     it knows strict, replace, ignore, surrogatepass, backslashreplace and xmlcharrefreplace"
+                    "transcode does not support the error handler '{name}'\n\
+                     accepted are strict, replace, ignore, surrogatepass, backslashreplace and xmlcharrefreplace"
                 )));
             }
         },
@@ -89,54 +92,55 @@ fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions
     })
 }
 
-/// A method of an object that has no buffer.
+/// Returns a method of an object; `None` for an object with a buffer, or without this method.
 fn method_of<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     name: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    // A `mmap` has both: it is memory.
-    if Bytes::is_buffer(object) {
+    // A `mmap` has a buffer and methods of a file; its buffer is used.
+    if BufferBytes::is_buffer(object) {
         return Ok(None);
     }
     object.getattr_opt(name)
 }
 
-/// Where bytes come from.
-enum Source<'a, 'py> {
-    Buffer(Bytes<'a, 'py>),
-    /// The `read` of a file.
+/// The source of the bytes that are converted.
+enum InputBytes<'a, 'py> {
+    Buffer(BufferBytes<'a, 'py>),
+    /// The method `read` of the file that contains the input.
     File(Bound<'py, PyAny>),
 }
 
-impl<'a, 'py> Source<'a, 'py> {
-    fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Source<'a, 'py>> {
+impl<'a, 'py> InputBytes<'a, 'py> {
+    fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<InputBytes<'a, 'py>> {
         match method_of(object, "read")? {
-            Some(read) => Ok(Source::File(read)),
-            None => Bytes::of(object).map(Source::Buffer),
+            Some(read) => Ok(InputBytes::File(read)),
+            None => BufferBytes::of(object).map(InputBytes::Buffer),
         }
     }
 
-    /// Gives each piece to `take`, and an empty one at the end.
+    /// Passes each piece of the input to `take`, and an empty slice at the end.
     fn pieces(&self, py: Python<'py>, mut take: impl FnMut(&[u8]) -> PyResult<()>) -> PyResult<()> {
         match self {
-            Source::Buffer(bytes) => {
+            InputBytes::Buffer(bytes) => {
                 for piece in bytes.as_slice().chunks(PIECE_BYTES) {
                     take(piece)?;
                 }
             }
-            Source::File(read) => loop {
+            InputBytes::File(read) => loop {
                 let piece = read.call1((PIECE_BYTES,))?;
                 if piece.is_none() {
                     return Err(pyo3::exceptions::PyBlockingIOError::new_err(
-                        "the file has nothing to read now\ngive one that waits",
+                        "reading from the file would block\nuse a blocking file",
                     ));
                 }
                 if piece.is_instance_of::<PyString>() {
                     return Err(PyTypeError::new_err(
-                        "a text file gives str, not bytes\nopen it in binary mode: `open(path, \"rb\")`",
+                        "a text file returns str, not bytes\n\
+                         open it in binary mode: `open(path, \"rb\")`",
                     ));
                 }
-                let bytes = Bytes::of(piece.as_borrowed())?;
+                let bytes = BufferBytes::of(piece.as_borrowed())?;
                 if bytes.as_slice().is_empty() {
                     break;
                 }
@@ -148,8 +152,8 @@ impl<'a, 'py> Source<'a, 'py> {
     }
 }
 
-/// A transcoding under way.
-struct Run<'py> {
+/// The state of one call of `transcode`.
+struct Transcoding<'py> {
     py: Python<'py>,
     transcoder: Transcoder,
     tally: Tally,
@@ -157,9 +161,14 @@ struct Run<'py> {
     to: Encoding,
 }
 
-impl<'py> Run<'py> {
-    /// Converts a piece; an empty one is the end.
-    fn piece(&mut self, piece: &[u8], source: &Source<'_, 'py>, out: &mut Vec<u8>) -> PyResult<()> {
+impl<'py> Transcoding<'py> {
+    /// Converts a piece of the input; an empty piece means the end.
+    fn piece(
+        &mut self,
+        piece: &[u8],
+        source: &InputBytes<'_, 'py>,
+        out: &mut Vec<u8>,
+    ) -> PyResult<()> {
         self.tally.converted(piece.len());
         let done = match piece {
             [] => self.transcoder.finish(out),
@@ -170,17 +179,18 @@ impl<'py> Run<'py> {
 
     fn buffer(
         &mut self,
-        source: &Source<'_, 'py>,
+        source: &InputBytes<'_, 'py>,
         dst: Borrowed<'_, 'py, PyAny>,
     ) -> PyResult<usize> {
         let py = self.py;
-        // A destination that cannot be written to is told before the work.
-        let room = with_writable(dst, |room| Ok(room.len()))?;
+        // A destination that is not writable is an error before the conversion begins.
+        let capacity = with_writable(dst, |buffer| Ok(buffer.len()))?;
         let (mut out, mut n_dropped) = (Vec::new(), 0);
         source.pieces(py, |piece| {
             self.piece(piece, source, &mut out)?;
-            // What does not fit is counted all the same, for the error.
-            if n_dropped + out.len() > room {
+            // The bytes that do not fit are counted, because the error message contains the
+            // required size.
+            if n_dropped + out.len() > capacity {
                 n_dropped += out.len();
                 out.clear();
             }
@@ -188,25 +198,26 @@ impl<'py> Run<'py> {
         })?;
         if n_dropped > 0 {
             return Err(PyValueError::new_err(format!(
-                "the text is {} bytes long in {}, and the destination has {room}\ngive a longer one, or a file",
+                "the text is {} bytes long in {}, and the destination has {capacity}\n\
+                 pass a longer one, or a file",
                 n_dropped + out.len(),
                 self.to.name()
             )));
         }
-        with_writable(dst, |room| {
-            let Some(room) = room.get_mut(..out.len()) else {
+        with_writable(dst, |buffer| {
+            let Some(buffer) = buffer.get_mut(..out.len()) else {
                 return Err(PyValueError::new_err(
                     "the destination has become shorter meanwhile",
                 ));
             };
-            put(room, &out);
+            put(buffer, &out);
             Ok(())
         })?;
         self.tally.copied_again(out.len());
         Ok(out.len())
     }
 
-    fn file(&mut self, source: &Source<'_, 'py>, write: &Bound<'py, PyAny>) -> PyResult<usize> {
+    fn file(&mut self, source: &InputBytes<'_, 'py>, write: &Bound<'py, PyAny>) -> PyResult<usize> {
         let py = self.py;
         let mut out = Vec::new();
         let mut n_written = 0;
@@ -220,12 +231,12 @@ impl<'py> Run<'py> {
         Ok(n_written)
     }
 
-    /// The exception of a failure.
-    fn error(&self, error: TranscodeError, source: &Source<'_, 'py>) -> PyResult<PyErr> {
+    /// Returns the exception for an error of the transcoder.
+    fn error(&self, error: TranscodeError, source: &InputBytes<'_, 'py>) -> PyResult<PyErr> {
         let py = self.py;
         let whole = match source {
-            Source::Buffer(bytes) => Some(bytes.as_slice()),
-            Source::File(_) => None,
+            InputBytes::Buffer(bytes) => Some(bytes.as_slice()),
+            InputBytes::File(_) => None,
         };
         let made = match error {
             TranscodeError::Malformed(e) => {
@@ -272,15 +283,15 @@ impl<'py> Run<'py> {
     }
 }
 
-/// Gives all bytes to `write`, which may take fewer at a time.
+/// Passes all bytes to `write`, which may accept only some of them per call.
 fn write_all(py: Python<'_>, write: &Bound<'_, PyAny>, mut bytes: &[u8]) -> PyResult<()> {
     while !bytes.is_empty() {
         let n = write.call1((binary::make(py, bytes)?,))?;
-        // An object that tells nothing has taken all.
+        // If `write` returns None, it has accepted all bytes.
         let n = n.extract::<usize>().unwrap_or(bytes.len());
         if n == 0 {
             return Err(pyo3::exceptions::PyBlockingIOError::new_err(
-                "the file takes nothing now\ngive one that waits",
+                "writing to the file would block\nuse a blocking file",
             ));
         }
         bytes = &bytes[n.min(bytes.len())..];
@@ -294,13 +305,14 @@ impl Function for Detect {
     const NAME: &'static str = "detect";
     const SIGNATURE: &'static str = "(buffer)";
     const DOC: &'static str = "\
-As :func:`onecopy.text.detect`, as a plain tuple: the name of the encoding or None, the reason, how certain it is.
+As :func:`onecopy.text.detect`, as a plain tuple: the name of the encoding or None, the reason, and
+the certainty.
 ";
     const PARAMETERS: &'static [&'static str] = &["buffer"];
     const REQUIRED: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = Bytes::of(args.required(0))?;
+        let bytes = BufferBytes::of(args.required(0))?;
         let mut detector = Detector::new();
         detector.push(bytes.as_slice());
         let found = detector.finish(true);
@@ -310,8 +322,8 @@ As :func:`onecopy.text.detect`, as a plain tuple: the name of the encoding or No
     }
 }
 
-/// Adds the functions to the module.
+/// Adds the Python functions that are defined here to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<Transcode>(module)?;
-    method::add::<Detect>(module)
+    function::add::<Transcode>(module)?;
+    function::add::<Detect>(module)
 }

@@ -1,25 +1,28 @@
-//! Iterables, files and row streams as bodies of answers.
+//! Converts the iterable that an application returns (items, a file, a row stream) to the body of a
+//! response.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use onecopy_serve::{Body, Chunks, FileBody, Held, ItemSink, Items, Pulled, Pushed};
+use onecopy_serve::{Body, Chunks, FileBody, ItemSink, Items, Pulled, Pushed, SharedBytes};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 
 use super::files::FileAnswer;
 use super::handler::Log;
-use crate::output::Output;
-use crate::raw::ending;
-use crate::raw::held::HeldBytes;
+use crate::raw::gil;
+use crate::raw::pinned_bytes::PinnedBytes;
 use crate::stream::{Left, RowStream};
+use crate::stream_output::Output;
 
-/// Bodies up to here are copied: to hold their object costs more.
+/// A body of at most this size in bytes is copied. To keep its Python object alive until it was
+/// sent would take longer than the copy.
 const FEW_BYTES: usize = 1024;
 
-/// ``environ["wsgi.file_wrapper"]``: a file as a body (PEP 3333). A regular file is sent by the kernel from its position on
-/// (sendfile(2)), no byte of it in memory; of other objects with ``read`` the blocks are read and sent.
+/// ``environ["wsgi.file_wrapper"]``: a file as the body of a response (PEP 3333). The kernel sends
+/// a regular file from its position on (sendfile(2)), so the file is not read into memory. Any
+/// other object with ``read`` is read block by block.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct FileWrapper {
     file: Py<PyAny>,
@@ -54,7 +57,7 @@ impl FileWrapper {
         Ok(block.is_truthy()?.then_some(block))
     }
 
-    /// Closes the file, where it can be closed.
+    /// Closes the file if it has a method `close`.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         close(self.file.bind(py))
     }
@@ -67,7 +70,8 @@ fn close(object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// An iterable of the application's, which is closed when its answer has ended (PEP 3333).
+/// The iterable of an application, whose method `close` is called when its response has ended (PEP
+/// 3333).
 pub(super) struct Closing {
     object: Option<Py<PyAny>>,
     log: Log,
@@ -87,8 +91,8 @@ impl Drop for Closing {
         let Some(object) = self.object.take() else {
             return;
         };
-        // No interpreter any more: nothing to close.
-        ending::try_attach(|py| {
+        // During finalization, `close` cannot be called.
+        gil::try_attach(|py| {
             if let Err(error) = close(object.bind(py)) {
                 self.log
                     .failed(py, "closing the body of an answer failed", &error);
@@ -98,7 +102,7 @@ impl Drop for Closing {
     }
 }
 
-/// A regular file that is sent by the kernel.
+/// A regular file whose bytes the kernel sends.
 struct OpenFile {
     file: File,
     _closing: Closing,
@@ -110,9 +114,9 @@ impl AsFd for OpenFile {
     }
 }
 
-/// Items of an iterable, and before them those that are there already.
+/// The items of an iterable: first those that were already read, then the remaining ones.
 struct Iteration {
-    ready: std::vec::IntoIter<Held>,
+    ready: std::vec::IntoIter<SharedBytes>,
     iterator: Py<PyIterator>,
     closing: Closing,
 }
@@ -126,7 +130,7 @@ impl Items for Iteration {
                 Pushed::Enough => return Pulled::Done,
             }
         }
-        let pulled = ending::try_attach(|py| {
+        let pulled = gil::try_attach(|py| {
             for item in self.iterator.bind(py).clone() {
                 let item = match item.and_then(|item| held(&item)) {
                     Ok(item) => item,
@@ -145,68 +149,71 @@ impl Items for Iteration {
             }
             Pulled::Done
         });
-        pulled.unwrap_or(Pulled::Failed) // No interpreter any more.
+        pulled.unwrap_or(Pulled::Failed) // there is no interpreter any more
     }
 }
 
-/// An item of a body.
-fn held(item: &Bound<'_, PyAny>) -> PyResult<Held> {
+/// Converts an item of the iterable, which must be a `bytes`.
+fn held(item: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     let bytes = item.cast::<PyBytes>().map_err(|_| {
         PyTypeError::new_err(format!(
             "an item of the body is {}, not bytes\nencode text before it is given to the server",
             item.get_type()
         ))
     })?;
-    Ok(Held::new(HeldBytes::new(bytes.clone())))
+    Ok(SharedBytes::new(PinnedBytes::new(bytes.clone())))
 }
 
-/// What an application's iterable turned out to be. Its first item with bytes was asked for: by then the application must have
-/// called `start_response`.
+/// The complete body of an application's response. It is created after the first non-empty item of
+/// the iterable was read, because PEP 3333 permits the application to call `start_response` until
+/// then.
 pub(super) struct Answered {
-    /// Items that are there.
-    ready: Vec<Held>,
-    rest: Rest,
+    /// The items that were already read from the iterable.
+    ready: Vec<SharedBytes>,
+    rest: BodyRest,
 }
 
-/// What comes behind them.
-enum Rest {
+/// The part of the body after the items in [`Answered::ready`].
+enum BodyRest {
     Nothing,
-    /// A few bytes, copied, with nothing before them.
+    /// A few bytes, which were copied. [`Answered::ready`] is empty for this variant.
     Few(Vec<u8>),
     Items(Py<PyIterator>, Closing),
-    /// These three with nothing before them.
+    /// A file. [`Answered::ready`] is empty for this variant, and also for the variants `Found` and
+    /// `Rows`.
     File(FileBody),
     Found(Body),
     Rows(Box<Chunks>),
 }
 
 impl Answered {
-    /// The body, and its length where that is known.
+    /// Converts the application's answer to the body of a response. Also returns the length of the
+    /// body in bytes if it is known.
     pub(super) fn into_body(mut self) -> (Body, Option<u64>) {
         match self.rest {
-            Rest::Few(bytes) => {
+            BodyRest::Few(bytes) => {
                 let n_bytes = bytes.len() as u64;
                 (Body::Bytes(bytes), Some(n_bytes))
             }
-            Rest::Nothing => {
+            BodyRest::Nothing => {
                 let n_bytes = self.ready.iter().map(|item| item.len() as u64).sum();
                 let body = match self.ready.len() {
                     0 => Body::Empty,
-                    1 => self.ready.pop().map_or(Body::Empty, Body::Held),
+                    1 => self.ready.pop().map_or(Body::Empty, Body::SharedBytes),
                     _ => Body::Parts(self.ready),
                 };
                 (body, Some(n_bytes))
             }
-            Rest::File(file) => {
+            BodyRest::File(file) => {
                 let n_bytes = file.len_bytes() as u64;
                 (Body::File(file), Some(n_bytes))
             }
-            Rest::Found(body) => {
+            BodyRest::Found(body) => {
                 let n_bytes = body.len_bytes().map(|n| n as u64);
                 (body, n_bytes)
             }
-            Rest::Rows(chunks) => (Body::Chunks(chunks), None),
-            Rest::Items(iterator, closing) => {
+            BodyRest::Rows(chunks) => (Body::Chunks(chunks), None),
+            BodyRest::Items(iterator, closing) => {
                 let items = Iteration {
                     ready: self.ready.into_iter(),
                     iterator,
@@ -218,7 +225,8 @@ impl Answered {
     }
 }
 
-/// Looks at what the application returned. Where it `has_written` before, files and row streams are iterables like others.
+/// Converts the iterable that the application returned. `has_written` is `true` if the application
+/// has called `write` before. A file or row stream is then iterated over like any other iterable.
 pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyResult<Answered> {
     let mut ready = Vec::new();
     if let Ok(list) = result.cast_exact::<PyList>() {
@@ -226,24 +234,24 @@ pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyR
             && let Ok(bytes) = list.get_item(0)?.cast::<PyBytes>()
             && bytes.as_bytes().len() <= FEW_BYTES
         {
-            let rest = Rest::Few(bytes.as_bytes().to_vec());
+            let rest = BodyRest::Few(bytes.as_bytes().to_vec());
             return Ok(Answered { ready, rest });
         }
         for item in list.iter() {
             push(&mut ready, &item)?;
         }
-        let rest = Rest::Nothing;
+        let rest = BodyRest::Nothing;
         return Ok(Answered { ready, rest });
     }
     if let Ok(tuple) = result.cast_exact::<PyTuple>() {
         for item in tuple.iter_borrowed() {
             push(&mut ready, &item)?;
         }
-        let rest = Rest::Nothing;
+        let rest = BodyRest::Nothing;
         return Ok(Answered { ready, rest });
     }
     if let (Ok(found), false) = (result.cast_exact::<FileAnswer>(), has_written) {
-        let rest = Rest::Found(found.get().take()?);
+        let rest = BodyRest::Found(found.get().take()?);
         return Ok(Answered { ready, rest });
     }
     let closing = Closing::new(result.clone(), log);
@@ -257,10 +265,10 @@ pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyR
     };
     if let Ok(stream) = inner.cast::<RowStream>() {
         let rest = match RowStream::chunks(stream, closing)? {
-            Left::Rows(chunks) => Rest::Rows(Box::new(chunks)),
+            Left::Rows(chunks) => BodyRest::Rows(Box::new(chunks)),
             Left::Bytes(bytes) => {
-                ready.extend(bytes.map(Held::new));
-                Rest::Nothing
+                ready.extend(bytes.map(SharedBytes::new));
+                BodyRest::Nothing
             }
         };
         return Ok(Answered { ready, rest });
@@ -273,28 +281,28 @@ pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyR
             _closing: closing,
         };
         let n_bytes = usize::try_from(n_bytes).unwrap_or(usize::MAX);
-        let rest = Rest::File(FileBody::new(file, offset, n_bytes));
+        let rest = BodyRest::File(FileBody::new(file, offset, n_bytes));
         return Ok(Answered { ready, rest });
     }
     iterated(result, closing)
 }
 
-/// An iterable of which nothing else is known.
+/// Converts an iterable that is neither a file nor a row stream.
 fn iterated(result: &Bound<'_, PyAny>, closing: Closing) -> PyResult<Answered> {
     let mut ready = Vec::new();
     let mut iterator = result.try_iter()?;
     while ready.is_empty() {
         let Some(item) = iterator.next() else {
-            let rest = Rest::Nothing;
+            let rest = BodyRest::Nothing;
             return Ok(Answered { ready, rest });
         };
         push(&mut ready, &item?)?;
     }
-    let rest = Rest::Items(iterator.unbind(), closing);
+    let rest = BodyRest::Items(iterator.unbind(), closing);
     Ok(Answered { ready, rest })
 }
 
-fn push(ready: &mut Vec<Held>, item: &Bound<'_, PyAny>) -> PyResult<()> {
+fn push(ready: &mut Vec<SharedBytes>, item: &Bound<'_, PyAny>) -> PyResult<()> {
     let item = held(item)?;
     if !item.is_empty() {
         ready.push(item);

@@ -1,14 +1,17 @@
-//! A folder as a WSGI application: under our server answered without Python, under others in pieces that they send.
+//! `Files`: a folder as a WSGI application. onecopy's own server answers requests for it without
+//! running Python code; other servers get the response as pieces of bytes and of files.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, IntoRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-use onecopy_serve::static_files::{Ask, FilesError, Options, encoded};
-use onecopy_serve::{Body, FileBody, Piece, Response};
+use onecopy_wire::lock::lock;
+
+use onecopy_serve::static_files::{FileRequest, FilesError, FilesOptions, encoded};
+use onecopy_serve::{Body, BodyPart, FileBody, Response};
 use onecopy_wire::http::{Conditions, reason_phrase};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::intern;
@@ -16,17 +19,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::start::StartResponse;
-use crate::raw::ending;
 use crate::raw::environ::latin1;
+use crate::raw::gil;
 
-/// Bytes read at once, where the kernel does not send them.
+/// The number of bytes that are read from a file at once if the kernel does not send it.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// The files below a folder; `onecopy.files` makes its public face.
+/// The files in a folder and its subfolders, as a WSGI application. `onecopy.files` is the public
+/// function that creates it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Files(pub(super) onecopy_serve::Files);
 
-/// Fields of a request that decide about the answer, as the environ names them and as HTTP does.
+/// The request fields that affect the response, each with its name in the environ and its name in
+/// HTTP.
 const FIELDS: [(&str, &str); 7] = [
     ("HTTP_RANGE", "range"),
     ("HTTP_IF_RANGE", "if-range"),
@@ -37,7 +42,8 @@ const FIELDS: [(&str, &str); 7] = [
     ("HTTP_ACCEPT_ENCODING", "accept-encoding"),
 ];
 
-/// Status line, header fields, and pieces: bytes, or a descriptor with an offset and a number of bytes.
+/// The status line, the header fields, and the pieces of the body. A piece is a `bytes`, or a tuple
+/// of a file descriptor, an offset and a number of bytes.
 type InPieces<'py> = (String, Bound<'py, PyList>, Bound<'py, PyList>);
 
 #[pymethods]
@@ -50,7 +56,7 @@ impl Files {
         precompressed: bool,
         cache_control: Option<String>,
     ) -> PyResult<Files> {
-        let mut options = Options::default();
+        let mut options = FilesOptions::default();
         options.listing = listing;
         options.hidden = hidden;
         options.precompressed = precompressed;
@@ -65,24 +71,24 @@ impl Files {
         }
     }
 
-    /// The application under our own server: what it returns, the server sends.
+    /// The WSGI application, for onecopy's own server, which sends the result without Python.
     fn __call__<'py>(
         &self,
         environ: &Bound<'py, PyDict>,
         start_response: &Bound<'py, StartResponse>,
     ) -> PyResult<FileAnswer> {
         let (is_head, response) = self.answer(environ)?;
-        let (status, fields, body) = told(environ.py(), response)?;
+        let (status, fields, body) = head_and_body(environ.py(), response)?;
         start_response.call1((status, fields))?;
         let body = if is_head { Body::Empty } else { body };
         Ok(FileAnswer(Mutex::new(Some(body))))
     }
 
-    /// The answer for other servers. The descriptors are the caller's.
+    /// Returns the response in pieces, for other servers. The caller owns the file descriptors.
     fn pieces<'py>(&self, environ: &Bound<'py, PyDict>) -> PyResult<InPieces<'py>> {
         let py = environ.py();
         let (is_head, response) = self.answer(environ)?;
-        let (status, fields, body) = told(py, response)?;
+        let (status, fields, body) = head_and_body(py, response)?;
         let pieces = PyList::empty(py);
         let file = |file: &FileBody| -> PyResult<()> {
             let number = file.as_fd().try_clone_to_owned()?.into_raw_fd();
@@ -94,8 +100,8 @@ impl Files {
             Body::Pieces(parts) => {
                 for part in &parts {
                     match part {
-                        Piece::Bytes(bytes) => pieces.append(PyBytes::new(py, bytes))?,
-                        Piece::File(part) => file(part)?,
+                        BodyPart::Bytes(bytes) => pieces.append(PyBytes::new(py, bytes))?,
+                        BodyPart::File(part) => file(part)?,
                     }
                 }
             }
@@ -110,14 +116,14 @@ impl Files {
 }
 
 impl Files {
-    /// Whether only the head is asked for, and the answer to what an environ asks.
+    /// Returns the response to the request of an environ, and `true` if only its head is requested.
     fn answer(&self, environ: &Bound<'_, PyDict>) -> PyResult<(bool, Response)> {
         let py = environ.py();
         let text = |name: &str| -> PyResult<Bound<'_, PyAny>> {
             let value = environ.get_item(name)?;
             Ok(value.unwrap_or_else(|| PyString::new(py, "").into_any()))
         };
-        // PEP 3333: texts of Latin-1 characters, each of which is a byte.
+        // PEP 3333: each character of a string is Latin-1 and represents one byte.
         let bytes = |value: &Bound<'_, PyAny>, name: &str| -> PyResult<Vec<u8>> {
             latin1(value.as_borrowed())
                 .map(<[u8]>::to_vec)
@@ -131,7 +137,7 @@ impl Files {
         let method = String::from_utf8_lossy(&of("REQUEST_METHOD")?).into_owned();
         let mut path = of("PATH_INFO")?;
         if path.is_empty() {
-            // The folder's own place, asked for without its slash.
+            // The folder itself is requested, without the slash at the end of its URL.
             path.push(b'/');
         }
         let location = [of("SCRIPT_NAME")?, path.clone()].concat();
@@ -146,9 +152,9 @@ impl Files {
                 fields.push((name, of(key)?));
             }
         }
-        let response = ending::detach(py, || {
+        let response = gil::detach(py, || {
             let fields = || fields.iter().map(|(name, value)| (*name, &value[..]));
-            self.0.answer(&Ask {
+            self.0.answer(&FileRequest {
                 method: &method,
                 path: &path,
                 location: &location,
@@ -164,8 +170,11 @@ impl Files {
     }
 }
 
-/// Status line, header fields with the length, and the body.
-fn told(py: Python<'_>, response: Response) -> PyResult<(String, Bound<'_, PyList>, Body)> {
+/// Returns the status line, the header fields including the body's length, and the body.
+fn head_and_body(
+    py: Python<'_>,
+    response: Response,
+) -> PyResult<(String, Bound<'_, PyList>, Body)> {
     let (status, headers, body) = response.into_parts();
     let fields = PyList::empty(py);
     let latin1 = |bytes: &[u8]| bytes.iter().map(|b| char::from(*b)).collect::<String>();
@@ -180,7 +189,8 @@ fn told(py: Python<'_>, response: Response) -> PyResult<(String, Bound<'_, PyLis
     Ok((format!("{status} {}", reason_phrase(status)), fields, body))
 }
 
-/// What `Files` returns to our own server: a body that never comes to Python, unless somebody between wants to see it.
+/// The result of `Files` on onecopy's own server. Its body is converted to Python objects only if a
+/// middleware iterates over it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct FileAnswer(Mutex<Option<Body>>);
 
@@ -191,23 +201,23 @@ impl FileAnswer {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let block = ending::detach(py, || self.next_block())?;
+        let block = gil::detach(py, || self.next_block())?;
         Ok(block.map(|block| PyBytes::new(py, &block)))
     }
 
-    /// Lets the file go.
+    /// Closes the file that is the body.
     fn close(&self) {
         self.body().take();
     }
 }
 
 impl FileAnswer {
-    /// Held for moments; nothing of Python's runs meanwhile.
+    /// Locks the body. The lock is held only briefly, and not while Python code runs.
     fn body(&self) -> MutexGuard<'_, Option<Body>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
-    /// The body, once.
+    /// Removes and returns the body; an error if it was removed before.
     pub(super) fn take(&self) -> PyResult<Body> {
         let body = self.body().take();
         body.ok_or_else(|| PyRuntimeError::new_err("an answer is sent once"))
@@ -216,21 +226,21 @@ impl FileAnswer {
     fn next_block(&self) -> io::Result<Option<Vec<u8>>> {
         let mut body = self.body();
         let mut pieces = match body.take() {
-            Some(Body::File(file)) => vec![Piece::File(file)],
+            Some(Body::File(file)) => vec![BodyPart::File(file)],
             Some(Body::Pieces(pieces)) => pieces,
             memory => return Ok(memory.and_then(|body| body.bytes().map(<[u8]>::to_vec))),
         };
-        pieces.retain(|piece| !matches!(piece, Piece::File(file) if file.len_bytes() == 0));
+        pieces.retain(|piece| !matches!(piece, BodyPart::File(file) if file.len_bytes() == 0));
         if pieces.is_empty() {
             return Ok(None);
         }
         let block = match pieces.remove(0) {
-            Piece::Bytes(bytes) => bytes,
-            Piece::File(file) => {
+            BodyPart::Bytes(bytes) => bytes,
+            BodyPart::File(file) => {
                 let mut block = vec![0; file.len_bytes().min(BLOCK_BYTES)];
                 File::from(file.as_fd().try_clone_to_owned()?)
                     .read_exact_at(&mut block, file.offset_bytes())?;
-                pieces.insert(0, Piece::File(file.part(block.len(), usize::MAX)));
+                pieces.insert(0, BodyPart::File(file.part(block.len(), usize::MAX)));
                 block
             }
         };

@@ -1,4 +1,4 @@
-//! A request to the application's call, its answer to a response.
+//! `Wsgi`: calls the WSGI application for each request, and converts its result to a response.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -16,15 +16,15 @@ use pyo3::types::{PyDict, PyString};
 use super::body;
 use super::files::Files;
 use super::input::{self, Input};
-use super::lines::Lines;
+use super::lines::FieldLines;
 use super::start::{Said, StartResponse};
 use crate::errors;
-use crate::raw::ending;
 use crate::raw::environ::{Other, Strings};
-use crate::raw::held::references;
+use crate::raw::gil;
+use crate::raw::pinned_bytes::references;
 
-/// What a server is told of its place.
-pub(crate) struct Place {
+/// The properties of a server that appear in the environ, such as its name and port.
+pub(crate) struct ServerVariables {
     pub(crate) name: String,
     pub(crate) port: String,
     pub(crate) scheme: &'static str,
@@ -32,12 +32,12 @@ pub(crate) struct Place {
     pub(crate) multiprocess: bool,
 }
 
-/// Where failures of the application are written: `wsgi.errors`.
+/// The stream for errors of the application, which the environ contains as `wsgi.errors`.
 #[derive(Clone)]
 pub(crate) struct Log(Arc<Py<PyAny>>);
 
 impl Log {
-    /// Writes what failed, and the traceback.
+    /// Logs an exception of the application with its traceback.
     pub(crate) fn failed(&self, py: Python<'_>, what: &str, error: &PyErr) {
         let write = || -> PyResult<()> {
             let traceback = py.import(intern!(py, "traceback"))?;
@@ -51,7 +51,7 @@ impl Log {
         }
     }
 
-    /// Writes a line.
+    /// Logs one line of text.
     fn warn(&self, py: Python<'_>, text: &str) {
         if let Err(error) = self.write(py, &format!("{text}\n")) {
             error.write_unraisable(py, None);
@@ -66,27 +66,28 @@ impl Log {
     }
 }
 
-/// Serves a WSGI application.
+/// The handler of a server that calls a WSGI application.
 pub(crate) struct Wsgi {
     app: Py<PyAny>,
-    /// The application, where it is a folder: Python is not asked.
+    /// The folder, if the application is a `Files` object; its files are served without Python.
     files: Option<onecopy_serve::Files>,
-    /// What is the same in the environ of all requests.
+    /// The items of the environ that are the same for all requests.
     template: Py<PyDict>,
     strings: Mutex<Strings>,
-    lines: Arc<Mutex<Lines>>,
-    /// `start_response` objects that nobody has any more.
+    lines: Arc<Mutex<FieldLines>>,
+    /// `StartResponse` objects that can be reused.
     spare: Mutex<Vec<Py<StartResponse>>>,
     log: Log,
-    /// A hop-by-hop field was left out, and that was logged.
+    /// `true` after the first warning that a hop-by-hop header field was omitted.
     has_warned: AtomicBool,
 }
 
-/// Such objects that are kept: as many as handlers are likely to run at once.
+/// The largest number of `StartResponse` objects that are kept for reuse. It is about the number of
+/// handlers that run at the same time.
 const MOST_SPARE: usize = 8;
 
 impl Wsgi {
-    pub(crate) fn new(py: Python<'_>, app: Py<PyAny>, place: &Place) -> PyResult<Wsgi> {
+    pub(crate) fn new(py: Python<'_>, app: Py<PyAny>, place: &ServerVariables) -> PyResult<Wsgi> {
         let errors = py.import("sys")?.getattr("stderr")?;
         let template = PyDict::new(py);
         let no_input = Bound::new(py, Input::new(py, RequestBody::None)?)?.into_any();
@@ -106,7 +107,7 @@ impl Wsgi {
         template.set_item("wsgi.version", (1, 0))?;
         template.set_item("wsgi.url_scheme", place.scheme)?;
         if place.scheme == "https" {
-            // Of Apache, and named by PEP 3333.
+            // Apache sets this variable, and PEP 3333 mentions it.
             template.set_item("HTTPS", "on")?;
         }
         template.set_item("wsgi.input", &no_input)?;
@@ -122,7 +123,7 @@ impl Wsgi {
             app,
             template: template.unbind(),
             strings: Mutex::new(Strings::new()),
-            lines: Arc::new(Mutex::new(Lines::new())),
+            lines: Arc::new(Mutex::new(FieldLines::new())),
             spare: Mutex::default(),
             log: Log(Arc::new(errors.unbind())),
             has_warned: AtomicBool::new(false),
@@ -136,9 +137,10 @@ impl Wsgi {
         body: RequestBody,
     ) -> PyResult<Bound<'py, PyDict>> {
         let Some(head) = request.head() else {
-            return Err(PyRuntimeError::new_err("a request without a head")); // None comes through a socket.
+            return Err(PyRuntimeError::new_err("a request without a head")); // Never the case for a socket.
         };
-        // Another thread has it: never waited for, since we are attached.
+        // This thread holds the GIL, so if another thread holds the lock, new strings are used
+        // instead.
         let mut own = None;
         let mut shared = match self.strings.try_lock() {
             Ok(strings) => Some(strings),
@@ -175,13 +177,14 @@ impl Wsgi {
             && head.header("host").is_none()
             && let Some(authority) = head.authority()
         {
-            // HTTP/1.0 only: otherwise the field is there, with this value.
+            // Only a request of HTTP/1.0 may lack the field `Host`; in any other request it has
+            // this value.
             environ.set_item(intern!(py, "HTTP_HOST"), authority)?;
         }
         if head.version() == Version::Http10 {
             environ.set_item(intern!(py, "SERVER_PROTOCOL"), intern!(py, "HTTP/1.0"))?;
         }
-        // Through a unix socket nobody has one: both stay empty.
+        // Clients of a unix socket have no address, so both variables remain empty.
         if let Some(peer) = request.peer() {
             let (address, port) = strings.peer(py, peer)?;
             environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
@@ -239,7 +242,8 @@ impl Wsgi {
                 "the application gave a body before it called start_response",
             )),
             (Err(error), Said::Begun { failed, .. }) => {
-                // A client that has left is no failure of the application that passes the error on.
+                // If the client has disconnected, and the application has not handled the resulting
+                // exception, the application has not failed.
                 if failed.is_none() || !error.is_instance_of::<PyOSError>(py) {
                     self.log.failed(py, &failed_at(request), &error);
                 }
@@ -249,7 +253,7 @@ impl Wsgi {
         }
     }
 
-    /// Warns once of a header field that answers of this application do not carry.
+    /// Logs a warning about a header field that the server omits, the first time that this happens.
     fn warn_left_out(&self, py: Python<'_>, name: &str) {
         if self.has_warned.swap(true, Ordering::Relaxed) {
             return;
@@ -263,7 +267,7 @@ impl Wsgi {
         );
     }
 
-    /// A `start_response` by which nothing was said yet.
+    /// Returns a `StartResponse` object to use for a request.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, StartResponse>> {
         let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.pop());
         match spare {
@@ -272,7 +276,8 @@ impl Wsgi {
         }
     }
 
-    /// Keeps a `start_response` for another request, where the application has not kept it.
+    /// Keeps a `StartResponse` for reuse by another request, unless the application still refers to
+    /// it.
     fn give_back(&self, start: Bound<'_, StartResponse>) {
         if references(start.as_any()) == 1
             && let Ok(mut spare) = self.spare.try_lock()
@@ -282,12 +287,13 @@ impl Wsgi {
         }
     }
 
-    /// A row stream's failure, told where those of the application are.
+    /// Wraps the chunks of a row stream, so that an error of the stream is logged as an error of
+    /// the application.
     fn logged(&self, chunks: Chunks) -> Chunks {
         let log = self.log.clone();
         chunks.on_error(|_| failed()).on_end(move |end| {
             if let StreamEnd::Failed(error) = end {
-                ending::try_attach(|py| {
+                gil::try_attach(|py| {
                     let error = errors::from_chunks(py, &error);
                     log.failed(py, "a row stream failed", &error);
                 });
@@ -309,10 +315,11 @@ impl Handler for Wsgi {
             RequestBody::Awaited(body) => Some(body.clone()),
             _ => None,
         };
-        let answered = ending::try_attach(|py| match self.call(py, &request, body) {
+        let answered = gil::try_attach(|py| match self.call(py, &request, body) {
             Ok(response) => response,
             Err(error) => {
-                // It is the client that has failed, where the application passes that on.
+                // The client has failed, and the application has not handled the resulting
+                // exception.
                 if error.is_instance_of::<PyOSError>(py)
                     && let Some(error) = awaited.and_then(|body| body.error())
                 {
@@ -330,15 +337,16 @@ impl Handler for Wsgi {
     }
 
     fn begins_early(&self) -> bool {
-        self.files.is_none() // By `write`.
+        self.files.is_none() // `StartResponse.write` begins it
     }
 
-    fn body_room(&self, n_bytes: usize) -> Chunk {
-        ending::try_attach(|_| input::room(n_bytes)).unwrap_or_default()
+    fn body_chunk(&self, n_bytes: usize) -> Chunk {
+        gil::try_attach(|_| input::buffer(n_bytes)).unwrap_or_default()
     }
 
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
-        // CGI has no body of unknown length: frameworks read nothing without CONTENT_LENGTH, which the whole alone tells.
+        // CGI does not support a body of unknown length: frameworks read nothing without
+        // CONTENT_LENGTH, which is known only after the whole body was received.
         match head.head().map(|head| head.framing()) {
             Some(BodyFraming::Length(_)) => BodyPolicy::OnDemand,
             _ => BodyPolicy::Read,
@@ -346,8 +354,8 @@ impl Handler for Wsgi {
     }
 }
 
-/// A file that the application gives whole, in the ranges that the request asks for. One that is encoded, or that says of itself which
-/// part it is, is left as it is.
+/// Applies a range request to a file that the application returned whole. A response that has a
+/// content encoding, or is itself a range, remains unchanged.
 fn in_ranges(response: Response, request: &Request<'_>) -> Response {
     let is_file = matches!(response.body_ref(), Body::File(_)) && response.status() == 200;
     let is_get = request.method() == "GET";
@@ -361,8 +369,8 @@ fn in_ranges(response: Response, request: &Request<'_>) -> Response {
     response.in_ranges(&Conditions::of(request.headers()), is_get)
 }
 
-/// A line about a request that the application failed at, without its query, which may hold
-/// secrets.
+/// Returns a log line about a request for which the application failed. It does not contain the
+/// query, which may contain secrets.
 fn failed_at(request: &Request<'_>) -> String {
     let (method, path) = (request.method(), request.path());
     format!("the application failed at {method} {path}")
@@ -372,17 +380,18 @@ fn failed() -> Response {
     Response::problem(500, "Internal Server Error", "the application failed")
 }
 
-/// `%41` as `A`; a `%` without two digits stays as it is.
+/// Decodes percent-encoding: `%41` becomes `A`. A `%` that is not followed by two hexadecimal
+/// digits remains unchanged.
 fn percent_decoded(path: &[u8]) -> Vec<u8> {
     let digit = |b: Option<&u8>| b.and_then(|b| char::from(*b).to_digit(16));
     let mut decoded = Vec::with_capacity(path.len());
     let mut rest = path;
-    while let [first, behind @ ..] = rest {
-        rest = behind;
-        match (first, digit(behind.first()), digit(behind.get(1))) {
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match (first, digit(after.first()), digit(after.get(1))) {
             (b'%', Some(high), Some(low)) => {
                 decoded.push((high * 16 + low) as u8);
-                rest = &behind[2..];
+                rest = &after[2..];
             }
             _ => decoded.push(*first),
         }

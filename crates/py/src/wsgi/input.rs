@@ -1,4 +1,5 @@
-//! `wsgi.input`: the body of a request, which is there whole, or is received at the first read.
+//! `wsgi.input`: the body of a request. It is received before the application is called, or when
+//! the application reads it for the first time.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -10,46 +11,52 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::guard::Guarded;
 use crate::raw::binary::{self, BytesMemory};
-use crate::raw::ending;
+use crate::raw::gil;
 
-/// The body of a request: `read`, `readline`, `readlines`, and its lines one by one (PEP 3333).
+/// The body of a request: `read`, `readline`, `readlines`, and iteration over lines (PEP 3333).
 ///
-/// It was received whole before the application was called: reading never waits for the client, and a body that was cut off or
-/// malformed never comes here. ``read()`` of a body that nothing was read of is the object that it was received in, no copy made.
+/// The body was received completely before the application was called. Reads therefore never wait
+/// for the client, and the application never gets a truncated or malformed body. ``read()`` of a
+/// whole body returns the object into which it was received, without a copy.
 ///
-/// The body of a client that waits to be asked for it (``Expect: 100-continue``) is received whole at the first read, which waits for
-/// that without the interpreter's lock. `OSError` where it does not come: `ConnectionAbortedError` where the client left or the server
-/// was cut, `TimeoutError` past the limit of time.
+/// If the client waits for ``100 Continue`` (``Expect: 100-continue``), its body is received
+/// completely at the first read. This read waits for the body with the GIL released. If the body
+/// does not arrive, the read raises an `OSError`: `ConnectionAbortedError` if the client
+/// disconnected or the server was stopped, `TimeoutError` after the time limit.
 #[pyclass(frozen, module = "onecopy")]
-pub(crate) struct Input(Guarded<Source>);
+pub(crate) struct Input(Guarded<InputSource>);
 
-enum Source {
+enum InputSource {
     Memory {
         bytes: Py<PyBytes>,
         at: usize,
     },
-    /// What is read ahead of lines, and the rest.
+    /// A body that was stored in a file, with a buffer for reading lines.
     File {
         file: std::io::BufReader<File>,
         left: u64,
     },
-    /// Not asked for yet, or in vain.
+    /// A body that was not received, because it was not read yet or did not arrive.
     Awaited(AwaitedBody),
 }
 
 impl Input {
     pub(crate) fn new(py: Python<'_>, body: RequestBody) -> PyResult<Input> {
-        Ok(Input(Guarded::new("request body", Source::of(py, body)?)))
+        Ok(Input(Guarded::new(
+            "request body",
+            InputSource::of(py, body)?,
+        )))
     }
 }
 
-/// A size as `read` takes it: all where it is negative or not there.
+/// Returns the largest number of bytes to read for a size argument; it is unlimited if the argument
+/// is negative or missing.
 fn most(size: Option<isize>) -> usize {
     size.and_then(|n| usize::try_from(n).ok())
         .unwrap_or(usize::MAX)
 }
 
-/// The exception for a body that does not come.
+/// Returns the exception for a body that did not arrive.
 fn not_come(error: BodyError) -> PyErr {
     let words = error.to_string();
     match error {
@@ -59,44 +66,44 @@ fn not_come(error: BodyError) -> PyErr {
     }
 }
 
-impl Source {
-    fn of(py: Python<'_>, body: RequestBody) -> PyResult<Source> {
+impl InputSource {
+    fn of(py: Python<'_>, body: RequestBody) -> PyResult<InputSource> {
         Ok(match body {
-            RequestBody::None => Source::Memory {
+            RequestBody::None => InputSource::Memory {
                 bytes: PyBytes::new(py, b"").unbind(),
                 at: 0,
             },
-            RequestBody::Memory(chunk) => Source::Memory {
+            RequestBody::Memory(chunk) => InputSource::Memory {
                 bytes: BytesMemory::finish(py, chunk)?.unbind(),
                 at: 0,
             },
             RequestBody::File(mut file, left) => {
                 file.rewind()?;
-                Source::File {
+                InputSource::File {
                     file: std::io::BufReader::with_capacity(64 << 10, file),
                     left,
                 }
             }
-            RequestBody::Awaited(body) => Source::Awaited(body),
+            RequestBody::Awaited(body) => InputSource::Awaited(body),
         })
     }
 
-    /// Asks for the body, where that was not done.
+    /// Receives the body from the client if it was not received yet.
     fn receive(&mut self, py: Python<'_>) -> PyResult<()> {
-        if let Source::Awaited(body) = self {
-            let come = ending::detach(py, || body.receive()).map_err(not_come)?;
-            *self = Source::of(py, come)?;
+        if let InputSource::Awaited(body) = self {
+            let come = gil::detach(py, || body.receive()).map_err(not_come)?;
+            *self = InputSource::of(py, come)?;
         }
         Ok(())
     }
 
     fn read<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         if most == 0 {
-            return Ok(PyBytes::new(py, b"")); // Nothing is asked for.
+            return Ok(PyBytes::new(py, b"")); // The client is not requested to send its body
         }
         self.receive(py)?;
         match self {
-            Source::Memory { bytes, at } => {
+            InputSource::Memory { bytes, at } => {
                 let whole = bytes.bind(py);
                 let rest = &whole.as_bytes()[*at..];
                 let n = rest.len().min(most);
@@ -107,19 +114,19 @@ impl Source {
                     false => PyBytes::new(py, &rest[..n]),
                 })
             }
-            Source::File { file, left } => {
+            InputSource::File { file, left } => {
                 let n = usize::try_from(*left).unwrap_or(usize::MAX).min(most);
-                let made = PyBytes::new_with(py, n, |room| {
-                    ending::detach(py, || file.read_exact(room)).map_err(PyOSError::from_io)
+                let made = PyBytes::new_with(py, n, |buffer| {
+                    gil::detach(py, || file.read_exact(buffer)).map_err(PyOSError::from_io)
                 })?;
                 *left -= n as u64;
                 Ok(made)
             }
-            Source::Awaited(_) => Err(not_come(BodyError::Taken)), // What was received is no such body.
+            InputSource::Awaited(_) => Err(not_come(BodyError::Taken)), // `receive` has been called
         }
     }
 
-    /// The next line with its end, cut at `most`; empty at the end.
+    /// Returns the next line including its line end, but at most `most` bytes; empty at the end.
     fn line<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         use std::io::BufRead;
         if most == 0 {
@@ -127,7 +134,7 @@ impl Source {
         }
         self.receive(py)?;
         match self {
-            Source::Memory { bytes, at } => {
+            InputSource::Memory { bytes, at } => {
                 let rest = &bytes.as_bytes(py)[*at..];
                 let rest = &rest[..rest.len().min(most)];
                 let n = rest
@@ -137,16 +144,16 @@ impl Source {
                 *at += n;
                 Ok(PyBytes::new(py, &rest[..n]))
             }
-            Source::File { file, left } => {
+            InputSource::File { file, left } => {
                 let n = usize::try_from(*left).unwrap_or(usize::MAX).min(most);
                 let mut line = Vec::new();
-                ending::detach(py, || {
+                gil::detach(py, || {
                     file.by_ref().take(n as u64).read_until(b'\n', &mut line)
                 })?;
                 *left -= line.len() as u64;
                 Ok(PyBytes::new(py, &line))
             }
-            Source::Awaited(_) => Err(not_come(BodyError::Taken)),
+            InputSource::Awaited(_) => Err(not_come(BodyError::Taken)),
         }
     }
 }
@@ -163,19 +170,21 @@ impl FromIo for PyOSError {
 
 #[pymethods]
 impl Input {
-    /// Up to ``size`` bytes, all that are left where it is negative or None; empty at the end.
+    /// Returns up to ``size`` bytes, or all remaining bytes if ``size`` is negative or None; an
+    /// empty ``bytes`` at the end.
     #[pyo3(signature = (size=None, /))]
     fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.0.lock(py)?.read(py, most(size))
     }
 
-    /// The next line with its end, or ``size`` bytes of it; empty at the end.
+    /// Returns the next line including its line end, but at most ``size`` bytes; empty at the end.
     #[pyo3(signature = (size=None, /))]
     fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.0.lock(py)?.line(py, most(size))
     }
 
-    /// The lines that are left, or as many as have ``hint`` bytes together.
+    /// Returns the remaining lines. With ``hint``, it reads no more lines when the lines read so
+    /// far have at least ``hint`` bytes.
     #[pyo3(signature = (hint=None, /))]
     fn readlines<'py>(&self, py: Python<'py>, hint: Option<isize>) -> PyResult<Bound<'py, PyList>> {
         let lines = PyList::empty(py);
@@ -205,7 +214,7 @@ impl Input {
     }
 }
 
-/// What a fresh body is received in: a `bytes` of its size.
-pub(crate) fn room(n_bytes: usize) -> onecopy_text::Chunk {
+/// Creates the buffer into which a body is received: a `bytes` of the body's size.
+pub(crate) fn buffer(n_bytes: usize) -> onecopy_text::Chunk {
     binary::BytesMemory::chunk(n_bytes).unwrap_or_default()
 }

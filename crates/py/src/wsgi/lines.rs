@@ -1,43 +1,46 @@
-//! Header fields that applications give time and again, as they are sent.
+//! `FieldLines`: a cache of the lines of header fields that applications send repeatedly.
 //!
-//! A field that stands in a program as a constant is the same tuple each time. What it says cannot change, so its line is kept by
-//! the tuple's address, and the tuple with it.
+//! If a header field is a constant of the application, it is the same tuple in each response, and
+//! its contents cannot change. Its line is therefore cached by the address of the tuple, and the
+//! cache keeps the tuple alive.
 
 use onecopy_serve::FieldLine;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::raw::held::references;
+use crate::raw::pinned_bytes::references;
 
-/// Lines that are kept, a power of two.
+/// The number of slots for lines, a power of two.
 const N_LINES: usize = 256;
-/// Bytes of a line that is kept, at most.
+/// The largest size of a cached line, in bytes.
 const MOST_BYTES: usize = 256;
-/// References to a tuple that was made for this answer alone: the list's, and the one that it is looked at through.
+/// The reference count of a header field's tuple that was created only for the current response:
+/// one reference from the list of header fields, and one from the code that reads the tuple.
 const FRESH_REFERENCES: isize = 2;
 
-struct Known {
+struct CachedLine {
     field: Py<PyTuple>,
     line: FieldLine,
 }
 
-/// Lines by their tuple.
-pub(crate) struct Lines(Vec<Option<Known>>);
+/// The cache, in which the address of a header field's tuple determines the slot.
+pub(crate) struct FieldLines(Vec<Option<CachedLine>>);
 
-impl Lines {
-    pub(crate) fn new() -> Lines {
-        Lines((0..N_LINES).map(|_| None).collect())
+impl FieldLines {
+    pub(crate) fn new() -> FieldLines {
+        FieldLines((0..N_LINES).map(|_| None).collect())
     }
 
-    /// The line of a field that was kept.
+    /// Returns the cached line of a header field; `None` if it is not cached.
     #[inline]
     pub(super) fn get(&self, field: &Bound<'_, PyTuple>) -> Option<&FieldLine> {
         let known = self.0[slot_of(field)].as_ref()?;
         (known.field.as_ptr() == field.as_ptr()).then_some(&known.line)
     }
 
-    /// Keeps a field that others than the list of this answer hold: it comes again. One that the server writes itself, or cannot
-    /// send, is not kept.
+    /// Caches a header field if code other than the response's list refers to the tuple of the
+    /// field: the same tuple will then probably be sent again. A field that the server itself
+    /// writes, or that it cannot send, is not cached.
     #[inline]
     pub(super) fn keep(&mut self, field: &Bound<'_, PyTuple>, name: &str, value: &[u8]) {
         if references(field.as_any()) <= FRESH_REFERENCES || name.len() + value.len() > MOST_BYTES {
@@ -45,7 +48,7 @@ impl Lines {
         }
         if let Ok(line) = FieldLine::new(name, value) {
             let field_kept = field.clone().unbind();
-            self.0[slot_of(field)] = Some(Known {
+            self.0[slot_of(field)] = Some(CachedLine {
                 field: field_kept,
                 line,
             });
@@ -53,7 +56,7 @@ impl Lines {
     }
 }
 
-/// Where a tuple's line is.
+/// Returns the slot for a tuple, which depends on its address.
 fn slot_of(field: &Bound<'_, PyTuple>) -> usize {
     let address = field.as_ptr().addr();
     (address >> 4 ^ address >> 12) % N_LINES

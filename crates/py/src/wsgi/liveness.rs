@@ -1,5 +1,5 @@
-//! Reports of a worker's watchdog to its supervisor (`onecopy.workers`), made without the
-//! interpreter.
+//! Reports of a worker process's watchdog to its supervisor (`onecopy._supervisor`), which are
+//! written without the interpreter.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -11,12 +11,13 @@ use onecopy_serve::{Liveness, OnLiveness};
 
 use crate::raw::process;
 
-/// Time in which the supervisor ends this process after a report; then it ends by itself.
+/// The time within which the supervisor must end this process after a report. If it does not, the
+/// process ends itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Writes reports to `line`: one byte each, and for a server that is stuck the stacks, which the
-/// handler of the signal `dump` writes there too, with a zero byte after them. The process does not
-/// outlive that report.
+/// Returns a function that writes reports to the socket `line`, one byte each. If the server is
+/// stuck, the function raises the signal `dump`, whose handler writes the stacks of all threads to
+/// the socket. A zero byte follows, and the process ends.
 pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
     let line = UnixStream::from(line);
     Arc::new(move |liveness| {
@@ -31,7 +32,7 @@ pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
         if matches!(liveness, Liveness::NoBeat | Liveness::AllBusy) {
             process::raise(dump);
             if sent.and_then(|()| (&line).write_all(b"\0")).is_ok() {
-                std::thread::park_timeout(PATIENCE); // The supervisor kills this process.
+                std::thread::park_timeout(PATIENCE); // the supervisor kills this process
             }
             process::exit_now(1);
         }

@@ -1,22 +1,24 @@
-//! WSGI (PEP 3333): applications of Python's behind the server.
+//! WSGI (PEP 3333): runs Python applications on onecopy's server.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `server` | `onecopy._core.Server`: bind, start, stop; its threads are Python's |
-//! | `observe` | its access log and its metrics |
-//! | `handler` | a request to the application's call, its answer to a response |
-//! | `start` | `start_response`, and what was said by it |
-//! | `lines` | header fields that are constants of the application |
+//! | `server` | `onecopy._core.Server`: binds, starts and stops a server |
+//! | `observe` | the access log and the metrics of a server |
+//! | `handler` | calls the application for a request, and converts its result to a response |
+//! | `start` | `start_response` and `write` |
+//! | `lines` | a cache of header fields that are constants of the application |
 //! | `input` | `wsgi.input` |
-//! | `liveness` | reports of a worker that makes no progress |
-//! | `body` | iterables, files and row streams as bodies |
-//! | `files` | a folder as an application |
+//! | `liveness` | reports of a worker process that makes no progress |
+//! | `body` | converts iterables, files and row streams to bodies |
+//! | `files` | a folder as a WSGI application |
 //!
 //! # Process contract
 //!
-//! Threads are started by Python's `threading`; one runs one request at a time, attached while the application runs. What is sent is
-//! sent detached, but for full batches of a generator's items. No lock is waited for while attached, and no client: the first read of a
-//! body that is awaited waits detached, and ends with the server. The thread of the access log never touches Python.
+//! Python's `threading` starts the threads of the server. A thread handles one request at a time,
+//! and holds the GIL while the application runs. Data is sent with the GIL released, except for
+//! full batches of a generator's items. A thread that holds the GIL never waits for a lock or a
+//! client: the first read of a body that was not received yet waits with the GIL released, and ends
+//! when the server is stopped. The thread that writes the access log never calls Python.
 
 mod body;
 mod files;

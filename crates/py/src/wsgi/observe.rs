@@ -1,19 +1,20 @@
-//! What is seen of a server from outside: its access log, and its metrics.
+//! The access log and the metrics of a server.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use onecopy_serve::access::{Format, Tell, To};
+use onecopy_serve::access::{Format, LogTarget, ReportProblem};
 use onecopy_serve::{AccessLog, Config, MetricsArea};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::raw::ending;
-use crate::raw::output;
+use crate::raw::descriptor;
+use crate::raw::gil;
 
-/// Memory that servers count in; `onecopy.Metrics` is its public face.
+/// The shared memory that contains the counters of servers. `onecopy.Metrics` is the public class
+/// for it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Metrics(MetricsArea);
 
@@ -24,10 +25,11 @@ impl Metrics {
         Ok(Metrics(MetricsArea::new(servers)?))
     }
 
-    /// That of another process, by the number of its descriptor, which stays the caller's.
+    /// Opens the metrics of another process by the number of their file descriptor. The caller
+    /// keeps the descriptor.
     #[staticmethod]
     fn of_descriptor(number: i32) -> PyResult<Metrics> {
-        let descriptor = output::duplicate(number)?;
+        let descriptor = descriptor::duplicate(number)?;
         match MetricsArea::of_descriptor(descriptor) {
             Ok(area) => Ok(Metrics(area)),
             Err(e) if e.kind() == io::ErrorKind::InvalidData => {
@@ -46,34 +48,36 @@ impl Metrics {
     }
 
     fn text(&self, py: Python<'_>) -> String {
-        ending::detach(py, || self.0.text())
+        gil::detach(py, || self.0.text())
     }
 }
 
 impl Metrics {
-    /// A place for a server.
-    pub(super) fn place(&self) -> PyResult<onecopy_serve::Metrics> {
-        self.0.place().map_err(|e| match e.kind() {
+    /// Reserves a slot of the shared memory for the counters of a server.
+    pub(super) fn slot(&self) -> PyResult<onecopy_serve::Metrics> {
+        self.0.slot().map_err(|e| match e.kind() {
             io::ErrorKind::QuotaExceeded => PyRuntimeError::new_err(
-                "all places of these metrics are taken by servers that live\nmake it with a larger `servers`",
+                "all slots of these metrics are used by running servers\n\
+                 make it with a larger `servers`",
             ),
             _ => e.into(),
         })
     }
 }
 
-/// Where lines go: a path, or the number of a descriptor.
+/// The destination of log lines: a path, or the number of a file descriptor.
 #[derive(FromPyObject)]
-pub(super) enum Target {
+pub(super) enum LogDestination {
     #[pyo3(transparent)]
     Descriptor(i32),
     #[pyo3(transparent)]
     Path(PathBuf),
 }
 
-/// Opens the access log, and has `config` tell it of each request. `options`: where to, its format, whether with queries.
+/// Opens the access log, and sets `config` so that each request is logged. `options` are the
+/// destination, the format of a line, and `true` to include queries.
 pub(super) fn access_log(
-    options: Option<(Target, String, bool)>,
+    options: Option<(LogDestination, String, bool)>,
     config: &mut Config,
 ) -> PyResult<Option<AccessLog>> {
     let Some((target, format, query)) = options else {
@@ -90,14 +94,15 @@ pub(super) fn access_log(
         }
     };
     let to = match target {
-        Target::Path(path) => To::Path(path),
-        Target::Descriptor(number) => To::Descriptor(output::duplicate(number)?),
+        LogDestination::Path(path) => LogTarget::Path(path),
+        LogDestination::Descriptor(number) => LogTarget::Descriptor(descriptor::duplicate(number)?),
     };
-    // Not Python's `sys.stderr`: the log's thread knows nothing of Python.
-    let tell: Tell = Arc::new(|text| {
+    // Problems are not written to Python's `sys.stderr`, because the log's thread never calls
+    // Python.
+    let report: ReportProblem = Arc::new(|text| {
         let _ = writeln!(io::stderr(), "onecopy: {text}");
     });
-    let log = AccessLog::open(to, format, config.metrics.clone(), tell)?;
+    let log = AccessLog::open(to, format, config.metrics.clone(), report)?;
     config.keep = format.keep(query);
     let lines = log.clone();
     config.on_access = Some(Arc::new(move |access| lines.put(access)));

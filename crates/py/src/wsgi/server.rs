@@ -1,9 +1,11 @@
-//! `onecopy._core.Server`: bind, start, stop. Its threads are Python's.
+//! `onecopy._core.Server`: binds, starts and stops a server, whose threads Python starts.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use onecopy_wire::lock::lock;
 
 use onecopy_serve::{
     AccessLog, Address, Config, Handle, Limits, Metrics, Pulse, Socket, Stopped, Tls, TlsProblem,
@@ -13,20 +15,20 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 
-use super::handler::{Place, Wsgi};
+use super::handler::{ServerVariables, Wsgi};
 use super::liveness;
-use super::observe::{self, Target};
-use crate::raw::ending;
-use crate::raw::output;
+use super::observe::{self, LogDestination};
+use crate::raw::descriptor;
+use crate::raw::gil;
 
-/// A server of a WSGI application; `onecopy.Server` is its public face.
+/// The server of a WSGI application. `onecopy.Server` is the public class that uses it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Server {
     state: Mutex<Option<onecopy_serve::Server>>,
     handle: Handle,
     address: Address,
     app: Py<PyAny>,
-    place: Place,
+    place: ServerVariables,
     threads: Threads,
     metrics: Metrics,
     access_log: Option<AccessLog>,
@@ -34,10 +36,10 @@ pub(crate) struct Server {
     max_connections: usize,
 }
 
-/// The `threading.Thread`s of a server.
+/// The `threading.Thread` objects of a server.
 type Threads = Arc<Mutex<Vec<Py<PyAny>>>>;
 
-/// Where a server listens.
+/// The address to which the server's socket is bound.
 #[derive(FromPyObject)]
 enum Bind {
     /// A host and a port.
@@ -45,12 +47,12 @@ enum Bind {
     /// The path of a unix socket.
     #[pyo3(transparent)]
     Unix(PathBuf),
-    /// The number of a descriptor that listens already; the caller keeps it.
+    /// The number of a listening file descriptor, which the caller keeps.
     #[pyo3(transparent)]
     Descriptor(i32),
 }
 
-/// What `Server.address` is.
+/// The value of `Server.address`: a host and a port, or the path of a unix socket.
 #[derive(IntoPyObject)]
 enum Listens {
     Inet(String, u16),
@@ -58,10 +60,10 @@ enum Listens {
     Unix(std::ffi::OsString),
 }
 
-/// Options of `Server`, by the names of the Python side.
+/// The options of `Server`, whose fields have the names of the Python arguments.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Options {
+struct ServerOptions {
     threads: usize,
     streams: usize,
     multiprocess: bool,
@@ -82,7 +84,8 @@ fn seconds(name: &str, value: f64) -> PyResult<Duration> {
         .map_err(|_| PyValueError::new_err(format!("`{name}` is in seconds from 0")))
 }
 
-/// A file that is missing or cannot be read is an `OSError` of its kind, all else a `ValueError`.
+/// Converts an error of TLS to an exception: `OSError` for a file that is missing or cannot be
+/// read, `ValueError` for any other error.
 fn no_tls(error: onecopy_serve::Error) -> PyErr {
     let onecopy_serve::Error::Tls { problem, .. } = &error else {
         return PyOSError::new_err(error.to_string());
@@ -100,10 +103,10 @@ impl Server {
     fn new(
         app: Py<PyAny>,
         bind: Bind,
-        options: Options,
+        options: ServerOptions,
         tls: Option<(PathBuf, PathBuf)>,
         mode: Option<u32>,
-        access_log: Option<(Target, String, bool)>,
+        access_log: Option<(LogDestination, String, bool)>,
         metrics: Option<&Bound<'_, observe::Metrics>>,
     ) -> PyResult<Server> {
         let mut limits = Limits::default();
@@ -123,16 +126,17 @@ impl Server {
         config.handler_threads = options.threads;
         config.workers = options.streams;
         config.on_trouble = Some(Arc::new(|error| {
-            // Not through Python: the thread that tells it holds no lock of Python's, and is waited for by all connections.
+            // The message is written without Python: the thread must not wait for the GIL, because
+            // all connections wait for this thread.
             let _ = writeln!(
                 io::stderr(),
                 "onecopy: process {} takes no connections now: {error}\n\
-                 allow it more open files (`ulimit -n`), or less connections",
+                 allow it more open files (`ulimit -n`), or fewer connections",
                 std::process::id()
             );
         }));
         if let Some(metrics) = metrics {
-            config.metrics = metrics.get().place()?;
+            config.metrics = metrics.get().slot()?;
         }
         let metrics = config.metrics.clone();
         let access_log = observe::access_log(access_log, &mut config)?;
@@ -140,10 +144,7 @@ impl Server {
         let started = Arc::clone(&threads);
         config.spawn = Arc::new(move |name, run| {
             let thread = spawn(name, run)?;
-            started
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(thread);
+            lock(&started).push(thread);
             Ok(())
         });
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -160,12 +161,13 @@ impl Server {
                 Socket::bind(found.into())
             }
             Bind::Unix(path) => Socket::bind_with_mode(Address::Unix(path.clone()), mode),
-            Bind::Descriptor(number) => Socket::of_descriptor(output::duplicate(*number)?),
+            Bind::Descriptor(number) => Socket::of_descriptor(descriptor::duplicate(*number)?),
         }
         .map_err(failed)?;
         let server = onecopy_serve::Server::on(socket, config).map_err(failed)?;
         let address = server.address().clone();
-        // PEP 3333: neither may be empty. A unix socket has neither.
+        // PEP 3333 requires that the server's name and port are not empty. For a unix socket they
+        // are `localhost` and the scheme's port.
         let (name, port) = match (&bind, &address) {
             (Bind::Inet(host, _), Address::Ip(ip)) => (host.clone(), ip.port()),
             (_, Address::Ip(ip)) => (ip.ip().to_string(), ip.port()),
@@ -184,7 +186,7 @@ impl Server {
             threads,
             metrics,
             access_log,
-            place: Place {
+            place: ServerVariables {
                 name,
                 port: port.to_string(),
                 scheme,
@@ -194,7 +196,7 @@ impl Server {
         })
     }
 
-    /// Host and port that are listened at, or the path of a unix socket.
+    /// The host and port of the listening socket, or the path of the unix socket.
     #[getter]
     fn address(&self) -> Listens {
         match &self.address {
@@ -203,45 +205,43 @@ impl Server {
         }
     }
 
-    /// Connections that are open at once, at most.
+    /// The largest number of concurrent connections.
     #[getter]
     fn max_connections(&self) -> usize {
         self.max_connections
     }
 
-    /// Has the server watched from when it runs: `onecopy.workers` has the protocol of ``line``, a
-    /// socket. ``dump`` is a signal whose handler writes the stacks of all threads to it.
+    /// Watches the progress of the server while it runs, and reports it on the socket ``line``, as
+    /// `onecopy._supervisor` defines. The handler of the signal ``dump`` writes the stacks of all
+    /// threads to the socket.
     fn watch(&self, timeout: f64, line: i32, dump: i32) -> PyResult<()> {
         let watchdog = Watchdog {
             timeout: seconds("timeout", timeout)?,
             pulse: self.pulse.clone(),
-            on_liveness: liveness::reporter(output::duplicate(line)?, dump),
+            on_liveness: liveness::reporter(descriptor::duplicate(line)?, dump),
         };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if let Some(server) = &mut *state {
             server.watch(watchdog);
         }
         Ok(())
     }
 
-    /// Says that the interpreter runs.
+    /// Reports to the watchdog that the interpreter runs Python code.
     fn beat(&self) {
         self.pulse.beat();
     }
 
-    /// Serves until it is stopped; with ``signals`` SIGINT and SIGTERM stop it (the main thread alone may ask for that).
-    /// Returns how many requests were cut, and how many threads are still inside the application.
+    /// Serves until the server is stopped. With ``signals``, which is only possible in the main
+    /// thread, SIGINT and SIGTERM stop the server. Returns the number of aborted requests, and the
+    /// number of threads that are still running the application.
     fn run(&self, py: Python<'_>, signals: bool) -> PyResult<(usize, usize)> {
-        let taken = self
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let taken = lock(&self.state).take();
         let server = taken.ok_or_else(|| PyRuntimeError::new_err("a server runs once"))?;
         let handler = Wsgi::new(py, self.app.clone_ref(py), &self.place)?;
         let handle = self.handle.clone();
         let log = self.access_log.clone();
-        let stopped = ending::detach(py, move || {
+        let stopped = gil::detach(py, move || {
             let _guard = match signals {
                 true => Some(onecopy_serve::stop_on_signals(
                     &handle,
@@ -263,10 +263,10 @@ impl Server {
             stopped.map_err(|e| io::Error::other(e.to_string()))
         })?;
         let Stopped { n_cut, n_left, .. } = stopped;
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *lock(&self.threads));
         if n_left == 0 {
-            // All are through with the server; what is left is the end that `threading` itself gives them.
+            // All threads have left the server; `join` waits only for the end of Python's thread
+            // function.
             for thread in threads {
                 thread.call_method0(py, "join")?;
             }
@@ -274,26 +274,28 @@ impl Server {
         Ok((n_cut, n_left))
     }
 
-    /// The descriptor that listens, until the server runs.
+    /// The listening file descriptor; an error once the server runs.
     fn fileno(&self) -> PyResult<i32> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.state);
         let fd = state.as_ref().and_then(onecopy_serve::Server::listener_fd);
-        fd.ok_or_else(|| PyRuntimeError::new_err("the server runs already, or has ended"))
+        fd.ok_or_else(|| PyRuntimeError::new_err("the server is already running, or has ended"))
     }
 
-    /// What was counted, as text for Prometheus.
+    /// Returns the counters in the text format of Prometheus.
     fn metrics(&self, py: Python<'_>) -> String {
-        ending::detach(py, || self.metrics.text())
+        gil::detach(py, || self.metrics.text())
     }
 
-    /// Has the access log's file opened anew before its next line.
+    /// Makes the access log reopen its file before the next line, for log rotation.
     fn reopen_access_log(&self) {
         if let Some(log) = &self.access_log {
             log.reopen();
         }
     }
 
-    /// Stops it: idle connections after ``idle_grace`` seconds, requests under way get their time; with ``now`` all are cut.
+    /// Stops the server. Idle connections are closed after ``idle_grace`` seconds, and active
+    /// requests may continue until their time limit. With ``now``, all connections are closed and
+    /// all active requests are aborted immediately.
     fn stop(&self, now: bool, idle_grace: f64) -> PyResult<()> {
         let idle_grace = seconds("idle_grace", idle_grace)?;
         match now {
@@ -304,21 +306,21 @@ impl Server {
     }
 }
 
-/// Raises the limit of open files of this process to what ``n_connections`` need, or to the hard
-/// limit where that is lower.
+/// Raises the limit of open files of this process to the number that ``n_connections`` connections
+/// require, or to the hard limit if that is lower.
 #[pyfunction]
 pub(crate) fn raise_open_files(n_connections: usize) -> PyResult<()> {
     onecopy_serve::raise_open_files(n_connections).map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// Starts a thread of Python's.
+/// Starts a thread with Python's `threading`.
 fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<Py<PyAny>> {
     let run = Mutex::new(Some(run));
-    ending::attach(|py| {
+    gil::attach(|py| {
         let body = PyCFunction::new_closure(py, None, None, move |args, _| {
-            let run = run.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let run = lock(&run).take();
             if let Some(run) = run {
-                ending::detach(args.py(), run);
+                gil::detach(args.py(), run);
             }
         })?;
         let kwargs = PyDict::new(py);

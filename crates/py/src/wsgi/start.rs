@@ -1,8 +1,11 @@
-//! `start_response`, and what was said by it.
+//! `StartResponse`: the functions `start_response` and `write` of PEP 3333, and the state of a
+//! response.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use onecopy_serve::{Held, Response, ResponseWriter, WriteError};
+use onecopy_wire::lock::lock;
+
+use onecopy_serve::{Response, ResponseWriter, SharedBytes, WriteError};
 use pyo3::exceptions::{
     PyBrokenPipeError, PyConnectionAbortedError, PyRuntimeError, PyTimeoutError, PyTypeError,
     PyValueError,
@@ -10,74 +13,77 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use super::lines::Lines;
-use crate::raw::ending;
+use super::lines::FieldLines;
 use crate::raw::environ::latin1;
-use crate::raw::held::HeldBytes;
+use crate::raw::gil;
+use crate::raw::pinned_bytes::PinnedBytes;
 
-/// The function by which a WSGI application begins its answer: called with status and headers. It
-/// returns the `write` function of PEP 3333, which is this object again: called with ``bytes``, it
-/// sends them before it returns, but for 256 KiB at most that wait for the client.
-/// `BrokenPipeError`: the client has closed the connection. `TimeoutError`: it received nothing for
-/// ``write_timeout``. `ConnectionAbortedError`: the server was stopped. `RuntimeError`: the
-/// application has returned.
+/// The function by which a WSGI application begins its response, which it calls with the status and
+/// the headers. It returns the `write` function of PEP 3333, which is this object itself. `write`
+/// is called with ``bytes``, and sends them before it returns, except for at most 256 KiB that are
+/// buffered for the client. It raises `BrokenPipeError` if the client has closed the connection,
+/// `TimeoutError` if the client received nothing for ``write_timeout``, `ConnectionAbortedError` if
+/// the server was stopped, and `RuntimeError` if the application has returned.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct StartResponse {
-    state: Mutex<State>,
-    lines: Arc<Mutex<Lines>>,
+    state: Mutex<ResponseState>,
+    lines: Arc<Mutex<FieldLines>>,
 }
 
 #[derive(Default)]
-struct State {
+struct ResponseState {
     response: Option<Response>,
-    /// Sends what `write` gets, until the application has returned.
+    /// Sends the blocks that are passed to `write`; `None` after the application has returned.
     writer: Option<ResponseWriter>,
-    /// `write` has sent the head.
+    /// `true` if `write` has sent the head.
     is_begun: bool,
     write_error: Option<WriteError>,
-    /// A header field that the head was sent without.
+    /// The name of a header field that the server omitted from the head; `None` if it omitted none.
     left_out: Option<Box<str>>,
-    /// The head is on its way: nothing can be said any more.
+    /// `true` if the head was sent and can no longer be changed.
     is_sent: bool,
 }
 
-/// The use that an application has made of its `start_response` and `write`.
+/// The result of the application's calls of `start_response` and `write` for one request.
 pub(super) enum Said {
     Nothing,
-    /// It has given the head.
+    /// The application has called `start_response`, and `write` has not sent anything.
     Head(Response),
-    /// It has sent the head and a part of the body.
+    /// `write` has sent the head, and a part of the body.
     Begun {
-        /// Why a block was not sent.
+        /// The reason for which a block could not be sent; `None` if all blocks were sent.
         failed: Option<WriteError>,
-        /// A header field that the head was sent without.
+        /// The name of a header field that the server omitted; `None` if it omitted none.
         left_out: Option<Box<str>>,
     },
 }
 
 impl StartResponse {
-    /// With the lines that all of a server share.
-    pub(crate) fn new(lines: &Arc<Mutex<Lines>>) -> StartResponse {
+    /// Creates an object. `lines` is the cache of header lines that all requests of a server share.
+    pub(crate) fn new(lines: &Arc<Mutex<FieldLines>>) -> StartResponse {
         StartResponse {
             state: Mutex::default(),
             lines: Arc::clone(lines),
         }
     }
 
-    /// For the answer that `writer` sends; `None`: by `write` nothing can be sent.
+    /// Prepares the object for the response of `writer`. If `writer` is `None`, `write` cannot send
+    /// anything.
     pub(crate) fn open(&self, writer: Option<ResponseWriter>) {
-        *self.state() = State {
+        *self.state() = ResponseState {
             writer,
-            ..State::default()
+            ..ResponseState::default()
         };
     }
 
-    /// Held for moments by the thread of the request, in which nothing of Python's runs.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the state. The lock is held only briefly, by the thread of the request, and not while
+    /// Python code runs.
+    fn state(&self) -> MutexGuard<'_, ResponseState> {
+        lock(&self.state)
     }
 
-    /// Ends the use of this object for a request, and returns what the application has begun.
+    /// Ends the use of this object for a request. Returns the response that the application has
+    /// begun.
     pub(super) fn take(&self) -> Said {
         let mut state = self.state();
         state.writer = None;
@@ -92,13 +98,14 @@ impl StartResponse {
         }
     }
 
-    /// True if `write` has sent something.
+    /// Returns `true` if `write` has sent the head.
     pub(super) fn has_written(&self) -> bool {
         self.state().is_begun
     }
 
-    /// Sends a block of the body, with the head before the first one. It waits, detached, while the
-    /// client has to receive former blocks. An empty block changes nothing.
+    /// Sends a block of the body, preceded by the head if it is the first block. While the client
+    /// receives earlier blocks, this function waits with the GIL released. An empty block has no
+    /// effect.
     fn write(&self, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
         if bytes.as_bytes().is_empty() {
             return Ok(());
@@ -117,8 +124,8 @@ impl StartResponse {
             (writer, head)
         };
         let begins = head.is_some();
-        let block = Held::new(HeldBytes::new(bytes.clone()));
-        let written = ending::detach(bytes.py(), || {
+        let block = SharedBytes::new(PinnedBytes::new(bytes.clone()));
+        let written = gil::detach(bytes.py(), || {
             head.map_or(Ok(()), |head| writer.begin(head))?;
             writer.write(block)
         });
@@ -146,17 +153,19 @@ impl StartResponse {
         };
         match exc_info {
             Some(exc_info) if is_sent => {
-                // PEP 3333: the error that the application has caught is raised again, since nobody can be told of it.
+                // PEP 3333: the head was already sent, so the exception that the application has
+                // caught is raised again.
                 return Err(PyErr::from_value(exc_info.get_item(1)?));
             }
             None if was_called || is_sent => {
                 return Err(PyRuntimeError::new_err(
-                    "start_response was called before\ncall it again with `exc_info` alone (PEP 3333)",
+                    "start_response was called before\n\
+                     call it again only with `exc_info` (PEP 3333)",
                 ));
             }
             _ => {}
         }
-        // Another thread has them: the fields are looked at anew. They are kept for no longer than this.
+        // If another thread holds the lock, the fields are parsed again, and not cached.
         let mut lines = self.lines.try_lock().ok();
         let response = response_of(status, headers, lines.as_deref_mut())?;
         drop(lines);
@@ -167,7 +176,8 @@ impl StartResponse {
 
 #[pymethods]
 impl StartResponse {
-    /// ``start_response(status, headers, exc_info=None)``, or ``write(data)``.
+    /// Begins the response, if it is called as ``start_response(status, headers, exc_info=None)``.
+    /// Sends a block of the body, if it is called as ``write(data)``.
     #[pyo3(signature = (status, headers=None, exc_info=None, /))]
     fn __call__<'py>(
         slf: Bound<'py, Self>,
@@ -190,7 +200,7 @@ impl StartResponse {
     }
 }
 
-/// The exception for a block that is not sent.
+/// Returns the exception that `write` raises for a block that could not be sent.
 fn write_error(error: WriteError) -> PyErr {
     let message = error.to_string();
     match error {
@@ -201,11 +211,13 @@ fn write_error(error: WriteError) -> PyErr {
     }
 }
 
-/// A response with this status and these header fields, read from the data of their `str` objects. Copies: one, into the head.
+/// Creates a response with this status and these header fields, which are read from the characters
+/// of their `str` objects. Copies: the status and each header field once, into the head of the
+/// response.
 fn response_of(
     status: &Bound<'_, PyAny>,
     headers: &Bound<'_, PyAny>,
-    mut lines: Option<&mut Lines>,
+    mut lines: Option<&mut FieldLines>,
 ) -> PyResult<Response> {
     let line = latin1(status.as_borrowed()).ok_or_else(|| {
         PyTypeError::new_err("the status is not a str of Latin-1 characters, as \"200 OK\"")
@@ -219,7 +231,8 @@ fn response_of(
     };
     let (Some(code @ 200..=599), Some(reason)) = (code, reason) else {
         return Err(PyValueError::new_err(format!(
-            "{:?} is not a status\nwrite three digits from 200 to 599, a space and a reason: \"200 OK\"",
+            "{:?} is not a status\n\
+             write three digits from 200 to 599, a space and a reason: \"200 OK\"",
             String::from_utf8_lossy(line)
         )));
     };
@@ -248,7 +261,8 @@ fn response_of(
             })?;
         let bytes = latin1(value).ok_or_else(|| {
             PyTypeError::new_err(format!(
-                "the value of `{name}` is not a str of Latin-1 characters: {value:?}\nencode it, as RFC 8187 does"
+                "the value of `{name}` is not a str of Latin-1 characters: {value:?}\n\
+                 encode it, as RFC 8187 does"
             ))
         })?;
         if let Some(lines) = &mut lines {

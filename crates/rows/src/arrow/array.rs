@@ -1,40 +1,47 @@
-//! Arrays and batches: columns of values in memory as Arrow lays it out.
+//! `Array` and `Batch`: columns of values in the memory layout of Arrow. `ArrowRows` creates them,
+//! and [`crate::arrow_c`] exports and imports them.
 
 use super::types::DataType;
 use crate::arrow_c::Memory;
 
-/// One column of a batch.
+/// The values of one column of a batch.
 ///
 /// Source: <https://arrow.apache.org/docs/format/Columnar.html>.
 #[derive(Clone, Debug)]
 pub struct Array {
-    /// What the values are.
+    /// The Arrow type of the values.
     pub data_type: DataType,
-    /// How many.
+    /// The number of values in the array.
     pub len: usize,
-    /// Values before the first, in each buffer: an array may be a part of another one.
+    /// The number of values in each buffer before the first value of this array; not 0 if the array
+    /// is a slice of a larger array.
     pub offset: usize,
-    /// A bit for each value that is not NULL; none where no value is.
+    /// A bitmap with a bit per value, set if the value is not NULL; `None` if no value is NULL.
     pub validity: Option<Memory>,
-    /// How many are NULL, where it is known.
+    /// The number of values that are NULL; `None` if the number is unknown.
     pub n_nulls: Option<usize>,
-    /// Values, or places and then bytes, as the type has them.
+    /// The buffers of the array. A type whose values have a fixed size has one buffer of values.
+    /// Text and binary types have a buffer of offsets and a buffer of bytes; in the view layout, a
+    /// buffer of views and any number of buffers of bytes. A list type has a buffer of offsets.
     pub buffers: Vec<Memory>,
-    /// The values that numbers stand for, of a dictionary.
+    /// For a dictionary type, the values to which the indices in `buffers` refer; otherwise `None`.
     pub dictionary: Option<Box<Array>>,
+    /// For a list type, the elements of all lists, delimited by the offsets in `buffers`; otherwise
+    /// `None`.
+    pub items: Option<Box<Array>>,
 }
 
-/// Rows, column by column.
+/// Consecutive rows of a result, stored as one [`Array`] per column.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// How many rows.
+    /// The number of rows in the batch.
     pub n_rows: usize,
-    /// The columns, each with a value for each row.
+    /// The columns of the batch, each with one value per row.
     pub columns: Vec<Array>,
 }
 
 impl Array {
-    /// Whether the value of `row` (from 0) is NULL.
+    /// Returns `true` if the value of `row` (from 0) is NULL.
     #[must_use]
     pub fn is_null(&self, row: usize) -> bool {
         match &self.validity {
@@ -44,7 +51,8 @@ impl Array {
     }
 }
 
-/// The bit at `at`, from the least of the first byte on; one behind the end is not set.
+/// Returns bit `at` of a bitmap, counted from the least significant bit of the first byte; `false`
+/// after the end of the bitmap.
 #[inline]
 pub(crate) fn bit(bytes: &[u8], at: usize) -> bool {
     bytes.get(at / 8).is_some_and(|b| b >> (at % 8) & 1 != 0)

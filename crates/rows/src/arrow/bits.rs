@@ -1,8 +1,8 @@
-//! Bits, one for each value, as Arrow packs them.
+//! `Bits` and `Nulls`: builders of bitmaps in Arrow's layout, with one bit per value.
 
 use std::collections::TryReserveError;
 
-/// Bits under construction.
+/// A bitmap under construction: one bit per value, the least significant bit of a byte first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
     bytes: Vec<u8>,
@@ -10,7 +10,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// `len` bits that are set, with memory for as many as `capacity`.
+    /// Creates a bitmap of `len` bits that are all set, with memory reserved for `capacity` bits.
     fn set(len: usize, capacity: usize) -> Result<Bits, TryReserveError> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(capacity.max(len).div_ceil(8))?;
@@ -21,12 +21,12 @@ impl Bits {
         Ok(Bits { bytes, len })
     }
 
-    /// Memory for so many more.
+    /// Reserves memory for `n_bits` more bits.
     pub(crate) fn reserve(&mut self, n_bits: usize) -> Result<(), TryReserveError> {
         self.bytes.try_reserve(n_bits.div_ceil(8))
     }
 
-    /// Adds a bit.
+    /// Appends a bit to the bitmap.
     #[inline]
     pub(crate) fn push(&mut self, bit: bool) {
         if self.len.is_multiple_of(8) {
@@ -37,13 +37,13 @@ impl Bits {
         self.len += 1;
     }
 
-    /// Their bytes.
+    /// Returns the bytes of the bitmap.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Which values are NULL: bits from the first NULL on, nothing before.
+/// The validity bitmap of a column under construction. It is allocated at the first NULL.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nulls {
     bits: Option<Bits>,
@@ -51,7 +51,7 @@ pub(crate) struct Nulls {
 }
 
 impl Nulls {
-    /// A value that is not NULL.
+    /// Records in the bitmap that the next value is not NULL.
     #[inline]
     pub(crate) fn push_valid(&mut self) {
         if let Some(bits) = &mut self.bits {
@@ -59,7 +59,7 @@ impl Nulls {
         }
     }
 
-    /// Memory for so many more values.
+    /// Reserves memory for `n_values` more values, if the bitmap is allocated.
     pub(crate) fn reserve(&mut self, n_values: usize) -> Result<(), TryReserveError> {
         match &mut self.bits {
             Some(bits) => bits.reserve(n_values),
@@ -67,8 +67,8 @@ impl Nulls {
         }
     }
 
-    /// A NULL that follows `len` values; the first one takes memory for as many values as
-    /// `reserved`.
+    /// Records in the bitmap that the next value, which follows `len` values, is NULL. The first
+    /// NULL allocates the bitmap, with memory for `reserved` values.
     #[inline]
     pub(crate) fn push_null(&mut self, len: usize, reserved: usize) -> Result<(), TryReserveError> {
         let bits = match &mut self.bits {
@@ -80,7 +80,8 @@ impl Nulls {
         Ok(())
     }
 
-    /// The bits, where a value is NULL, and how many are; starts anew.
+    /// Returns the bitmap (`None` if no value is NULL) and the number of NULLs. The builder is
+    /// empty afterwards.
     pub(crate) fn take(&mut self) -> (Option<Vec<u8>>, usize) {
         let nulls = std::mem::take(self);
         (nulls.bits.map(Bits::into_bytes), nulls.n_nulls)

@@ -1,26 +1,29 @@
-//! One column under construction: each cell is written once, straight into the buffer that goes out.
+//! `Builder`: one column of a batch under construction. Each cell is converted once, directly into
+//! the buffer that the consumer receives.
 
 use onecopy_text::{Policy, Tally, Units};
 
 use super::array::Array;
 use super::bits::{Bits, Nulls};
-use super::decimal::{self, Wide};
+use super::date_time;
+use super::decimal::{self, Int256};
 use super::error::{ValueError, exact_f32, exact_f64};
-use super::moment;
-use super::plain::plain_text;
+use super::lists::Lists;
+use super::plain_text::plain_text;
 use super::plan::Plan;
 use super::text::Strings;
-use super::types::{DataType, Unit};
+use super::types::{DataType, TimeUnit};
 use crate::arrow_c::Memory;
 use crate::cell::Cell;
 
-/// The number of values that memory is reserved for at once, at least.
+/// The smallest number of values for which a column reserves memory when it has to grow.
 const LEAST_RESERVED: usize = 1024;
 
-/// What a column holds, in the order of [`DataType`].
+/// The values of a column, with the variants in the order of [`DataType`]'s variants.
 #[derive(Debug)]
 pub(super) enum Values {
-    /// No value has come yet that is not NULL: the first one decides. `floats`: a number is a float then.
+    /// All values so far are NULL, and the first value that is not NULL will decide the type. If
+    /// `floats` is `true`, a first value that is a number makes the type a float type.
     Undecided {
         floats: bool,
     },
@@ -36,41 +39,48 @@ pub(super) enum Values {
     U64(Vec<u64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    /// Decimals whose scale nobody told: as digits, until the first batch is full.
+    /// Decimals of unknown scale, stored as digits until the first batch is full.
     Digits(Strings<i64>),
     Decimal(Vec<i128>, u8, i8),
-    WideDecimal(Vec<Wide>, u8, i8),
+    WideDecimal(Vec<Int256>, u8, i8),
     Utf8(Strings<i32>),
     LargeUtf8(Strings<i64>),
     Binary(Strings<i32>),
     LargeBinary(Strings<i64>),
     Uuid(Vec<[u8; 16]>),
     Date(Vec<i32>),
-    ShortTime(Vec<i32>, Unit),
-    LongTime(Vec<i64>, Unit),
-    Timestamp(Vec<i64>, Unit, Option<String>),
+    ShortTime(Vec<i32>, TimeUnit),
+    LongTime(Vec<i64>, TimeUnit),
+    Timestamp(Vec<i64>, TimeUnit, Option<String>),
+    List(Box<Lists>),
 }
 
-/// A column under construction.
+/// One column of a batch under construction: its values so far, and its type.
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(super) values: Values,
     pub(super) nulls: Nulls,
     pub(super) len: usize,
-    /// The number of values for which there is memory.
+    /// The number of values for which memory is currently reserved.
     reserved: usize,
     pub(super) policy: Policy,
-    /// Values tell the type, and the first batch is not full yet: it may still widen.
+    /// `true` if the column's type is decided by its values, and the first batch is not full. An
+    /// integer type may then still become a float type.
     pub(super) is_open: bool,
-    /// The caller named the type: text takes any value then.
-    pub(super) was_asked: bool,
+    /// `true` if the caller requested the type. A text column then accepts values of every kind.
+    pub(super) was_requested: bool,
 }
 
 impl Builder {
-    /// An empty column.
-    pub(crate) fn new(plan: &Plan, policy: Policy, was_asked: bool) -> Builder {
+    /// Creates an empty column of the type that `plan` determines.
+    pub(crate) fn new(plan: &Plan, policy: Policy, was_requested: bool) -> Builder {
         let values = match plan {
+            Plan::Type(DataType::List(item)) => {
+                let items = Plan::Type(DataType::clone(item));
+                Values::List(Box::new(Lists::new(&items, policy, was_requested)))
+            }
             Plan::Type(data_type) => values_of(data_type),
+            Plan::List(items) => Values::List(Box::new(Lists::new(items, policy, was_requested))),
             Plan::FirstValue { floats } => Values::Undecided { floats: *floats },
             Plan::Digits => Values::Digits(Strings::new()),
         };
@@ -80,46 +90,66 @@ impl Builder {
             len: 0,
             reserved: 0,
             policy,
-            is_open: !matches!(plan, Plan::Type(_)),
-            was_asked,
+            is_open: plan.is_open(),
+            was_requested,
         }
     }
 
-    /// An empty column of the type that this one has now.
+    /// Creates an empty builder of a column with the type that this column has now.
     pub(crate) fn same_again(&self) -> Builder {
-        let plan = match self.values {
-            Values::Undecided { floats } => Plan::FirstValue { floats },
-            Values::Digits(_) => Plan::Digits,
-            _ => Plan::Type(self.data_type()),
-        };
-        let mut made = Builder::new(&plan, self.policy, self.was_asked);
+        let mut made = Builder::new(&self.plan(), self.policy, self.was_requested);
         made.is_open = self.is_open;
         made
     }
 
-    /// Whether the type is still to be told by values.
+    /// Returns a plan for a new column that has the current type of this column. If that type is
+    /// not decided yet, the values of the new column will decide it.
+    pub(super) fn plan(&self) -> Plan {
+        match &self.values {
+            Values::Undecided { floats } => Plan::FirstValue { floats: *floats },
+            Values::Digits(_) => Plan::Digits,
+            Values::List(lists) => Plan::List(Box::new(lists.items().plan())),
+            _ => Plan::Type(self.data_type()),
+        }
+    }
+
+    /// Returns `true` while the values of the first batch may still change the column's type.
     pub(crate) fn is_undecided(&self) -> bool {
         self.is_open
     }
 
-    /// The next value; returns about how many bytes it took. In each loop over a column of one kind, all but one arm of the
-    /// choices behind it fall away: hence inlined, always.
+    /// Appends a value; returns approximately how many bytes it occupies. The function is always
+    /// inlined: in a loop over cells of one variant, the compiler then removes the match arms for
+    /// all other variants.
     #[inline(always)]
     pub(crate) fn put(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, ValueError> {
-        if self.len >= self.reserved {
-            self.reserve(self.len.max(LEAST_RESERVED))?;
-        }
+        self.make_capacity()?;
         if let Cell::Null = cell {
             self.put_null()?;
             return Ok(8);
         }
         let n = self.put_value(cell, tally)?;
-        self.nulls.push_valid();
-        self.len += 1;
+        self.count_value();
         Ok(n)
     }
 
-    /// Reserves memory for so many more values; an error if the system has none.
+    /// Reserves memory for at least one more value.
+    #[inline(always)]
+    pub(super) fn make_capacity(&mut self) -> Result<(), ValueError> {
+        match self.len >= self.reserved {
+            true => self.reserve(self.len.max(LEAST_RESERVED)),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts a value that is not NULL, after it was appended to `values`.
+    #[inline(always)]
+    pub(super) fn count_value(&mut self) {
+        self.nulls.push_valid();
+        self.len += 1;
+    }
+
+    /// Reserves memory for `n_values` more values; returns an error if the allocation fails.
     #[cold]
     pub(super) fn reserve(&mut self, n_values: usize) -> Result<(), ValueError> {
         let reserved = match &mut self.values {
@@ -144,13 +174,14 @@ impl Builder {
                 v.reserve(n_values)
             }
             Values::Uuid(v) => v.try_reserve(n_values),
+            Values::List(v) => v.reserve(n_values),
         };
         reserved.and_then(|()| self.nulls.reserve(n_values))?;
         self.reserved = self.len.saturating_add(n_values);
         Ok(())
     }
 
-    /// A NULL; memory for it is reserved.
+    /// Appends a NULL. The caller must have reserved memory for the value.
     #[inline(never)]
     pub(super) fn put_null(&mut self) -> Result<(), ValueError> {
         self.nulls.push_null(self.len, self.reserved)?;
@@ -173,6 +204,7 @@ impl Builder {
             Values::Utf8(v) | Values::Binary(v) => v.put_nothing(),
             Values::Digits(v) | Values::LargeUtf8(v) | Values::LargeBinary(v) => v.put_nothing(),
             Values::Uuid(v) => v.push([0; 16]),
+            Values::List(v) => v.put_nothing(),
         }
         Ok(())
     }
@@ -193,7 +225,7 @@ impl Builder {
                 if zone.is_some() != t.offset_minutes.is_some() {
                     return Err(ValueError::Kind);
                 }
-                v.push(moment::since_epoch(t, *unit)?);
+                v.push(date_time::since_epoch(t, *unit)?);
             }
             (Values::I32(v), Cell::I64(n)) => v.push(narrow(n)?),
             _ => return self.put_rare(cell, tally),
@@ -201,12 +233,14 @@ impl Builder {
         Ok(8)
     }
 
-    /// The kinds that are not worth a place in the hot path.
+    /// Appends a value that the fast path of [`Builder::put`] does not handle: a value of a rare
+    /// kind, or a value that decides or changes the column's type.
     #[inline(never)]
     fn put_rare(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, ValueError> {
-        let (policy, was_asked) = (self.policy, self.was_asked);
+        let (policy, was_requested) = (self.policy, self.was_requested);
         match (&mut self.values, cell) {
             (Values::Undecided { .. }, cell) => {
+                let cell = cell.or_text();
                 self.decide(&cell)?;
                 return self.put_value(cell, tally);
             }
@@ -229,11 +263,11 @@ impl Builder {
             }
             (Values::F32(v), Cell::F32(n)) => v.push(n),
             (Values::F32(v), Cell::F64(n)) => v.push(exact_f32(n)?),
-            // The shortest decimal of the narrow float, as a wide one: what `fetchall` gives too.
+            // The 32-bit float is converted through its shortest decimal text, as in `fetchall`.
             (Values::F64(v), Cell::F32(n)) => v.push(onecopy_wire::number::widen(n)),
             (Values::F64(v), Cell::I64(n)) => v.push(exact_f64(n)?),
-            // Who asks for floats of exact numbers takes what they lose.
-            (Values::F64(v), Cell::Decimal(digits)) if was_asked => {
+            // The caller requested floats for exact numbers, so digits may be lost.
+            (Values::F64(v), Cell::Decimal(digits)) if was_requested => {
                 let digits = std::str::from_utf8(digits).map_err(|_| ValueError::Invalid)?;
                 v.push(digits.parse().map_err(|_| ValueError::Invalid)?);
             }
@@ -254,24 +288,24 @@ impl Builder {
                 return self.put_value(Cell::Decimal(digits.as_bytes()), tally);
             }
             (Values::LargeUtf8(v), Cell::Text(units)) => return v.put_text(units, policy, tally),
-            (Values::Utf8(v), Cell::Interval { text, .. }) => {
-                return v.put_text(Units::Utf8(text), policy, tally);
-            }
-            (Values::LargeUtf8(v), Cell::Interval { text, .. }) => {
-                return v.put_text(Units::Utf8(text), policy, tally);
-            }
+            (Values::List(v), Cell::Array(array)) => return v.put(array, tally),
+            (_, Cell::Json(_) | Cell::Array(_) | Cell::Range(_))
+            | (
+                Values::Utf8(_) | Values::LargeUtf8(_),
+                Cell::Interval { .. } | Cell::TimeTz { .. },
+            ) => return self.put_value(cell.or_text(), tally),
             (Values::Binary(v), Cell::Bytes(bytes)) => return v.put_bytes(bytes),
             (Values::LargeBinary(v), Cell::Bytes(bytes)) => return v.put_bytes(bytes),
             (Values::Uuid(v), Cell::Uuid(uuid)) => v.push(uuid),
             (Values::Uuid(v), Cell::Text(Units::Utf8(text))) => {
-                v.push(super::plain::parse_uuid(text).ok_or(ValueError::Kind)?);
+                v.push(super::plain_text::parse_uuid(text).ok_or(ValueError::Kind)?);
             }
-            (Values::Date(v), Cell::Date(date)) => v.push(narrow(moment::checked_days(date)?)?),
+            (Values::Date(v), Cell::Date(date)) => v.push(narrow(date_time::checked_days(date)?)?),
             (Values::ShortTime(v, unit), Cell::Time(time, _)) => {
-                v.push(narrow(moment::time_of_day(time, *unit)?)?);
+                v.push(narrow(date_time::time_of_day(time, *unit)?)?);
             }
             (Values::LongTime(v, unit), Cell::Time(time, _)) => {
-                v.push(moment::time_of_day(time, *unit)?);
+                v.push(date_time::time_of_day(time, *unit)?);
             }
             (Values::Timestamp(v, unit, None), Cell::Date(date)) => {
                 let midnight = crate::cell::Timestamp {
@@ -279,7 +313,7 @@ impl Builder {
                     time: crate::cell::Time::default(),
                     offset_minutes: None,
                 };
-                v.push(moment::since_epoch(midnight, *unit)?);
+                v.push(date_time::since_epoch(midnight, *unit)?);
             }
             (
                 Values::Date(_)
@@ -288,7 +322,7 @@ impl Builder {
                 | Values::Timestamp(..),
                 Cell::Text(Units::Utf8(text)),
             ) => return self.put_moment(text, tally),
-            (Values::Utf8(_) | Values::LargeUtf8(_), cell) if was_asked => {
+            (Values::Utf8(_) | Values::LargeUtf8(_), cell) if was_requested => {
                 let text = plain_text(cell).ok_or(ValueError::Kind)?;
                 return self.put_value(Cell::Text(Units::Utf8(text.as_bytes())), tally);
             }
@@ -297,18 +331,20 @@ impl Builder {
         Ok(8)
     }
 
-    /// Text in ISO 8601 form, as SQLite keeps dates and times.
+    /// Parses a date or time from text in ISO 8601, as SQLite stores it, and appends it.
     fn put_moment(&mut self, text: &[u8], tally: &mut Tally) -> Result<usize, ValueError> {
         let cell = match &self.values {
-            Values::Date(_) => moment::parse_date(text).map(Cell::Date),
-            Values::Timestamp(..) => moment::parse_timestamp(text).map(|t| Cell::Timestamp(t, 9)),
-            _ => moment::parse_time(text).map(|t| Cell::Time(t, 9)),
+            Values::Date(_) => date_time::parse_date(text).map(Cell::Date),
+            Values::Timestamp(..) => {
+                date_time::parse_timestamp(text).map(|t| Cell::Timestamp(t, 9))
+            }
+            _ => date_time::parse_time(text).map(|t| Cell::Time(t, 9)),
         };
         tally.converted(text.len());
         self.put_value(cell.ok_or(ValueError::Kind)?, tally)
     }
 
-    /// The type, as far as it is known: call it behind [`Builder::settle`].
+    /// Returns the Arrow type of the column, which is final after [`Builder::settle`].
     pub(crate) fn data_type(&self) -> DataType {
         match &self.values {
             Values::Undecided { .. } | Values::Null => DataType::Null,
@@ -344,13 +380,14 @@ impl Builder {
                 unit: *unit,
                 zone: zone.clone(),
             },
+            Values::List(v) => DataType::List(Box::new(v.items().data_type())),
         }
     }
 
-    /// The values so far as an array; starts anew with the same type.
+    /// Returns the values so far as an array. The builder is then empty and has the same type.
     ///
     /// # Errors
-    /// The row (from 0, in the batch) of text that is malformed, and why.
+    /// The index (from 0) of the value that is malformed or does not fit its type, and the error.
     pub(crate) fn take(&mut self) -> Result<Array, (usize, ValueError)> {
         self.settle()?;
         let malformed = match &self.values {
@@ -362,6 +399,10 @@ impl Builder {
             return Err(malformed);
         }
         let data_type = self.data_type();
+        let items = match &mut self.values {
+            Values::List(v) => Some(Box::new(v.take_items()?)),
+            _ => None,
+        };
         let buffers = match &mut self.values {
             Values::Undecided { .. } | Values::Null => Vec::new(),
             Values::Bool(bits) => vec![Memory::of(std::mem::take(bits).into_bytes())],
@@ -380,6 +421,7 @@ impl Builder {
             Values::Utf8(v) | Values::Binary(v) => v.take(),
             Values::Digits(v) | Values::LargeUtf8(v) | Values::LargeBinary(v) => v.take(),
             Values::Uuid(v) => memory(v),
+            Values::List(v) => vec![v.take_ends()],
         };
         self.reserved = 0;
         let is_null = data_type == DataType::Null;
@@ -392,6 +434,7 @@ impl Builder {
             n_nulls: Some(n_nulls),
             buffers,
             dictionary: None,
+            items,
         })
     }
 }
@@ -425,15 +468,18 @@ fn values_of(data_type: &DataType) -> Values {
         DataType::LargeBinary => Values::LargeBinary(Strings::new()),
         DataType::Uuid => Values::Uuid(Vec::new()),
         DataType::Date32 => Values::Date(Vec::new()),
-        DataType::Time(unit @ (Unit::Second | Unit::Milli)) => Values::ShortTime(Vec::new(), *unit),
+        DataType::Time(unit @ (TimeUnit::Second | TimeUnit::Milli)) => {
+            Values::ShortTime(Vec::new(), *unit)
+        }
         DataType::Time(unit) => Values::LongTime(Vec::new(), *unit),
         DataType::Timestamp { unit, zone } => Values::Timestamp(Vec::new(), *unit, zone.clone()),
-        // Those that are read and never made were refused by `is_made`.
+        // `is_made` refused the types that are only imported.
         _ => Values::LargeUtf8(Strings::new()),
     }
 }
 
-/// The values as one buffer; memory for as many is reserved for the next batch, if there is any.
+/// Converts `values` to a buffer that arrays can share. Replaces `values` by an empty vector, which
+/// has reserved memory for the same number of values.
 fn memory<T: crate::arrow_c::Plain>(values: &mut Vec<T>) -> Vec<Memory> {
     let mut next = Vec::new();
     let _ = next.try_reserve_exact(values.len());

@@ -1,18 +1,19 @@
-//! Decimal digits to and from the integers that Arrow holds them in.
+//! Converts the digits of decimals to and from the integers that represent them in Arrow.
 
 use super::error::ValueError;
 
-/// An integer of 256 bits in two's complement, its 64-bit words from the least on.
-pub(crate) type Wide = [u64; 4];
+/// An integer of 256 bits in two's complement, as four 64-bit words, the least significant first.
+pub(crate) type Int256 = [u64; 4];
 
-/// Digits of a decimal, told apart.
+/// A decimal's text, split at its sign and its point.
 struct Parts<'a> {
     is_negative: bool,
     whole: &'a [u8],
     fraction: &'a [u8],
 }
 
-/// Sign, digits and point, no exponent; `None` of anything else.
+/// Splits a decimal into its sign, the digits before the point and the digits after it; `None` if
+/// the text is not a decimal or has an exponent.
 fn parts(text: &[u8]) -> Option<Parts<'_>> {
     let (is_negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -34,17 +35,19 @@ fn parts(text: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
-/// Digits before the point, without zeros that say nothing, and behind it; `None` where the text is no decimal.
+/// Returns the number of digits before the point, without leading zeros, and the number of digits
+/// after the point; `None` if the text is not a decimal.
 pub(crate) fn size(text: &[u8]) -> Option<(usize, usize)> {
     let parts = parts(text)?;
     let n_leading = parts.whole.iter().take_while(|b| **b == b'0').count();
     Some((parts.whole.len() - n_leading, parts.fraction.len()))
 }
 
-/// The digits that count, as one number without a point: of `whole`, then `scale` of the fraction.
+/// Calls `take` with each digit of the number: the digits before the point, then `scale` digits
+/// after the point. If `scale` is negative, the last `-scale` digits before the point are omitted.
 ///
 /// # Errors
-/// A digit that is not zero stands behind them.
+/// A digit of the fraction after the first `scale` digits is not zero.
 fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<(), ValueError> {
     let n_fraction = usize::try_from(scale.max(0)).unwrap_or(0);
     let n_cut = usize::try_from(-i16::from(scale.min(0))).unwrap_or(0);
@@ -63,16 +66,18 @@ fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<
     Ok(())
 }
 
-/// The text as an integer of 128 bits with `scale` digits behind the point.
+/// Multiplies the decimal by 10 to the power `scale`, and returns the product as an integer of 128
+/// bits.
 ///
 /// # Errors
-/// It is no decimal, has more digits behind the point, or more than `precision` in all.
+/// The text is not a decimal, has more than `scale` digits after the point, or more than
+/// `precision` digits in all.
 #[inline]
 pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, ValueError> {
     let parts = parts(text).ok_or(ValueError::Invalid)?;
     let most = parts.whole.len() + usize::try_from(scale.max(0)).unwrap_or(0);
     let value = if most <= 18 {
-        // The usual size: one word.
+        // In the usual case the digits fit into one 64-bit word.
         let mut value = 0_i64;
         each_digit(&parts, scale, |digit| value = value * 10 + i64::from(digit))?;
         i128::from(value)
@@ -96,18 +101,19 @@ pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Val
     Ok(if parts.is_negative { -value } else { value })
 }
 
-/// As [`to_i128`], of 256 bits.
+/// Multiplies the decimal by 10 to the power `scale`, and returns the product as an integer of 256
+/// bits.
 ///
 /// # Errors
-/// As [`to_i128`].
-pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Wide, ValueError> {
+/// The errors of [`to_i128`].
+pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Int256, ValueError> {
     let parts = parts(text).ok_or(ValueError::Invalid)?;
     let (mut value, mut n_digits) = ([0_u64; 4], 0_usize);
     each_digit(&parts, scale, |digit| {
         if n_digits > 0 || digit != 0 {
             n_digits += 1;
         }
-        // 76 digits are less than 2^253; more are refused below, whatever stands here.
+        // 76 digits need less than 253 bits. More digits overflow here and are refused below.
         let mut carry = u128::from(digit);
         for word in &mut value {
             let product = u128::from(*word) * 10 + carry;
@@ -124,7 +130,7 @@ pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Wide, Val
     })
 }
 
-fn negated(value: Wide) -> Wide {
+fn negated(value: Int256) -> Int256 {
     let mut carry = true;
     value.map(|word| {
         let (word, over) = (!word).overflowing_add(u64::from(carry));
@@ -133,13 +139,14 @@ fn negated(value: Wide) -> Wide {
     })
 }
 
-/// The digits of an integer with `scale` of them behind the point.
+/// Returns the digits of an integer, with a decimal point before the last `scale` digits.
 pub(crate) fn digits_of_i128(value: i128, scale: i8) -> String {
     pointed(value < 0, value.unsigned_abs().to_string(), scale)
 }
 
-/// As [`digits_of_i128`], of 256 bits.
-pub(crate) fn digits_of_wide(value: Wide, scale: i8) -> String {
+/// Returns the digits of an integer of 256 bits, with a decimal point before the last `scale`
+/// digits.
+pub(crate) fn digits_of_wide(value: Int256, scale: i8) -> String {
     let is_negative = value[3] >> 63 != 0;
     let mut rest = if is_negative { negated(value) } else { value };
     let mut digits = String::new();

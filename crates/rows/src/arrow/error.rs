@@ -1,25 +1,31 @@
-//! ValueError a value does not go into its column, and conversions that are exact or fail.
+//! `ValueError`: the reason for which a value cannot be stored in an Arrow column. Also functions
+//! that convert a number to another type only if its value stays exact.
 
 use std::collections::TryReserveError;
 
 use onecopy_text::Malformed;
 
-/// ValueError a value does not go into its column.
+/// The reason for which a value cannot be stored in an Arrow column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueError {
-    /// It is of another kind.
+    /// The value is of a kind that the column's type cannot store, such as text for numbers.
     Kind,
-    /// It is of the column's kind and no value of it: malformed digits, a thirteenth month.
+    /// The value has the kind of the column but is not valid: malformed digits, month 13.
     Invalid,
-    /// It is too large, too small, or too far away.
+    /// The value is outside the range of the column's type.
     Range,
-    /// It is finer than the column can tell.
+    /// The value has more digits after the decimal point, or in the fraction of a second, than the
+    /// column's type stores.
     Scale,
-    /// It is malformed text; what its position counts.
+    /// The value is malformed text. The `str` is the unit in which the error's position is counted:
+    /// byte, unit or character.
     Malformed(Malformed, &'static str),
-    /// Its column would be longer than 2 GiB.
+    /// The value is an array whose number of dimensions differs from that of the column's list
+    /// type.
+    Dimensions,
+    /// The text of the column would exceed 2 GiB, the limit of 32-bit offsets.
     Long,
-    /// The system gives no memory for it.
+    /// The allocation for the value failed.
     Memory,
 }
 
@@ -29,7 +35,7 @@ impl From<TryReserveError> for ValueError {
     }
 }
 
-/// Integers that a 64-bit float holds each of lie up to here.
+/// The largest number such that each integer up to it is exact as a 64-bit float.
 const EXACT_FLOAT: i64 = 1 << 53;
 
 pub(super) fn exact_f64(n: i64) -> Result<f64, ValueError> {
@@ -49,7 +55,7 @@ pub(super) fn exact_f32(n: f64) -> Result<f32, ValueError> {
     }
 }
 
-/// `n` times the same value.
+/// Returns a vector of `n` copies of `value`; an error if the allocation fails.
 pub(super) fn repeated<T: Clone>(value: T, n: usize) -> Result<Vec<T>, TryReserveError> {
     let mut values = Vec::new();
     values.try_reserve_exact(n)?;

@@ -1,32 +1,59 @@
-//! Which Arrow type a column of a database has.
+//! Chooses the Arrow type of each column. A type that the caller requests has precedence. Otherwise
+//! the column's database type determines the Arrow type. If neither determines the type, the values
+//! of the column do.
 
 use super::types::is_made;
-use super::types::{DataType, Unit};
+use super::types::{DataType, TimeUnit};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, ColumnType, Schema};
 
-/// What the type of a column is to be.
+/// How the type of a column is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// This one.
+    /// The type is known before the first row.
     Type(DataType),
-    /// That of the first value; `floats`: a number is a float.
+    /// The first value that is not NULL decides the type. If `floats` is `true` and that value is a
+    /// number, the type is a float type.
     FirstValue { floats: bool },
-    /// A decimal with the digits of the largest values of the first batch.
+    /// A decimal type. The largest values of the first batch decide its precision and scale.
     Digits,
+    /// A list type; contains the plan of its element type.
+    List(Box<Plan>),
 }
 
-/// What a caller wants besides what the database says.
+impl Plan {
+    /// Returns `true` if the type of the column is decided by its values.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Plan::Type(_) => false,
+            Plan::List(items) => items.is_open(),
+            Plan::FirstValue { .. } | Plan::Digits => true,
+        }
+    }
+
+    fn data_type(self) -> Option<DataType> {
+        match self {
+            Plan::Type(data_type) => Some(data_type),
+            Plan::List(items) => items.data_type().map(Box::new).map(DataType::List),
+            Plan::FirstValue { .. } | Plan::Digits => None,
+        }
+    }
+}
+
+/// The options by which a caller controls Arrow output. A requested type overrides the type that
+/// the database reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrowOptions {
-    /// About how many bytes a batch may take before it is handed on; it has one row at least.
+    /// The approximate size of a batch in bytes. A batch has at least one row, even if it is
+    /// larger.
     pub batch_bytes: usize,
-    /// Types for columns by their names: each goes before what the database says.
+    /// The Arrow types that the caller requests for columns, each with the column's name.
     pub types: Vec<(String, DataType)>,
 }
 
 impl Default for ArrowOptions {
-    /// 4 MiB: large enough that a batch costs its reader nothing, small enough for constant memory.
+    /// 4 MiB: large enough that the fixed cost of a batch is small compared to the cost of its
+    /// rows, and small enough to bound the memory.
     fn default() -> ArrowOptions {
         ArrowOptions {
             batch_bytes: 4 << 20,
@@ -35,10 +62,12 @@ impl Default for ArrowOptions {
     }
 }
 
-/// What the columns of a schema become; whether the caller named each.
+/// Returns a plan for each column of the schema, with `true` if the caller requested the column's
+/// type in `options`.
 ///
 /// # Errors
-/// [`ErrorKind::Programming`] where a name is no column's, [`ErrorKind::NotSupported`] where its type is never made.
+/// [`ErrorKind::Programming`] if `options.types` names a column that does not exist;
+/// [`ErrorKind::NotSupported`] if it names a type that is only imported.
 pub(crate) fn plans(schema: &Schema, options: &ArrowOptions) -> Result<Vec<(Plan, bool)>, Error> {
     for (name, data_type) in &options.types {
         if !schema.columns.iter().any(|c| c.name == *name) {
@@ -46,13 +75,13 @@ pub(crate) fn plans(schema: &Schema, options: &ArrowOptions) -> Result<Vec<(Plan
             return Err(Error::new(ErrorKind::Programming, message));
         }
         if !is_made(data_type) {
-            let message = format!("columns are not made as `{data_type}`");
+            let message = format!("columns of the type `{data_type}` are not supported");
             return Err(Error::new(ErrorKind::NotSupported, message));
         }
     }
     let planned = schema.columns.iter().map(|column| {
-        let asked = options.types.iter().find(|(name, _)| *name == column.name);
-        match asked {
+        let requested = options.types.iter().find(|(name, _)| *name == column.name);
+        match requested {
             Some((_, data_type)) => (Plan::Type(data_type.clone()), true),
             None => (plan(column), false),
         }
@@ -60,27 +89,25 @@ pub(crate) fn plans(schema: &Schema, options: &ArrowOptions) -> Result<Vec<(Plan
     Ok(planned.collect())
 }
 
-/// The type of a column of a database; `None` where its values tell it.
+/// Returns the Arrow type of a database column; `None` if the values decide the type.
 #[must_use]
 pub fn type_of(column: &Column) -> Option<DataType> {
-    match plan(column) {
-        Plan::Type(data_type) => Some(data_type),
-        _ => None,
-    }
+    plan(column).data_type()
 }
 
-/// Whether a number in a column of SQLite whose values tell its type is a float always.
+/// Returns `true` if every number of this column becomes a float: a SQLite column with the declared
+/// type NUMERIC or DECIMAL.
 #[must_use]
 pub fn has_fractions(column: &Column) -> bool {
     plan(column) == Plan::FirstValue { floats: true }
 }
 
-/// What a column becomes where nobody asks for anything.
+/// Returns the plan of a column whose type the caller did not request.
 fn plan(column: &Column) -> Plan {
     Plan::Type(match column.column_type {
         ColumnType::Any => return declared(&column.type_name),
         ColumnType::Bool => DataType::Bool,
-        // Unsigned numbers of 32 bits that psqlodbc describes as signed ones.
+        // psqlodbc describes unsigned 32-bit numbers as signed numbers.
         ColumnType::Integer { .. }
             if matches!(column.type_name.as_str(), "oid" | "xid" | "cid") =>
         {
@@ -93,29 +120,36 @@ fn plan(column: &Column) -> Plan {
             Some(data_type) => data_type,
             None => return Plan::Digits,
         },
-        // Spans with months have no like in Arrow that readers share: as the database wrote them.
-        ColumnType::Text | ColumnType::Interval => DataType::Utf8,
+        // Intervals with months, times with an offset, and ranges have no Arrow type that readers
+        // commonly support, so the column contains the text of the database.
+        ColumnType::Text | ColumnType::Interval | ColumnType::TimeTz { .. } | ColumnType::Range => {
+            DataType::Utf8
+        }
         ColumnType::Binary => DataType::Binary,
         ColumnType::Date => DataType::Date32,
-        ColumnType::Time { digits } => DataType::Time(Unit::of_digits(digits)),
+        ColumnType::Time { digits } => DataType::Time(TimeUnit::of_digits(digits)),
         ColumnType::Timestamp {
             digits,
             with_offset,
         } => DataType::Timestamp {
-            unit: Unit::of_digits(digits),
+            unit: TimeUnit::of_digits(digits),
             zone: with_offset.then(|| "UTC".to_owned()),
         },
         ColumnType::Uuid => DataType::Uuid,
+        ColumnType::Array(element) => {
+            let items = plan(&Column::new(String::new(), element.column_type()));
+            return Plan::List(Box::new(items));
+        }
     })
 }
 
-/// The type of a decimal; `None` where the database did not declare its digits.
+/// Returns the type of a decimal column; `None` if the database does not declare its precision.
 fn decimal(column: &Column, precision: u8, scale: i8) -> Option<DataType> {
-    // psqlodbc describes a `numeric` without digits (each sum and average is one) as one of 28, with those of the first rows
-    // behind the point.
-    let is_told = precision > 0 && !(column.type_name == "numeric" && precision == 28);
+    // psqlodbc describes a `numeric` without a declared precision (as each sum and average) as a
+    // type of 28 digits, with the scale of the first rows.
+    let is_exact = precision > 0 && !(column.type_name == "numeric" && precision == 28);
     let bits = match precision {
-        _ if !is_told => return None,
+        _ if !is_exact => return None,
         0..=38 => 128,
         39..=76 => 256,
         _ => return None,
@@ -127,7 +161,8 @@ fn decimal(column: &Column, precision: u8, scale: i8) -> Option<DataType> {
     })
 }
 
-/// What a column of SQLite becomes by its declared type, with the rules by which SQLite finds a column's affinity.
+/// Returns the plan for a column of SQLite. Its declared type determines the plan by the rules of
+/// SQLite's column affinity.
 ///
 /// Source: <https://sqlite.org/datatype3.html#determination_of_column_affinity>.
 fn declared(type_name: &str) -> Plan {
@@ -142,7 +177,8 @@ fn declared(type_name: &str) -> Plan {
     } else if has(&["REAL", "FLOA", "DOUB"]) {
         DataType::Float64
     } else {
-        // Where numbers have a fraction as a rule, one without must not make integers of them all.
+        // Numbers in such a column usually have a fraction: a first value without a fraction must
+        // not make it a column of integers.
         let floats = has(&["DEC", "NUMERIC"]);
         return Plan::FirstValue { floats };
     })

@@ -1,30 +1,33 @@
-//! Values out of arrays, as parameters of a statement.
+//! `BatchRows`: reads the values of Arrow arrays as parameters of a statement, row by row.
 
 use onecopy_text::Tally;
 
 use super::array::{Array, Batch, bit};
+use super::date_time;
 use super::decimal;
-use super::moment;
-use super::types::{DataType, Unit};
+use super::types::{DataType, TimeUnit};
 use crate::arrow_c::Memory;
 use crate::error::{Error, ErrorKind};
 use crate::value::Value;
 
-/// The rows of batches, one after the other, as parameters. An error ends them, and is asked for behind.
+/// An iterator over the rows of consecutive batches, as rows of parameters. After an error it ends,
+/// and `failure` returns the error.
 pub struct BatchRows<F> {
     next_batch: F,
     names: Vec<String>,
     batch: Batch,
     row: usize,
     n_done: u64,
-    /// Text handled, to be entered into a ledger by the caller.
+    /// The numbers of text bytes that were converted and copied; the caller adds them to a
+    /// `Ledger`.
     pub tally: Tally,
     failure: Option<Error>,
     is_done: bool,
 }
 
 impl<F: FnMut() -> Result<Option<Batch>, Error>> BatchRows<F> {
-    /// The rows of the batches that `next_batch` gives, the columns having these names.
+    /// Creates an iterator over the rows of the batches that `next_batch` returns. `names` are the
+    /// column names, for error messages.
     pub fn new(names: Vec<String>, next_batch: F) -> BatchRows<F> {
         BatchRows {
             next_batch,
@@ -38,7 +41,7 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> BatchRows<F> {
         }
     }
 
-    /// ValueError the rows ended, where it was not their end.
+    /// Returns the error that ended the iteration; `None` if it ended after the last batch.
     pub fn failure(self) -> Option<Error> {
         self.failure
     }
@@ -100,10 +103,12 @@ fn wrong(what: &str) -> Error {
 }
 
 impl Array {
-    /// The value of `row` (from 0) as a parameter. Copies: one of each text.
+    /// Returns the value of `row` (from 0) as a parameter. Copies each text and each binary value
+    /// once.
     ///
     /// # Errors
-    /// [`ErrorKind::Data`] for a value that no parameter holds, and where the array is not what its type says.
+    /// [`ErrorKind::Data`] for a value that cannot be a parameter, and for an array that does not
+    /// match its type.
     pub fn value(&self, row: usize) -> Result<Value, Error> {
         if self.is_null(row) {
             return Ok(Value::Null);
@@ -116,7 +121,7 @@ impl Array {
                 let n = self.integer(at, *bits, *unsigned)?;
                 match i64::try_from(n) {
                     Ok(n) => Value::I64(n),
-                    // No driver takes more than 63 bits as a number.
+                    // No driver accepts an integer above 63 bits as a number.
                     Err(_) => Value::Decimal(n.to_string()),
                 }
             }
@@ -139,7 +144,8 @@ impl Array {
                 }
             }),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                // Copied, and then validated: others may write to the array.
+                // The text is copied before it is validated, because other code may write to the
+                // array.
                 let text = String::from_utf8(copied(self.bytes(at)?)?);
                 Value::Text(text.map_err(|e| {
                     let at = e.utf8_error().valid_up_to();
@@ -156,23 +162,25 @@ impl Array {
             DataType::Uuid => Value::Uuid(self.fixed(at)?),
             DataType::Date32 => {
                 let days = i32::from_ne_bytes(self.fixed(at)?);
-                Value::Date(moment::date(days.into()).ok_or_else(no_date)?)
+                Value::Date(date_time::date(days.into()).ok_or_else(no_date)?)
             }
             DataType::Date64 => {
                 let n = i64::from_ne_bytes(self.fixed(at)?);
-                Value::Date(moment::date(n.div_euclid(86_400_000)).ok_or_else(no_date)?)
+                Value::Date(date_time::date(n.div_euclid(86_400_000)).ok_or_else(no_date)?)
             }
             DataType::Time(unit) => {
                 let n = match unit {
-                    Unit::Second | Unit::Milli => i32::from_ne_bytes(self.fixed(at)?).into(),
+                    TimeUnit::Second | TimeUnit::Milli => {
+                        i32::from_ne_bytes(self.fixed(at)?).into()
+                    }
                     _ => i64::from_ne_bytes(self.fixed(at)?),
                 };
-                let time = moment::time(n, *unit);
+                let time = date_time::time(n, *unit);
                 Value::Time(time.ok_or_else(|| wrong("a time is outside of its day"))?)
             }
             DataType::Timestamp { unit, zone } => {
                 let n = i64::from_ne_bytes(self.fixed(at)?);
-                let timestamp = moment::timestamp(n, *unit, zone.is_some());
+                let timestamp = date_time::timestamp(n, *unit, zone.is_some());
                 Value::Timestamp(timestamp.ok_or_else(no_date)?)
             }
             DataType::Dictionary { index, .. } => {
@@ -183,9 +191,11 @@ impl Array {
                 let values = self.dictionary.as_deref().ok_or_else(too_short)?;
                 match usize::try_from(n) {
                     Ok(n) if n < values.len => values.value(n)?,
-                    _ => return Err(wrong("a number stands in no dictionary")),
+                    _ => return Err(wrong("a number has no value in the dictionary")),
                 }
             }
+            // Streams with these types are refused when the stream is opened.
+            DataType::List(_) => return Err(wrong("a list is not a parameter")),
         })
     }
 
@@ -193,7 +203,7 @@ impl Array {
         self.buffers.get(i).ok_or_else(too_short)
     }
 
-    /// The bytes of a value of one size.
+    /// Returns the `N` bytes of value `at` (from 0) of an array whose values have a fixed size.
     fn fixed<const N: usize>(&self, at: usize) -> Result<[u8; N], Error> {
         let bytes = nth(self.buffer(0)?.bytes(), at, N)?;
         bytes.try_into().map_err(|_| too_short())
@@ -212,7 +222,7 @@ impl Array {
         })
     }
 
-    /// The bytes of a value that has a length of its own.
+    /// Returns the bytes of value `at` (from 0) of an array whose values have different lengths.
     fn bytes(&self, at: usize) -> Result<&[u8], Error> {
         let place = |i: usize| -> Result<usize, Error> {
             let n = match self.data_type {
@@ -224,15 +234,16 @@ impl Array {
         if matches!(self.data_type, DataType::Utf8View | DataType::BinaryView) {
             return self.view(at);
         }
-        // Each place is read once, and looked at then: others may write to it.
+        // Each offset is read once and then checked, because other code may write to the array.
         let (from, to) = (place(at)?, place(at + 1)?);
         self.buffer(1)?.bytes().get(from..to).ok_or_else(too_short)
     }
 
-    /// The bytes of a view: in the view itself up to 12, else at a place of one of the buffers behind.
+    /// Returns the bytes of value `at` (from 0) of an array in Arrow's view layout. Up to 12 bytes
+    /// are in the view itself; the bytes of a longer value are in one of the data buffers.
     fn view(&self, at: usize) -> Result<&[u8], Error> {
         let view = nth(self.buffer(0)?.bytes(), at, 16)?;
-        // Each number is read once.
+        // Each number is read once, because other code may write to the array.
         let number = |from: usize| {
             let bytes = view[from..from + 4].try_into().unwrap_or([0; 4]);
             usize::try_from(i32::from_ne_bytes(bytes)).map_err(|_| too_short())
@@ -247,7 +258,7 @@ impl Array {
     }
 }
 
-/// Value `at` of those that have `width` bytes each.
+/// Returns value `at` (from 0) of a buffer of values of `width` bytes each.
 fn nth(bytes: &[u8], at: usize, width: usize) -> Result<&[u8], Error> {
     let from = at.checked_mul(width);
     let to = from.and_then(|from| from.checked_add(width));
@@ -255,7 +266,8 @@ fn nth(bytes: &[u8], at: usize, width: usize) -> Result<&[u8], Error> {
     place.ok_or_else(too_short)
 }
 
-/// A copy of bytes, as many as an array of another library holds.
+/// Copies a value that another library exported. The allocation is fallible, because that library
+/// determines its size.
 fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let mut copy = Vec::new();
     let reserved = copy.try_reserve_exact(bytes.len());
@@ -265,7 +277,10 @@ fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 fn too_short() -> Error {
-    Error::new(ErrorKind::Interface, "an array is shorter than it says")
+    Error::new(
+        ErrorKind::Interface,
+        "an array is shorter than its declared length",
+    )
 }
 
 fn no_date() -> Error {

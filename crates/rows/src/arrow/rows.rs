@@ -1,4 +1,5 @@
-//! The row sink that makes columns: each cell is written once, into the buffer that goes out.
+//! `ArrowRows`: the row sink that builds Arrow columns. Each cell is converted once, directly into
+//! the buffer that the consumer receives.
 
 use onecopy_text::{Policy, Tally};
 use onecopy_wire::WriteError;
@@ -7,47 +8,49 @@ use super::array::Batch;
 use super::builder::Builder;
 use super::error::ValueError;
 use super::plan::{ArrowOptions, plans};
-use super::types::Field;
+use super::types::{DataType, Field};
 use crate::cell::{Cell, LongKind};
 use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 use crate::source::RowSink;
 
-/// ValueError a cell does not go into its column.
+/// A cell that an Arrow column cannot store: its row, its column, and the reason.
 #[derive(Debug)]
 pub struct Misfit {
-    /// Its row (from 0, in the batch).
+    /// The row of the cell (from 0, within the batch).
     row: usize,
     column: usize,
     why: ValueError,
-    /// What it is, for people.
+    /// The kind of the cell, as a word for the error message, such as `an integer`.
     is: &'static str,
 }
 
-/// The sink. It takes columns of a block, or rows.
+/// A row sink that builds Arrow columns. It accepts cells in row order and in column order.
 #[derive(Debug)]
 pub struct ArrowRows {
     schema: Schema,
     columns: Vec<Builder>,
-    /// Rows in the batch so far.
+    /// The number of rows in the current batch.
     n_rows: usize,
-    /// Rows that are coming column by column.
+    /// The number of rows of the block whose cells are being emitted column by column; 0 at other
+    /// times.
     n_coming: usize,
-    /// Rows in the batches before.
+    /// The number of rows in earlier batches.
     n_before: u64,
-    /// Bytes in the batch so far, about.
+    /// The approximate size of the current batch in bytes.
     n_bytes: usize,
     batch_bytes: usize,
-    /// Text handled, to be entered into a ledger by the caller.
+    /// The numbers of text bytes that were converted and copied; the caller adds them to a
+    /// `Ledger`.
     pub(crate) tally: Tally,
 }
 
 impl ArrowRows {
-    /// Columns for this schema.
+    /// Creates a sink with an empty column for each column of `schema`.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] where a type is asked for a column that is not there, [`ErrorKind::NotSupported`] where it
-    /// is never made.
+    /// [`ErrorKind::Programming`] if the options name a column that does not exist;
+    /// [`ErrorKind::NotSupported`] if they name a type that is only imported.
     pub fn new(
         schema: &Schema,
         options: &ArrowOptions,
@@ -56,7 +59,7 @@ impl ArrowRows {
         let columns = plans(schema, options)?;
         let columns = columns
             .iter()
-            .map(|(plan, was_asked)| Builder::new(plan, policy, *was_asked));
+            .map(|(plan, was_requested)| Builder::new(plan, policy, *was_requested));
         Ok(ArrowRows {
             columns: columns.collect(),
             schema: schema.clone(),
@@ -69,17 +72,18 @@ impl ArrowRows {
         })
     }
 
-    /// Whether a column's type is still to be told by its values.
+    /// Returns `true` while the values of the first batch may still change the type of a column.
     pub(crate) fn is_undecided(&self) -> bool {
         self.columns.iter().any(Builder::is_undecided)
     }
 
-    /// Rows so far, those of the batches before included.
+    /// Returns the number of rows so far, including the rows of earlier batches.
     pub(crate) fn n_rows(&self) -> u64 {
         self.n_before + self.n_rows as u64
     }
 
-    /// A sink with the same columns as they are now, for a second look at a block.
+    /// Creates an empty sink with the same columns and types. After a failure, a block is emitted
+    /// to it a second time, row by row, to find the first row that failed.
     pub(crate) fn same_again(&self) -> ArrowRows {
         ArrowRows {
             schema: self.schema.clone(),
@@ -93,28 +97,30 @@ impl ArrowRows {
         }
     }
 
-    /// Whether the batch is to be handed on.
+    /// Returns `true` if the current batch has reached the size limit of the options.
     pub(crate) fn is_full(&self) -> bool {
         self.n_bytes >= self.batch_bytes
     }
 
-    /// Names and types of the columns; final once [`ArrowRows::is_undecided`] is false or a batch was taken.
+    /// Returns the names and types of the columns. They are final once [`ArrowRows::is_undecided`]
+    /// is false or a batch was taken.
     pub(crate) fn fields(&self) -> Vec<Field> {
         let columns = self.schema.columns.iter().zip(&self.columns);
         columns
             .map(|(column, builder)| Field {
                 name: column.name.clone(),
                 data_type: builder.data_type(),
-                // A driver that says "no" is not always right (an outer join): what it costs to say "yes" is nothing.
+                // A driver that reports a column as not nullable may be wrong (an outer join), and
+                // a nullable column costs nothing.
                 nullable: true,
             })
             .collect()
     }
 
-    /// The rows so far as a batch; starts the next one.
+    /// Returns the rows of the current batch, and begins the next batch.
     ///
     /// # Errors
-    /// Text is malformed.
+    /// A text is malformed, or a value does not fit the type that the batch decided.
     pub(crate) fn take(&mut self) -> Result<Batch, Error> {
         let mut columns = Vec::with_capacity(self.columns.len());
         for column in 0..self.columns.len() {
@@ -136,22 +142,31 @@ impl ArrowRows {
         Ok(Batch { n_rows, columns })
     }
 
-    /// The error, with the place of its value.
+    /// Converts a [`Misfit`] (a cell that its column cannot store) to an error with the cell's row
+    /// and column.
     pub(crate) fn error(&self, misfit: Misfit) -> Error {
         let name = self.schema.columns.get(misfit.column);
         let name = name.map_or("", |c| c.name.as_str());
         let builder = self.columns.get(misfit.column);
-        let data_type = builder.map_or_else(String::new, |b| b.data_type().to_string());
-        let is = misfit.is;
+        let data_type = builder.map(Builder::data_type);
+        let is_list = matches!(data_type, Some(DataType::List(_)));
+        let data_type = data_type.map_or_else(String::new, |made| made.to_string());
+        let is = match (misfit.is, misfit.why) {
+            ("an array", ValueError::Kind | ValueError::Range | ValueError::Scale) if is_list => {
+                "an element of an array"
+            }
+            (is, _) => is,
+        };
         let (kind, what, remedy) = match misfit.why {
             ValueError::Malformed(e, units) => (
                 ErrorKind::Malformed,
                 format!("malformed text: {} at {units} {}", e.kind, e.at_units),
-                "mend it in the database",
+                "fix it in the database",
             ),
             ValueError::Invalid => {
                 let why = match is {
                     "a decimal" => WriteError::NotADecimal,
+                    "an array" => WriteError::NotAnArray,
                     _ => WriteError::NotADate,
                 };
                 let row = self.n_before + misfit.row as u64;
@@ -159,10 +174,16 @@ impl ArrowRows {
                     .schema
                     .invalid_value(&why.to_string(), misfit.column, row);
             }
+            ValueError::Dimensions => (
+                ErrorKind::Data,
+                format!("{is} of other dimensions does not go into a column of `{data_type}`"),
+                "request lists of lists or text for this column \
+                 (`types={\"name\": \"list<list<…>>\"}`, `\"string\"`)",
+            ),
             ValueError::Long => (
                 ErrorKind::Data,
                 "a batch of this column is longer than 2 GiB".to_owned(),
-                "ask for the type `large_string` or `large_binary`, or for smaller batches",
+                "request the type `large_string` or `large_binary`, or for smaller batches",
             ),
             ValueError::Memory => (
                 ErrorKind::Operational,
@@ -172,24 +193,24 @@ impl ArrowRows {
             ValueError::Kind => (
                 ErrorKind::Data,
                 format!("{is} does not go into a column of `{data_type}`"),
-                "ask for another type of this column (`types`), or cast it in the query",
+                "request another type for this column (`types`), or cast it in the query",
             ),
             ValueError::Range => (
                 ErrorKind::Data,
-                format!("{is} is outside of what `{data_type}` holds"),
-                "ask for a wider type of this column (`types`), or cast it in the query",
+                format!("{is} is outside of the range of `{data_type}`"),
+                "request a wider type for this column (`types`), or cast it in the query",
             ),
             ValueError::Scale => (
                 ErrorKind::Data,
-                format!("{is} has more digits than `{data_type}` holds"),
-                "ask for a finer type of this column (`types`), or round it in the query",
+                format!("{is} has more digits than `{data_type}` can represent"),
+                "request a finer type for this column (`types`), or round it in the query",
             ),
         };
         let error = Error::new(kind, format!("{what}\n{remedy}"))
             .at_column(misfit.column, name)
             .at_row(self.n_before + misfit.row as u64);
         match kind {
-            // The driver described a column that its values do not go into.
+            // The values contradict the type that the driver described.
             ErrorKind::Data => error.of_driver(self.schema.driver()),
             _ => error,
         }
@@ -222,16 +243,18 @@ fn misfit(row: usize, column: usize, cell: &Cell<'_>, why: ValueError) -> Misfit
         Cell::Null => "NULL",
         Cell::Bool(_) => "a boolean",
         Cell::I64(_) | Cell::U64(_) => "an integer",
-        Cell::F32(n) if !n.is_finite() => "a float that is no number",
-        Cell::F64(n) if !n.is_finite() => "a float that is no number",
+        Cell::F32(n) if !n.is_finite() => "a float that is not finite",
+        Cell::F64(n) if !n.is_finite() => "a float that is not finite",
         Cell::F32(_) | Cell::F64(_) => "a float",
         Cell::Decimal(_) => "a decimal",
-        Cell::Text(_) => "text",
+        Cell::Text(_) | Cell::Json(_) | Cell::Range(_) => "text",
+        Cell::Array(_) => "an array",
         Cell::Bytes(_) => "binary",
         Cell::Date(_) => "a date",
         Cell::Time(..) => "a time",
         Cell::Timestamp(..) => "a timestamp",
         Cell::Interval { .. } => "a span of time",
+        Cell::TimeTz { .. } => "a time with an offset",
         Cell::Uuid(_) => "a UUID",
     };
     Misfit {
@@ -281,7 +304,8 @@ impl RowSink for ArrowRows {
     }
 
     fn begin_columns(&mut self, n_rows: usize) -> Result<(), Misfit> {
-        // Counted when they are complete; a column that fails must not be one short.
+        // Rows are counted only when all columns of the batch are complete, because a column that
+        // failed may be shorter than the others.
         self.n_coming = n_rows;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A statement's rows as batches, one after the other, in constant memory.
+//! `ArrowStream`: the rows of a statement as consecutive Arrow batches, in constant memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,10 +17,11 @@ use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind};
 use crate::source::{Block, BlockPosition, Budget, LongValues, PumpError, Pumped};
 
-/// Rows on their way into batches.
+/// The rows of a statement as a stream of Arrow batches.
 ///
-/// The types of the columns are known before the first row where the database tells them all; else the first batch is fetched
-/// when they are asked for. Batches are of one type. One that fails is not given, and no other comes behind it.
+/// If the database describes the types of all columns, the types are known before the first row;
+/// otherwise the first batch is fetched when the types are requested. All batches have the same
+/// types. No batch follows a batch that failed.
 #[derive(Debug)]
 pub struct ArrowStream {
     statement: Statement,
@@ -29,26 +30,28 @@ pub struct ArrowStream {
     position: BlockPosition,
     ledger: Ledger,
     cancelled: Arc<AtomicBool>,
-    state: State,
-    /// The first batch, where it had to be fetched to tell the types.
+    state: ArrowStreamState,
+    /// The first batch, if it was fetched early to determine the types and not yet returned;
+    /// otherwise `None`.
     ahead: Option<Batch>,
-    /// A batch was made: types do not change any more.
+    /// `true` after the first batch: the column types no longer change.
     is_settled: bool,
 }
 
 #[derive(Debug)]
-enum State {
+enum ArrowStreamState {
     Running,
     Done,
     Failed(Error),
 }
 
 impl ArrowStream {
-    /// The rows of `statement` from its first row on; what is done to their text is counted in `ledger`.
+    /// Streams the rows of `statement` from its first row on. `ledger` counts the bytes of text
+    /// that are converted.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] where it gives no rows, or a type is asked for a column that is not there;
-    /// [`ErrorKind::NotSupported`] for a type that is never made.
+    /// [`ErrorKind::Programming`] if the statement returns no rows, or the options name a column
+    /// that does not exist; [`ErrorKind::NotSupported`] if they name a type that is only imported.
     pub fn new(
         mut statement: Statement,
         options: &ArrowOptions,
@@ -57,7 +60,7 @@ impl ArrowStream {
         if statement.schema().n_columns() == 0 {
             return Err(Error::new(
                 ErrorKind::Programming,
-                "the statement gives no rows\nstream a SELECT, or add RETURNING",
+                "the statement returns no rows\nstream a SELECT, or add RETURNING",
             ));
         }
         statement.set_long_values(LongValues::Whole);
@@ -69,14 +72,16 @@ impl ArrowStream {
             position: BlockPosition::default(),
             ledger: ledger.clone(),
             cancelled: Arc::new(AtomicBool::new(false)),
-            state: State::Running,
+            state: ArrowStreamState::Running,
             ahead: None,
             is_settled: false,
         })
     }
 
-    /// Takes the types that a reader would rather have, as far as they can be made and nothing was fetched yet; what it asks
-    /// for besides is its own to cast. Fields of another number or order are no request for this result.
+    /// Changes the column types to those that a reader requests, if no row was fetched yet. Columns
+    /// of some types cannot be created; a request for such a type is ignored, and the reader has to
+    /// cast that column. The whole request is ignored if its fields differ in number, name or order
+    /// from the columns.
     pub fn request(&mut self, fields: &[Field]) {
         let columns = &self.statement.schema().columns;
         let is_same = columns.len() == fields.len()
@@ -86,21 +91,22 @@ impl ArrowStream {
         }
         let now = self.rows.fields();
         let is_undecided = self.rows.is_undecided();
-        let asked = fields.iter().zip(&now).filter(|(asked, now)| {
-            let is_other = asked.data_type != now.data_type || is_undecided;
-            is_other && is_made(&asked.data_type) && asked.data_type != DataType::Null
+        let requested = fields.iter().zip(&now).filter(|(field, now)| {
+            let is_other = field.data_type != now.data_type || is_undecided;
+            is_other && is_made(&field.data_type) && field.data_type != DataType::Null
         });
         let mut options = self.options.clone();
         options
             .types
-            .extend(asked.map(|(f, _)| (f.name.clone(), f.data_type.clone())));
+            .extend(requested.map(|(f, _)| (f.name.clone(), f.data_type.clone())));
         let policy = self.statement.text_policy();
         if let Ok(rows) = ArrowRows::new(self.statement.schema(), &options, policy) {
             self.rows = rows;
         }
     }
 
-    /// A handle that stops it from any thread: the call under way fails, and each later one.
+    /// Returns a handle that cancels the stream from any thread: the current call and all later
+    /// calls fail.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
         let (flag, source) = (self.cancelled.clone(), self.statement.cancel_handle());
@@ -110,13 +116,14 @@ impl ArrowStream {
         })
     }
 
-    /// Rows in batches so far, those of the next one included.
+    /// Returns the number of rows in the batches so far, including a batch that was fetched but not
+    /// yet returned.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
         self.rows.n_rows()
     }
 
-    /// Fills a batch; `None` where no row is left.
+    /// Fetches rows until the batch is full; returns `None` if no row is left.
     fn fill(&mut self) -> Result<Option<Batch>, Error> {
         let mut is_end = false;
         while !self.rows.is_full() && !is_end {
@@ -135,14 +142,16 @@ impl ArrowStream {
             };
         }
         if is_end {
-            self.state = State::Done;
+            self.state = ArrowStreamState::Done;
         }
         let batch = self.rows.take()?;
         self.is_settled = true;
         Ok((batch.n_rows > 0).then_some(batch))
     }
 
-    /// The first value of the block that does not fit, in the order of rows: it came column by column.
+    /// Returns an error for the first cell, in row order, that its column cannot store. The block
+    /// was emitted column by column, so `misfit` is only the first such cell in column order: an
+    /// earlier row may have such a cell in a later column.
     fn first_misfit(&mut self, misfit: Misfit) -> Error {
         let found = self.rows.error(misfit);
         let mut rows = self.rows.same_again();
@@ -165,24 +174,25 @@ impl ArrowStream {
 
     fn next_filled(&mut self) -> Result<Option<Batch>, Error> {
         match &self.state {
-            State::Running => {}
-            State::Done => return Ok(None),
-            State::Failed(error) => return Err(error.clone()),
+            ArrowStreamState::Running => {}
+            ArrowStreamState::Done => return Ok(None),
+            ArrowStreamState::Failed(error) => return Err(error.clone()),
         }
         let filled = self.fill();
         self.enter_counts();
         filled.map_err(|mut error| {
-            // A driver that was told to stop may say so in words of its own.
+            // A driver may report the cancellation as an error of another kind.
             if self.cancelled.load(Relaxed) {
                 error.kind = ErrorKind::Cancelled;
             }
-            self.state = State::Failed(error.clone());
+            self.state = ArrowStreamState::Failed(error.clone());
             error
         })
     }
 }
 
-/// Emits the rows of a block once more, in row order; the first value that does not fit.
+/// A [`StatementVisitor`] that emits the statement's current block a second time, in row order. It
+/// returns the first cell that its column cannot store.
 struct EmitAgain<'r> {
     first_row: usize,
     rows: &'r mut ArrowRows,

@@ -1,4 +1,4 @@
-//! Texts and bytes of one column, one behind the other.
+//! `Strings`: the offsets and bytes of a column of text or binary values under construction.
 
 use std::collections::TryReserveError;
 
@@ -7,15 +7,15 @@ use onecopy_text::{ByteSink, Policy, Tally, Units, convert, find_malformed, is_u
 use super::error::ValueError;
 use crate::arrow_c::{Growing, Memory, Plain};
 
-/// Where values end: in 32 or 64 bits.
-pub(crate) trait Place: Plain + Copy {
-    /// Of a number of bytes; `None` where it has no room in it.
+/// A type in which the end offsets of a column's values are stored: `i32` or `i64`.
+pub(crate) trait ArrowOffset: Plain + Copy {
+    /// Converts a number of bytes to an offset; `None` if the number does not fit in the type.
     fn of(len_bytes: usize) -> Option<Self>;
-    /// As a number of bytes.
+    /// Returns the offset as a number of bytes.
     fn bytes(self) -> usize;
 }
 
-impl Place for i32 {
+impl ArrowOffset for i32 {
     #[inline]
     fn of(len_bytes: usize) -> Option<i32> {
         i32::try_from(len_bytes).ok()
@@ -26,7 +26,7 @@ impl Place for i32 {
     }
 }
 
-impl Place for i64 {
+impl ArrowOffset for i64 {
     #[inline]
     fn of(len_bytes: usize) -> Option<i64> {
         i64::try_from(len_bytes).ok()
@@ -37,17 +37,18 @@ impl Place for i64 {
     }
 }
 
-/// Values of different lengths under construction.
+/// A column of texts or binary values under construction. `P` is the type of its offsets.
 #[derive(Debug)]
 pub(crate) struct Strings<P> {
-    /// Where each value ends; the first place is 0.
+    /// The offsets of the values: 0, then the end of each value in `bytes`.
     ends: Vec<P>,
     bytes: Growing,
-    /// UTF-8 was taken as it came, and is looked at when the batch is full.
+    /// `true` if the column contains UTF-8 that was copied without validation; the text is
+    /// validated when the batch is full.
     is_unseen: bool,
 }
 
-impl<P: Place> Strings<P> {
+impl<P: ArrowOffset> Strings<P> {
     pub(crate) fn new() -> Strings<P> {
         Strings {
             ends: P::of(0).into_iter().collect(),
@@ -63,26 +64,26 @@ impl<P: Place> Strings<P> {
         Ok(())
     }
 
-    /// Memory for the ends of so many more.
+    /// Reserves memory for the offsets of `n_values` more values.
     pub(crate) fn reserve(&mut self, n_values: usize) -> Result<(), TryReserveError> {
         self.ends.try_reserve(n_values)
     }
 
-    /// A value of no bytes: what stands in a NULL's place.
+    /// Appends an empty value, as the entry of a NULL.
     #[inline]
     pub(crate) fn put_nothing(&mut self) {
         let end = *self.ends.last().expect("the first place is always there");
         self.ends.push(end);
     }
 
-    /// Bytes as they are.
+    /// Appends a binary value without a conversion; returns its size in bytes.
     #[inline]
     pub(crate) fn put_bytes(&mut self, bytes: &[u8]) -> Result<usize, ValueError> {
         self.bytes.put(bytes).map_err(|_| ValueError::Long)?;
         self.end().map(|()| bytes.len())
     }
 
-    /// Text as UTF-8: a copy where it is UTF-8, else one conversion.
+    /// Appends text as UTF-8. UTF-8 is copied once; text in another encoding is converted once.
     #[inline]
     pub(crate) fn put_text(
         &mut self,
@@ -94,7 +95,7 @@ impl<P: Place> Strings<P> {
         let before = self.bytes.committed().len();
         match units {
             Units::Utf8(text) if policy == Policy::Strict => {
-                // Whether it is well-formed is asked once for all of a batch.
+                // The UTF-8 of all values is validated once, when the batch is full.
                 self.bytes.put(text).map_err(|_| ValueError::Long)?;
                 self.is_unseen = true;
                 tally.copied(text.len());
@@ -110,7 +111,8 @@ impl<P: Place> Strings<P> {
         self.end().map(|()| self.bytes.committed().len() - before)
     }
 
-    /// The first value (from 0) that is no UTF-8, and why.
+    /// Returns the index (from 0) of the first value that is not valid UTF-8, and the error; `None`
+    /// if all values are valid.
     pub(crate) fn malformed(&self) -> Option<(usize, ValueError)> {
         if !self.is_unseen {
             return None;
@@ -120,7 +122,8 @@ impl<P: Place> Strings<P> {
             let at = bytes.get(end.bytes());
             at.is_some_and(|b| b & 0xC0 == 0x80)
         };
-        // Well-formed in one piece, and cut at no place inside of a character: then each of them is.
+        // If the text of all values together is well-formed and no offset is inside a character,
+        // each value is well-formed.
         if is_utf8(bytes) && !self.ends.iter().any(inside) {
             return None;
         }
@@ -130,15 +133,15 @@ impl<P: Place> Strings<P> {
         })
     }
 
-    /// The buffers, places first; starts anew.
+    /// Returns the buffers, first the offsets, then the bytes, and empties this builder.
     pub(crate) fn take(&mut self) -> Vec<Memory> {
         let done = std::mem::replace(self, Strings::new());
-        // Where there is no memory for as many again, the next value finds that out.
+        // If this reservation fails, the next value that does not fit returns the error.
         let _ = self.ends.try_reserve(done.ends.len());
         vec![Memory::of(done.ends), done.bytes.into_memory()]
     }
 
-    /// The values so far.
+    /// Returns an iterator over the values that were appended so far.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let bytes = self.bytes.committed();
         self.ends
@@ -147,7 +150,8 @@ impl<P: Place> Strings<P> {
     }
 }
 
-/// What a position in malformed text counts.
+/// Returns the word for one code unit of `units`, for messages that report the position of an
+/// error.
 fn counted(units: Units<'_>) -> &'static str {
     match units {
         Units::Latin1(_) | Units::Utf8(_) => "byte",
@@ -174,7 +178,7 @@ mod tests {
     fn text_is_looked_at_once_a_batch_and_its_fault_is_found() {
         assert_eq!(of(&[b"a", "東京".as_bytes(), b""]).malformed(), None);
         assert_eq!(of(&[b"a", b"\xFF"]).malformed().map(|m| m.0), Some(1));
-        // Well-formed together, and neither of them alone.
+        // The bytes of the two values are well-formed together, but not separately.
         assert_eq!(
             of(&[b"ab", b"x\xC3", b"\xA9"]).malformed().map(|m| m.0),
             Some(1)

@@ -1,91 +1,103 @@
-//! Arrow's types, as far as databases have such values: their formats in the C data interface, and their names for people.
+//! `DataType` and `Field`: the Arrow types that databases need, with their format strings in the C
+//! data interface and their names in Arrow's libraries.
 //!
-//! Source: <https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings>.
+//! Source:
+//! <https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings>.
 
 use std::fmt;
 
-/// What a date and time is counted in.
+/// The unit of a column of times or timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
+pub enum TimeUnit {
+    /// A unit of one second.
     Second,
-    /// Milliseconds.
+    /// A unit of one millisecond.
     Milli,
-    /// Microseconds.
+    /// A unit of one microsecond.
     Micro,
-    /// Nanoseconds.
+    /// A unit of one nanosecond.
     Nano,
 }
 
-impl Unit {
-    /// The coarsest that holds `digits` of a second's fraction.
+impl TimeUnit {
+    /// Returns the coarsest unit that represents `digits` digits of a fraction of a second.
     #[must_use]
-    pub fn of_digits(digits: u8) -> Unit {
+    pub fn of_digits(digits: u8) -> TimeUnit {
         match digits {
-            0 => Unit::Second,
-            1..=3 => Unit::Milli,
-            4..=6 => Unit::Micro,
-            _ => Unit::Nano,
+            0 => TimeUnit::Second,
+            1..=3 => TimeUnit::Milli,
+            4..=6 => TimeUnit::Micro,
+            _ => TimeUnit::Nano,
         }
     }
 
-    /// How many of them a second has.
+    /// Returns the number of units in a second.
     #[must_use]
     pub fn per_second(self) -> i64 {
         match self {
-            Unit::Second => 1,
-            Unit::Milli => 1_000,
-            Unit::Micro => 1_000_000,
-            Unit::Nano => 1_000_000_000,
+            TimeUnit::Second => 1,
+            TimeUnit::Milli => 1_000,
+            TimeUnit::Micro => 1_000_000,
+            TimeUnit::Nano => 1_000_000_000,
         }
     }
 
-    /// `s`, `ms`, `us`, `ns`.
+    /// Returns the name of the unit in Arrow's libraries: `s`, `ms`, `us` or `ns`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Unit::Second => "s",
-            Unit::Milli => "ms",
-            Unit::Micro => "us",
-            Unit::Nano => "ns",
+            TimeUnit::Second => "s",
+            TimeUnit::Milli => "ms",
+            TimeUnit::Micro => "us",
+            TimeUnit::Nano => "ns",
         }
     }
 
     fn letter(self) -> &'static str {
         match self {
-            Unit::Second => "s",
-            Unit::Milli => "m",
-            Unit::Micro => "u",
-            Unit::Nano => "n",
+            TimeUnit::Second => "s",
+            TimeUnit::Milli => "m",
+            TimeUnit::Micro => "u",
+            TimeUnit::Nano => "n",
         }
     }
 
-    fn of_letter(letter: &str) -> Option<Unit> {
-        [Unit::Second, Unit::Milli, Unit::Micro, Unit::Nano]
-            .into_iter()
-            .find(|u| u.letter() == letter)
+    fn of_letter(letter: &str) -> Option<TimeUnit> {
+        [
+            TimeUnit::Second,
+            TimeUnit::Milli,
+            TimeUnit::Micro,
+            TimeUnit::Nano,
+        ]
+        .into_iter()
+        .find(|u| u.letter() == letter)
     }
 
-    fn of_name(name: &str) -> Option<Unit> {
-        [Unit::Second, Unit::Milli, Unit::Micro, Unit::Nano]
-            .into_iter()
-            .find(|u| u.name() == name)
+    fn of_name(name: &str) -> Option<TimeUnit> {
+        [
+            TimeUnit::Second,
+            TimeUnit::Milli,
+            TimeUnit::Micro,
+            TimeUnit::Nano,
+        ]
+        .into_iter()
+        .find(|u| u.name() == name)
     }
 }
 
-/// Type of an array.
+/// The Arrow type of an array or column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DataType {
-    /// NULL and nothing else.
+    /// A column of only NULLs, without a buffer.
     Null,
-    /// One bit each.
+    /// Booleans, one bit each.
     Bool,
     /// Integers of 8, 16, 32 or 64 `bits`.
     Int {
-        /// Width in bits.
+        /// The width of a value in bits.
         bits: u8,
-        /// Whether values are unsigned.
+        /// `true` if the values are unsigned.
         unsigned: bool,
     },
     /// 32-bit floats.
@@ -94,53 +106,59 @@ pub enum DataType {
     Float64,
     /// Exact decimals in 32, 64, 128 or 256 `bits`.
     Decimal {
-        /// Width in bits.
+        /// The width of a value in bits: 32, 64, 128 or 256. Columns of 32 and 64 bits are only
+        /// imported.
         bits: u16,
-        /// Total digits.
+        /// The total number of decimal digits of a value.
         precision: u8,
-        /// Digits behind the point.
+        /// The number of digits after the decimal point.
         scale: i8,
     },
-    /// Text, its places in 32 bits: up to 2 GiB in an array.
+    /// Text with offsets of 32 bits: up to 2 GiB in an array.
     Utf8,
-    /// Text, its places in 64 bits.
+    /// Text with offsets of 64 bits.
     LargeUtf8,
-    /// Text by views; read, never made.
+    /// Text in the view layout. This crate imports such columns, but never creates them.
     Utf8View,
-    /// Bytes, their places in 32 bits.
+    /// Bytes with offsets of 32 bits.
     Binary,
-    /// Bytes, their places in 64 bits.
+    /// Bytes with offsets of 64 bits.
     LargeBinary,
-    /// Bytes by views; read, never made.
+    /// Bytes in the view layout. This crate imports such columns, but never creates them.
     BinaryView,
-    /// Bytes of one length.
+    /// Byte strings of this length in bytes; this crate imports them, but never creates them.
     FixedBinary(usize),
     /// UUIDs: 16 bytes each, with the extension name `arrow.uuid`.
     Uuid,
-    /// Days since 1970-01-01.
+    /// Dates, as days since 1970-01-01.
     Date32,
-    /// Milliseconds since 1970-01-01, whole days; read, never made.
+    /// Whole days, in milliseconds since 1970-01-01; this crate imports them, but never creates
+    /// them.
     Date64,
-    /// Time of day since midnight: in 32 bits up to milliseconds, in 64 from microseconds on.
-    Time(Unit),
-    /// Time since 1970-01-01 00:00; of UTC where there is a zone, else of no zone.
+    /// Time since midnight: in 32 bits for seconds and milliseconds, in 64 bits for finer units.
+    Time(TimeUnit),
+    /// Timestamps, as the time since 1970-01-01 00:00: in UTC if `zone` is set, otherwise without a
+    /// zone.
     Timestamp {
-        /// What it is counted in.
-        unit: Unit,
-        /// The zone's name, as Arrow has it.
+        /// The unit of the integers in which the timestamps are stored.
+        unit: TimeUnit,
+        /// The name of the time zone, as in Arrow's format string; `None` for a timestamp without a
+        /// zone.
         zone: Option<String>,
     },
-    /// Numbers of values that stand in an array of their own; read, never made.
+    /// Lists of values of one type, with offsets of 32 bits.
+    List(Box<DataType>),
+    /// Indices into a separate array of values; this crate imports them, but never creates them.
     Dictionary {
-        /// Type of the numbers.
+        /// The integer type of the indices.
         index: Box<DataType>,
-        /// Type of the values.
+        /// The type of the values to which the indices refer.
         value: Box<DataType>,
     },
 }
 
 impl DataType {
-    /// The format string of the C data interface.
+    /// Returns the format string of this type in the C data interface.
     #[must_use]
     pub fn format(&self) -> String {
         match self {
@@ -184,11 +202,13 @@ impl DataType {
             DataType::Timestamp { unit, zone } => {
                 format!("ts{}:{}", unit.letter(), zone.as_deref().unwrap_or(""))
             }
+            DataType::List(_) => "+l".into(),
             DataType::Dictionary { index, .. } => index.format(),
         }
     }
 
-    /// The type of a format string; `None` of one that no database value has.
+    /// Parses a format string of the C data interface; `None` for a type that no value of a
+    /// database has.
     #[must_use]
     pub fn of_format(format: &str) -> Option<DataType> {
         Some(match format {
@@ -216,16 +236,16 @@ impl DataType {
                 Some(("w", bytes)) => DataType::FixedBinary(bytes.parse().ok()?),
                 Some(("d", rest)) => decimal(rest)?,
                 Some((head, zone)) => DataType::Timestamp {
-                    unit: Unit::of_letter(head.strip_prefix("ts")?)?,
+                    unit: TimeUnit::of_letter(head.strip_prefix("ts")?)?,
                     zone: (!zone.is_empty()).then(|| zone.to_owned()),
                 },
-                None => DataType::Time(Unit::of_letter(other.strip_prefix("tt")?)?),
+                None => DataType::Time(TimeUnit::of_letter(other.strip_prefix("tt")?)?),
             },
         })
     }
 
-    /// The type of a name as Arrow's libraries print it (`int64`, `string`, `decimal128(12, 2)`, `timestamp[us, tz=UTC]`);
-    /// `None` of one that is not made here.
+    /// Parses a type name as Arrow's libraries print it (`int64`, `string`, `decimal128(12, 2)`,
+    /// `timestamp[us, tz=UTC]`); `None` for an unknown type, and for a type that is only imported.
     #[must_use]
     pub fn of_name(name: &str) -> Option<DataType> {
         let name = name.trim();
@@ -253,6 +273,12 @@ impl DataType {
             "uuid" => DataType::Uuid,
             "date32" | "date32[day]" => DataType::Date32,
             _ => {
+                if let Some(item) = inside("list", '<', '>') {
+                    // Arrow's libraries write the name of the element field, which is usually
+                    // `item`.
+                    let (_, item) = item.split_once(": ").unwrap_or(("", item));
+                    return DataType::of_name(item).map(Box::new).map(DataType::List);
+                }
                 for head in ["decimal128", "decimal256"] {
                     if let Some(rest) = inside(head, '(', ')') {
                         let bits = &head["decimal".len()..];
@@ -262,13 +288,14 @@ impl DataType {
                 }
                 for head in ["time32", "time64"] {
                     if let Some(rest) = inside(head, '[', ']') {
-                        let unit = Unit::of_name(rest.trim())?;
-                        let is_short = matches!(unit, Unit::Second | Unit::Milli);
+                        let unit = TimeUnit::of_name(rest.trim())?;
+                        let is_short = matches!(unit, TimeUnit::Second | TimeUnit::Milli);
                         return (is_short == (head == "time32")).then_some(DataType::Time(unit));
                     }
                 }
                 let rest = inside("timestamp", '[', ']')?;
-                // White space inside of a zone is part of its name.
+                // White space within the name of a time zone is kept, because it is part of the
+                // name.
                 let (unit, zone) = match rest.split_once(',') {
                     Some((unit, zone)) => {
                         let zone = zone.trim_start();
@@ -277,21 +304,21 @@ impl DataType {
                     None => (rest, ""),
                 };
                 DataType::Timestamp {
-                    unit: Unit::of_name(unit.trim())?,
+                    unit: TimeUnit::of_name(unit.trim())?,
                     zone: (!zone.is_empty()).then(|| zone.to_owned()),
                 }
             }
         })
     }
 
-    /// Signed integers of `bits`.
+    /// Returns the signed integer type of `bits` bits.
     #[must_use]
     pub const fn int(bits: u8) -> DataType {
         let unsigned = false;
         DataType::Int { bits, unsigned }
     }
 
-    /// Unsigned integers of `bits`.
+    /// Returns the unsigned integer type of `bits` bits.
     #[must_use]
     pub const fn uint(bits: u8) -> DataType {
         let unsigned = true;
@@ -299,7 +326,7 @@ impl DataType {
     }
 }
 
-/// `precision,scale[,bits]`.
+/// Parses the parameters of a decimal type, `precision,scale[,bits]`; `None` if they are invalid.
 fn decimal(text: &str) -> Option<DataType> {
     let mut parts = text.split(',');
     let precision = parts.next()?.parse().ok()?;
@@ -346,7 +373,7 @@ impl fmt::Display for DataType {
             DataType::Uuid => f.write_str("uuid"),
             DataType::Date32 => f.write_str("date32"),
             DataType::Date64 => f.write_str("date64"),
-            DataType::Time(unit @ (Unit::Second | Unit::Milli)) => {
+            DataType::Time(unit @ (TimeUnit::Second | TimeUnit::Milli)) => {
                 write!(f, "time32[{}]", unit.name())
             }
             DataType::Time(unit) => write!(f, "time64[{}]", unit.name()),
@@ -355,23 +382,24 @@ impl fmt::Display for DataType {
                 unit,
                 zone: Some(zone),
             } => write!(f, "timestamp[{}, tz={zone}]", unit.name()),
+            DataType::List(item) => write!(f, "list<item: {item}>"),
             DataType::Dictionary { index, value } => write!(f, "dictionary<{value}, {index}>"),
         }
     }
 }
 
-/// Name and type of a column.
+/// The name and the type of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; may be empty or stand twice.
+    /// The name of the column. It may be empty, and two columns may have the same name.
     pub name: String,
-    /// Its type.
+    /// The Arrow type of the column.
     pub data_type: DataType,
-    /// Whether NULL may occur.
+    /// `true` if the column may contain NULL.
     pub nullable: bool,
 }
 
-/// Whether columns of this type can be made.
+/// Returns `true` if this crate can make columns of this type; it only imports the other types.
 pub(crate) fn is_made(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8View
@@ -380,6 +408,7 @@ pub(crate) fn is_made(data_type: &DataType) -> bool {
         | DataType::Date64
         | DataType::Dictionary { .. } => false,
         DataType::Decimal { bits, .. } => matches!(bits, 128 | 256),
+        DataType::List(item) => is_made(item),
         _ => true,
     }
 }
@@ -412,16 +441,16 @@ mod tests {
             (DataType::LargeUtf8, "U", "large_string"),
             (DataType::Binary, "z", "binary"),
             (DataType::Date32, "tdD", "date32"),
-            (DataType::Time(Unit::Milli), "ttm", "time32[ms]"),
-            (DataType::Time(Unit::Nano), "ttn", "time64[ns]"),
-            (stamp(Unit::Micro, None), "tsu:", "timestamp[us]"),
+            (DataType::Time(TimeUnit::Milli), "ttm", "time32[ms]"),
+            (DataType::Time(TimeUnit::Nano), "ttn", "time64[ns]"),
+            (stamp(TimeUnit::Micro, None), "tsu:", "timestamp[us]"),
             (
-                stamp(Unit::Second, Some("UTC")),
+                stamp(TimeUnit::Second, Some("UTC")),
                 "tss:UTC",
                 "timestamp[s, tz=UTC]",
             ),
             (
-                stamp(Unit::Nano, Some(" a zone\t, tz=b] ")),
+                stamp(TimeUnit::Nano, Some(" a zone\t, tz=b] ")),
                 "tsn: a zone\t, tz=b] ",
                 "timestamp[ns, tz= a zone\t, tz=b] ]",
             ),
@@ -442,6 +471,8 @@ mod tests {
             ("timestamp[ us ,  tz=UTC]", "timestamp[us, tz=UTC]"),
             ("timestamp[us,UTC]", "timestamp[us, tz=UTC]"),
             ("timestamp[us, tz=]", "timestamp[us]"),
+            ("list<int64>", "list<item: int64>"),
+            ("list<e: list< date32 >>", "list<item: list<item: date32>>"),
         ] {
             let made = DataType::of_name(name).map(|made| made.to_string());
             assert_eq!(made.as_deref(), Some(again), "{name}");
@@ -460,7 +491,8 @@ mod tests {
             "decimal128(39,0)",
             "time32[us]",
             "timestamp[d]",
-            "list<int64>",
+            "list<int>",
+            "list<int64",
         ] {
             assert_eq!(DataType::of_name(name), None, "{name}");
         }

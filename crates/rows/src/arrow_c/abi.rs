@@ -1,8 +1,9 @@
-//! The structs, as C has them.
+//! The structs of Arrow's C data interface, `ArrowSchema` and `ArrowArray`, and of the C stream
+//! interface, `ArrowArrayStream`.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// `struct ArrowSchema`: a type, with its name.
+/// `struct ArrowSchema`: the type and the name of a column.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowSchema {
@@ -17,7 +18,7 @@ pub struct ArrowSchema {
     pub(super) private_data: *mut c_void,
 }
 
-/// `struct ArrowArray`: values.
+/// `struct ArrowArray`: the values of a column.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowArray {
@@ -33,7 +34,7 @@ pub struct ArrowArray {
     pub(super) private_data: *mut c_void,
 }
 
-/// `struct ArrowArrayStream`: batches, one after the other.
+/// `struct ArrowArrayStream`: a stream of batches.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowArrayStream {
@@ -46,16 +47,17 @@ pub struct ArrowArrayStream {
     pub(super) private_data: *mut c_void,
 }
 
-// SAFETY: whoever makes a stream promises that any thread may use it, one at a time, and release it.
+// SAFETY: the interface requires of the producer of a stream that any thread may use and release
+// it, one thread at a time.
 unsafe impl Send for ArrowArrayStream {}
-// SAFETY: a schema is read alone, and any thread may release it.
+// SAFETY: a schema is only read, and any thread may release it.
 unsafe impl Send for ArrowSchema {}
 
-/// NULL may occur.
+/// The bit of `ArrowSchema::flags` for a column that may contain NULL.
 pub(super) const FLAG_NULLABLE: i64 = 2;
 
 impl ArrowSchema {
-    /// One that is released: nothing.
+    /// Creates a struct in the released state, in which the struct owns nothing.
     #[must_use]
     pub const fn released() -> ArrowSchema {
         ArrowSchema {
@@ -73,7 +75,7 @@ impl ArrowSchema {
 }
 
 impl ArrowArray {
-    /// One that is released: nothing.
+    /// Creates a struct in the released state, in which the struct owns nothing.
     #[must_use]
     pub const fn released() -> ArrowArray {
         ArrowArray {
@@ -92,7 +94,7 @@ impl ArrowArray {
 }
 
 impl ArrowArrayStream {
-    /// One that is released: nothing.
+    /// Creates a struct in the released state, in which the struct owns nothing.
     #[must_use]
     pub const fn released() -> ArrowArrayStream {
         ArrowArrayStream {
@@ -108,8 +110,8 @@ impl ArrowArrayStream {
 impl Drop for ArrowSchema {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: whoever made the struct set the function for it, and it was not released yet: the function is null
-            // then.
+            // SAFETY: the producer of the struct set the function for this struct, and sets it to
+            // null when the struct is released; it is not null, so the struct was not released yet.
             unsafe { release(self) };
         }
     }
@@ -118,7 +120,8 @@ impl Drop for ArrowSchema {
 impl Drop for ArrowArray {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: its maker set the function for it, and sets it to null when it is released.
+            // SAFETY: the producer set the function for this struct, and sets it to null at the
+            // release.
             unsafe { release(self) };
         }
     }
@@ -127,7 +130,8 @@ impl Drop for ArrowArray {
 impl Drop for ArrowArrayStream {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: its maker set the function for it, and sets it to null when it is released.
+            // SAFETY: the producer set the function for this struct, and sets it to null at the
+            // release.
             unsafe { release(self) };
         }
     }

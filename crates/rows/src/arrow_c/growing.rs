@@ -1,4 +1,5 @@
-//! Bytes of a batch while they come: they grow by their pages, so that what stands there is never moved.
+//! `Growing`: the bytes of a text column of a batch. Its memory grows by whole pages and is
+//! remapped, so growth copies no byte.
 
 use std::mem::MaybeUninit;
 
@@ -7,13 +8,15 @@ use onecopy_text::{ByteSink, SinkFull};
 use super::memory::Memory;
 use crate::pages::Pages;
 
-/// Room at first: a short result needs no more.
+/// The initial capacity in bytes, which is sufficient for a short result.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// Room that is added at least; from four times this on a quarter of what is there.
+/// The smallest number of bytes by which the capacity grows. A capacity of at least four times this
+/// number grows by a quarter of itself.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A [`ByteSink`] in memory straight from the system. Room that is never written to is address space alone.
+/// A [`ByteSink`] in memory that was mapped from the system. Unwritten capacity uses only address
+/// space.
 #[derive(Debug, Default)]
 pub struct Growing {
     pages: Option<Pages>,
@@ -21,16 +24,17 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// The bytes as memory that arrays share; what was left free goes back to the system. Copies: none.
+    /// Converts the bytes to memory that arrays can share, without copying; unused pages are
+    /// returned to the system.
     #[must_use]
     pub fn into_memory(self) -> Memory {
         match self.pages {
             Some(mut pages) if self.len > 0 => {
-                // To give memory back may fail like any call; then it stays.
+                // If this fails, the unused pages stay mapped.
                 let _ = pages.resize(self.len);
                 let at = pages.bytes().as_ptr();
-                // SAFETY: `len` bytes of the mapping, all initialised; it stays where it is when its owner is moved, and nobody
-                // writes to it any more.
+                // SAFETY: `len` bytes of the mapping, all initialised; the mapping keeps its
+                // address when its owner is moved, and nothing writes to it any more.
                 unsafe { Memory::foreign(at, self.len, std::sync::Arc::new(pages)) }
             }
             _ => Memory::empty(),
@@ -40,7 +44,7 @@ impl Growing {
     #[cold]
     fn grow(&mut self, n_bytes: usize) -> Result<(), SinkFull> {
         let full = SinkFull {
-            asked_bytes: n_bytes,
+            requested_bytes: n_bytes,
         };
         let wanted = self.len.checked_add(n_bytes).ok_or(full)?;
         isize::try_from(wanted).map_err(|_| full)?;
@@ -57,12 +61,13 @@ impl Growing {
         Ok(())
     }
 
-    fn room(&self) -> usize {
+    fn capacity(&self) -> usize {
         self.pages.as_ref().map_or(0, |pages| pages.bytes().len())
     }
 }
 
-// SAFETY: the spare bytes follow the committed ones in the same mapping, which growing keeps, and commit only moves the end.
+// SAFETY: the spare bytes follow the committed bytes in the same mapping, growth keeps the
+// committed bytes, and `commit` only moves the end.
 unsafe impl ByteSink for Growing {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -78,7 +83,7 @@ unsafe impl ByteSink for Growing {
 
     #[inline]
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
-        if self.room() - self.len < n_bytes {
+        if self.capacity() - self.len < n_bytes {
             self.grow(n_bytes)?;
         }
         let len = self.len;
@@ -86,14 +91,14 @@ unsafe impl ByteSink for Growing {
             Some(pages) => &mut pages.bytes_mut()[len..],
             None => &mut [],
         };
-        // SAFETY: the same bytes, borrowed as before; a byte that is initialised may be looked at as one that may not be, and
-        // users of `spare` write bytes alone.
+        // SAFETY: the same bytes with the same borrow; an initialised byte is also a valid
+        // `MaybeUninit<u8>`, and users of `spare` only write bytes.
         Ok(unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast(), spare.len()) })
     }
 
     #[inline]
     unsafe fn commit(&mut self, n_bytes: usize) {
-        debug_assert!(self.len + n_bytes <= self.room());
+        debug_assert!(self.len + n_bytes <= self.capacity());
         self.len += n_bytes;
     }
 

@@ -1,19 +1,21 @@
-//! Bytes that arrays share.
+//! `Memory`: immutable bytes that several arrays share.
 
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A type whose values are all bytes and any bytes a value: no padding, no references.
+/// A type without padding and without references, for which every bit pattern is a valid value.
 ///
 /// # Safety
-/// The implementor promises just that.
+/// The implementor must ensure that the type has no padding, no references and no invalid bit
+/// pattern.
 pub unsafe trait Plain: Send + Sync + 'static {}
 
 macro_rules! plain {
     ($($type:ty),*) => {
         $(
-            // SAFETY: a number, or an array of numbers: no padding, and any bytes are one.
+            // SAFETY: a number, or an array of numbers: no padding, no references, and any bytes
+            // are a value.
             unsafe impl Plain for $type {}
         )*
     };
@@ -22,7 +24,7 @@ plain!(
     i8, i16, i32, i64, i128, u8, u16, u32, u64, f32, f64, [u8; 16], [u64; 4]
 );
 
-/// Bytes that nobody writes to, shared by all that read them, and freed by their owner when the last of these is gone.
+/// Immutable bytes, shared by all readers, and freed when the last reader is dropped.
 #[derive(Clone)]
 pub struct Memory {
     at: NonNull<u8>,
@@ -30,13 +32,13 @@ pub struct Memory {
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: it is read alone, and its owner may be dropped by any thread.
+// SAFETY: the bytes are only read, and their owner may be dropped by any thread.
 unsafe impl Send for Memory {}
-// SAFETY: it is read alone.
+// SAFETY: the bytes are only read.
 unsafe impl Sync for Memory {}
 
 impl std::fmt::Debug for Memory {
-    /// Its size alone: the values are nobody's business in a log.
+    /// Prints only the size: a log must not contain values.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Memory")
             .field("len", &self.len)
@@ -45,25 +47,26 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// No bytes.
+    /// Creates a memory of no bytes.
     #[must_use]
     pub fn empty() -> Memory {
         Memory {
-            // Aligned for what it may be looked at as: some readers ask even where there is nothing to read.
+            // The address is aligned for every type, because some readers check it for empty
+            // buffers too.
             at: NonNull::<u128>::dangling().cast(),
             len: 0,
             _owner: None,
         }
     }
 
-    /// The values of `values`. Copies: none.
+    /// Takes over the allocation of a vector, without copying its values.
     pub fn of<T: Plain>(values: Vec<T>) -> Memory {
         let len = size_of_val(values.as_slice());
         if len == 0 {
             return Memory::empty();
         }
         let at = NonNull::from(values.as_slice()).cast();
-        // The vector's allocation stays where it is when the vector moves.
+        // The values keep their address, because a move of a vector does not move its allocation.
         Memory {
             at,
             len,
@@ -71,10 +74,12 @@ impl Memory {
         }
     }
 
-    /// `len` bytes at `at`, which `owner` keeps.
+    /// Creates a `Memory` of the `len` bytes that begin at the address `at`, without copying them.
+    /// `owner` keeps these bytes allocated.
     ///
     /// # Safety
-    /// They are readable, initialised, and not written to for as long as `owner` lives.
+    /// The caller must ensure that the bytes are readable and initialised, and that nothing writes
+    /// to them while `owner` lives.
     pub unsafe fn foreign(at: *const u8, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Memory {
         match NonNull::new(at.cast_mut()) {
             Some(at) if len > 0 => Memory {
@@ -86,14 +91,15 @@ impl Memory {
         }
     }
 
-    /// The bytes. Copies: none.
+    /// Returns the bytes, without copying them.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `len` bytes of a vector, or those that `foreign` was promised, kept by the owner; none where `len` is 0.
+        // SAFETY: `len` bytes of a vector, or bytes for which the caller of `foreign` vouched; the
+        // owner keeps them alive. `len` is 0 if there are none.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 
-    /// Where they are, for a reader in C.
+    /// Returns the address of the bytes, for a consumer in C.
     pub(super) fn ptr(&self) -> *const std::ffi::c_void {
         self.at.as_ptr().cast()
     }

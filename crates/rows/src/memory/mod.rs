@@ -1,7 +1,7 @@
-//! A database in memory, for tests: what the directory of a database has to contain.
+//! A database in memory for tests: the smallest implementation of [`crate::database`].
 //!
-//! Its statements are words: `values` returns one row of its parameters, `numbers N` the integers from 0 to N - 1, `endless`
-//! numbers without an end, `fail N` fails after N rows. Anything else is an error.
+//! It executes four statements: `values` returns one row of its parameters, `numbers N` the
+//! integers from 0 to N - 1, `endless` an infinite number of rows, and `fail N` fails after N rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -16,14 +16,14 @@ use crate::error::ErrorKind::{Cancelled, Interface, Operational, Programming};
 use crate::schema::{Column, ColumnType};
 use crate::{Block, Budget, Cell, Emitted, Error, Fetched, RowSink, Schema, Source, Value};
 
-/// What a connection shares with its statement.
+/// The flags that a connection to the in-memory test database shares with its statements.
 #[derive(Debug, Default)]
 struct Flags {
     is_closed: AtomicBool,
     is_cancelled: AtomicBool,
 }
 
-/// A connection to `memory:`.
+/// A connection to the in-memory test database, whose target is `memory:`.
 #[derive(Debug, Default)]
 pub struct Connection(Arc<Flags>);
 
@@ -52,7 +52,7 @@ impl DatabaseConnection for Connection {
             _ => return Err(Error::new(Programming, "not a statement of this database")),
         };
         self.0.is_cancelled.store(false, SeqCst);
-        let block = Rows { row, next: 0, n: 0 };
+        let block = MemoryRows { row, next: 0, n: 0 };
         let column = |i| Column::new(format!("c{i}"), ColumnType::Any);
         Ok(Statement {
             flags: self.0.clone(),
@@ -98,20 +98,20 @@ impl DatabaseConnection for Connection {
     }
 }
 
-/// A statement of it.
+/// A statement that a [`Connection`] to the in-memory database has executed.
 #[derive(Debug)]
 pub struct Statement {
     flags: Arc<Flags>,
     schema: Schema,
     word: String,
     n_left: u64,
-    block: Rows,
+    block: MemoryRows,
 }
 
 impl DatabaseStatement for Statement {}
 
 impl Source for Statement {
-    type Block = Rows;
+    type Block = MemoryRows;
 
     fn schema(&self) -> &Schema {
         &self.schema
@@ -135,7 +135,7 @@ impl Source for Statement {
         }
     }
 
-    fn block(&self) -> &Rows {
+    fn block(&self) -> &MemoryRows {
         &self.block
     }
 
@@ -145,15 +145,15 @@ impl Source for Statement {
     }
 }
 
-/// One row of parameters, or `n` numbers from `next` on.
+/// The rows of a result: one row with the parameters, or `n` rows with the numbers from `next` on.
 #[derive(Debug)]
-pub struct Rows {
+pub struct MemoryRows {
     row: Option<Vec<Value>>,
     next: u64,
     n: usize,
 }
 
-impl Rows {
+impl MemoryRows {
     fn n_columns(&self) -> usize {
         self.row.as_ref().map_or(1, Vec::len)
     }
@@ -169,7 +169,7 @@ impl Rows {
     }
 }
 
-impl Block for Rows {
+impl Block for MemoryRows {
     fn n_rows(&self) -> usize {
         self.n
     }

@@ -1,21 +1,24 @@
-//! A connection inside a driver call: its lock is held, its handle is alive.
+//! `Call`: access to a connection for driver calls. It holds the connection's lock, and guarantees
+//! that the connection's handle is alive.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, Weak};
 
+use onecopy_wire::lock::lock;
+
 use super::driver::Driver;
 use super::ffi::{self, Handle};
-use super::handle::{StatementHandle, lock};
+use super::handle::StatementHandle;
 use super::health;
-use super::shared::{Shared, State};
+use super::shared::{SessionState, SharedConnection};
 use super::statement_cache::{CachedStatement, Columns, Key, RowsRead, SizeObservation};
 use crate::error::{Error, ErrorKind};
 
-/// The connection's lock, held during a driver call.
+/// Access to a connection for driver calls, with the connection's lock held.
 pub(crate) struct Call<'a> {
-    shared: &'a Shared,
-    state: MutexGuard<'a, State>,
+    shared: &'a SharedConnection,
+    state: MutexGuard<'a, SessionState>,
 }
 
 impl Drop for Call<'_> {
@@ -25,13 +28,19 @@ impl Drop for Call<'_> {
 }
 
 impl<'a> Call<'a> {
-    /// Of a connection whose lock is held and whose handle is alive.
-    pub(super) fn new(shared: &'a Shared, state: MutexGuard<'a, State>) -> Call<'a> {
+    /// Creates the call from the guard of the connection's lock. The connection's handle must be
+    /// alive.
+    pub(super) fn new(
+        shared: &'a SharedConnection,
+        state: MutexGuard<'a, SessionState>,
+    ) -> Call<'a> {
         shared.caller.enter();
         Call { shared, state }
     }
 
-    /// Tells the driver how many rows to ask the server for at once, where it is ours to say and not said already.
+    /// Sets the number of rows that the driver requests from the server at once. Does nothing if
+    /// the driver has no attribute for that number, if the user's keyword sets it, or if it is
+    /// already `n_rows`.
     pub(crate) fn set_fetch_size(&self, n_rows: usize) {
         let (Some(last), Some(how)) = (&self.shared.fetch_size, self.shared.quirks.fetch_size)
         else {
@@ -43,17 +52,20 @@ impl<'a> Call<'a> {
         self.set_integer(how.attribute, n_rows);
     }
 
-    /// Before an array of parameters runs, and behind it: switches what makes the driver send row by row.
+    /// Changes the driver's setting by which each row of parameters is sent in a message of its
+    /// own. With `true`, before an array of parameters is executed, switches the setting off. With
+    /// `false`, after the execution, switches it on again.
     pub(crate) fn set_for_arrays(&self, is_array: bool) {
         if let Some(attribute) = self.shared.off_for_arrays {
             self.set_integer(attribute, usize::from(!is_array));
         }
     }
 
-    /// Sets an attribute of the driver's own; one that refuses goes on with what it has.
+    /// Sets a connection attribute of the driver to an integer. If the driver refuses, it keeps its
+    /// setting, and no error is returned.
     pub(super) fn set_integer(&self, attribute: i32, value: usize) {
-        // SAFETY: the connection handle is alive while its lock is held; the attribute's value is an integer in the
-        // pointer's place.
+        // SAFETY: the connection handle is alive while its lock is held; the attribute's value is
+        // an integer, passed as the pointer.
         unsafe {
             (self.shared.manager.call.set_connect_attr)(
                 self.state.raw.0,
@@ -64,10 +76,11 @@ impl<'a> Call<'a> {
         };
     }
 
-    /// A new statement handle.
+    /// Allocates a statement handle.
     pub(crate) fn statement(&mut self) -> Result<Arc<StatementHandle>, Error> {
         let mut raw: Handle = std::ptr::null_mut();
-        // SAFETY: the connection handle is alive while its lock is held; the out pointer is a live local.
+        // SAFETY: the connection handle is alive while its lock is held; the out pointer is a live
+        // local.
         let rc = unsafe {
             (self.shared.manager.call.alloc_handle)(
                 ffi::HANDLE_STMT,
@@ -85,33 +98,37 @@ impl<'a> Call<'a> {
         Ok(handle)
     }
 
-    /// The statement that was prepared before and is kept by this, if one is.
+    /// Removes the prepared statement with this key from the cache, and returns it; `None` if the
+    /// cache does not contain it.
     pub(super) fn prepared(&mut self, key: &Key) -> Option<CachedStatement> {
         let waiting = self.state.cache.take(key)?;
         self.state.statements.push(Arc::downgrade(&waiting.handle));
         Some(waiting)
     }
 
-    /// Frees the handles of all statements, those with results too: see [`Quirks::miscounts`](super::quirks::Quirks).
+    /// Frees the handles of all statements, including statements with results, before a table is
+    /// dropped or altered; see [`Quirks::miscounts`](super::quirks::Quirks).
     pub(super) fn free_statements(&mut self) {
         self.state.free_statements();
     }
 
-    /// Whether the result of this text will be short, by those before.
+    /// Returns `true` if the result of the SQL text is likely to be short, because its last results
+    /// were short.
     pub(super) fn is_short(&self, sql: &str) -> bool {
         self.state.cache.is_short(sql)
     }
 
-    /// From here on the text is executed with cursors alone.
+    /// Records that the SQL text must be executed only with a server-side cursor from now on.
     pub(super) fn note_never(&mut self, sql: &str) {
         self.state.cache.note_never(sql.to_owned());
     }
 
-    pub(super) fn shared(&self) -> &'a Shared {
+    pub(super) fn shared(&self) -> &'a SharedConnection {
         self.shared
     }
 
-    /// How many statements have a handle.
+    /// Returns the number of the connection's statements whose handle was not freed, including
+    /// cached statements.
     pub(crate) fn n_statements(&self) -> usize {
         let handles = self.state.statements.iter().filter_map(Weak::upgrade);
         handles.filter(|handle| !handle.get().is_null()).count()
@@ -135,7 +152,8 @@ impl<'a> Call<'a> {
             ffi::COMMIT => self.shared.facts.commit_keeps,
             _ => self.shared.facts.rollback_keeps,
         };
-        // In autocommit mode a cursor of psqlodbc's outlives its transaction (WITH HOLD), and so a commit of nothing.
+        // In autocommit mode, cursors of psqlodbc are declared WITH HOLD, so they survive an empty
+        // commit.
         let holds = self.state.autocommit && how == ffi::COMMIT && self.shared.quirks.ends_cursors;
         if !keeps && !holds {
             self.shared.ended.fetch_add(1, Ordering::SeqCst);
@@ -143,8 +161,9 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Passes a result on. After an error that reports a loss the connection is lost, and the error
-    /// is transient, whatever its code: another connection may serve.
+    /// Returns `result`. If it is an error that reports a lost connection, the connection is marked
+    /// as lost. The error then becomes transient, whatever its code, because a new connection may
+    /// succeed.
     pub(crate) fn watch<T>(&self, mut result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &mut result
             && (crate::health::says_lost(error, self.shared.quirks.dialect)
@@ -156,13 +175,13 @@ impl<'a> Call<'a> {
         result
     }
 
-    /// Whether the driver knows that the connection is gone.
+    /// Returns `true` if the driver reports the connection as lost.
     fn is_dead(&self) -> bool {
         // SAFETY: the connection handle is alive while its lock is held.
         unsafe { health::is_dead(self.shared.manager, self.state.raw.0) }
     }
 
-    /// Whether each statement is its own transaction.
+    /// Returns `true` if each statement is its own transaction.
     pub(crate) fn autocommit(&self) -> bool {
         self.state.autocommit
     }
@@ -171,7 +190,8 @@ impl<'a> Call<'a> {
         if self.state.autocommit == on {
             return Ok(());
         }
-        // SAFETY: the connection handle is alive; this attribute's value is an integer in the pointer's place.
+        // SAFETY: the connection handle is alive; this attribute's value is an integer, passed as
+        // the pointer.
         let rc = unsafe {
             (self.shared.manager.call.set_connect_attr)(
                 self.state.raw.0,
@@ -190,11 +210,12 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Shared {
-    /// Waits until no other call of this connection is under way.
+impl SharedConnection {
+    /// Waits until no other call of this connection is active, then acquires the connection's lock.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in another process and after `close`; [`ErrorKind::Operational`] where it was lost.
+    /// [`ErrorKind::Interface`] in another process and after `close`; [`ErrorKind::Operational`] if
+    /// the connection was lost.
     pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
         self.check_process()?;
         self.health.check()?;
@@ -205,7 +226,8 @@ impl Shared {
         Ok(Call::new(self, state))
     }
 
-    /// Keeps a statement whose result ends, or frees it. Who could cancel it so far cancels nothing any more.
+    /// Ends a statement whose result was read or discarded: its handle goes to the statement cache,
+    /// or is freed. Cancel handles of the statement have no effect afterwards.
     pub(super) fn end_statement(
         &self,
         handle: &Arc<StatementHandle>,
@@ -239,7 +261,8 @@ impl Shared {
 }
 
 impl Call<'_> {
-    /// Switches cursors off before a statement is executed without one, and on after it.
+    /// Switches the driver's server-side cursors off, before a statement that is executed without a
+    /// cursor, or on again after it. Does nothing if this connection does not switch cursors.
     pub(super) fn set_cursor(&self, is_on: bool) {
         if let Some(attribute) = self.shared().cursor_switch {
             self.set_integer(attribute, usize::from(is_on));

@@ -1,4 +1,5 @@
-//! A connection: its handle, its lock, its transactions.
+//! `Connection`: an ODBC connection with its lock and its transactions. The module `statement`
+//! executes its statements.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -7,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use super::connection_string::ConnectionString;
 use super::ffi::Handle;
 use super::handle::RawHandle;
+use super::installation::Portrait;
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
-use super::shared::{DriverFacts, Shared, State};
+use super::shared::{DriverFacts, SessionState, SharedConnection};
 use super::statement_cache::{self, CachePolicy, StatementCache};
-use super::survey::Portrait;
 use crate::database::{ConnectOptions, ZeroDates};
 use crate::error::{Error, ErrorKind};
 use crate::fork;
@@ -20,7 +21,7 @@ use crate::sql::dialect::Dialect;
 
 /// A connection through an ODBC driver.
 pub struct Connection {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedConnection>,
 }
 
 impl fmt::Debug for Connection {
@@ -33,7 +34,8 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Of an open handle, in autocommit mode as ODBC begins.
+    /// Creates a connection from an open handle, which is in autocommit mode, the initial mode of
+    /// ODBC.
     pub(crate) fn new(
         raw: Handle,
         manager: &'static Manager,
@@ -44,7 +46,7 @@ impl Connection {
         options: &ConnectOptions,
     ) -> Connection {
         Connection {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedConnection {
                 manager,
                 quirks,
                 width,
@@ -67,14 +69,14 @@ impl Connection {
                 read_only: options.read_only,
                 local_infile: options.local_infile,
                 text_policy: options.text_policy,
-                // No other server has them.
+                // Only MariaDB and MySQL have zero dates.
                 zero_dates: match quirks.dialect {
                     Dialect::MySql => options.zero_dates,
                     _ => ZeroDates::Null,
                 },
                 fork_generation: fork::generation(),
                 health: ConnectionHealth::default(),
-                state: Mutex::new(State {
+                state: Mutex::new(SessionState {
                     raw: RawHandle(raw),
                     autocommit: true,
                     statements: Vec::new(),
@@ -89,7 +91,10 @@ impl Connection {
         }
     }
 
-    /// A read-only connection takes one statement at a time: a second could end the read-only transaction.
+    /// Returns an error for a SQL text that must not be executed. Never executed are a COPY whose
+    /// data the client would have to transfer, and a LOAD DATA LOCAL without the option
+    /// `local_infile`. On a read-only connection, several statements in one text are not executed
+    /// either, because one of them could end the read-only transaction.
     pub(super) fn check_single(&self, sql: &str) -> Result<(), Error> {
         let dialect = self.shared.quirks.dialect;
         if dialect == Dialect::Postgres && crate::sql::statements::copies_through_client(sql) {
@@ -109,18 +114,27 @@ impl Connection {
                  Connect with `local_infile=True` to allow it.",
             ));
         }
+        if dialect == Dialect::MySql && crate::sql::statements::binds_values_list(sql) {
+            return Err(Error::new(
+                ErrorKind::NotSupported,
+                "MariaDB reads the parameters of a `VALUES` list that is not an INSERT's as empty\n\
+                 Write `SELECT ?, ? UNION ALL SELECT ?, ?`.",
+            ));
+        }
         if self.shared.read_only
             && crate::sql::statements::has_second(sql, self.shared.quirks.dialect)
         {
             return Err(Error::new(
                 ErrorKind::Programming,
-                "more than one statement in one `execute` on a read-only connection\nRun them one by one.",
+                "more than one statement in one `execute` on a read-only connection\n\
+                 Run them one by one.",
             ));
         }
         Ok(())
     }
 
-    /// What it passes through, part by part: for `doctor`.
+    /// Returns the names and versions of the database and the driver, with the driver's known
+    /// faults, for the command `doctor`.
     #[must_use]
     pub fn portrait(&self) -> Portrait {
         Portrait::of(&self.shared)

@@ -1,13 +1,15 @@
-//! ODBC connection strings: `keyword=value;…`, values with special characters in braces, `}` doubled inside them.
+//! Parses and writes ODBC connection strings: `keyword=value;…`. Braces surround a value with
+//! special characters, and `}` is doubled inside them.
 //!
-//! Source: ODBC reference, `SQLDriverConnect`, "Connection strings". The first of two equal keywords counts; keywords
-//! compare without regard to case.
+//! Source: ODBC reference, `SQLDriverConnect`, "Connection strings". If a keyword occurs twice, the
+//! first value applies; keywords are case-insensitive.
 
 use std::fmt;
 
 use super::secrets::{STARS, Secrets, is_secret_keyword};
 
-/// A connection string taken apart. Its `Debug` and [`ConnectionString::redacted`] show no secret.
+/// A parsed connection string. Its `Debug` output and [`ConnectionString::redacted`] contain no
+/// secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct ConnectionString {
     pairs: Vec<(String, String)>,
@@ -20,7 +22,8 @@ impl fmt::Debug for ConnectionString {
 }
 
 impl ConnectionString {
-    /// Takes `text` apart. Never fails: what is no pair is kept as a keyword without value, for the driver to refuse.
+    /// Parses `text`. It never fails: an entry without `=` is stored as a keyword without a value,
+    /// which the driver will refuse.
     pub(crate) fn parse(text: &str) -> ConnectionString {
         let mut pairs = Vec::new();
         let mut rest = text.trim_start_matches(|c| c == ';' || is_blank(c));
@@ -40,7 +43,8 @@ impl ConnectionString {
         ConnectionString { pairs }
     }
 
-    /// The value of `keyword`, without regard to case.
+    /// Returns the value of `keyword`, compared without case; `None` if the string does not contain
+    /// it.
     pub(crate) fn get(&self, keyword: &str) -> Option<&str> {
         self.pairs
             .iter()
@@ -48,14 +52,14 @@ impl ConnectionString {
             .map(|(_, v)| v.as_str())
     }
 
-    /// Appends a pair, unless the keyword stands there already: what the user says wins.
+    /// Appends a pair, unless the string contains the keyword: the user's value has precedence.
     pub(crate) fn add_default(&mut self, keyword: &str, value: &str) {
         if self.get(keyword).is_none() {
             self.pairs.push((keyword.to_owned(), value.to_owned()));
         }
     }
 
-    /// Sets a pair, replacing the value of the keyword.
+    /// Sets the value of a keyword; an earlier value is replaced.
     pub(crate) fn set(&mut self, keyword: &str, value: &str) {
         match self
             .pairs
@@ -67,7 +71,7 @@ impl ConnectionString {
         }
     }
 
-    /// The values that must never be shown.
+    /// Returns the values that must never be shown, such as passwords.
     pub(crate) fn secrets(&self) -> Secrets {
         Secrets::new(
             self.pairs
@@ -77,12 +81,13 @@ impl ConnectionString {
         )
     }
 
-    /// The string for the driver, secrets included: for `SQLDriverConnect` alone.
+    /// Returns the connection string for the driver, including secrets: only for
+    /// `SQLDriverConnect`.
     pub(crate) fn to_driver(&self) -> String {
         self.render(false)
     }
 
-    /// The string with `***` in place of every secret.
+    /// Returns the connection string with `***` instead of every secret.
     pub(crate) fn redacted(&self) -> String {
         self.secrets().scrub(&self.render(true))
     }
@@ -109,12 +114,13 @@ impl ConnectionString {
     }
 }
 
-/// What may stand around a keyword and is no part of it.
+/// Returns `true` for characters that may surround a keyword without being part of it.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\0'
 }
 
-/// A value from behind its `=`, and the rest behind it.
+/// Parses the value at the start of `text`, which follows `=`. Returns the value, and the text
+/// after it.
 fn take_value(text: &str) -> (String, &str) {
     let trimmed = text.trim_start();
     let Some(body) = trimmed.strip_prefix('{') else {
@@ -125,7 +131,8 @@ fn take_value(text: &str) -> (String, &str) {
     let mut rest = body;
     loop {
         let Some(at) = rest.find('}') else {
-            // Unclosed: all of it is the value, so that nothing of a secret is left outside.
+            // Without a closing brace, the whole rest is the value: a part of a secret must not be
+            // read as another pair and shown.
             value.push_str(rest);
             return (value, "");
         };
@@ -139,14 +146,16 @@ fn take_value(text: &str) -> (String, &str) {
             None => break,
         }
     }
-    // What stands between `}` and `;` belongs to no grammar; with a secret it is part of it.
+    // The grammar permits no characters between `}` and `;`. They are treated as part of the value,
+    // because the value may be a secret.
     let end = rest.find(';').unwrap_or(rest.len());
     value.push_str(rest[..end].trim_end());
     (value, &rest[end..])
 }
 
-/// `[]{}(),;?*=!@` are special by the ODBC reference; braces are put where one of those that drivers do split at
-/// stands, because not every driver takes them away again everywhere (a file name in braces reaches some as it is).
+/// Returns `true` if a value must be written in braces. The ODBC reference calls `[]{}(),;?*=!@`
+/// special. Braces are written only around values with a character at which drivers split, because
+/// some drivers do not remove the braces (a file name then contains them).
 fn needs_braces(keyword: &str, value: &str) -> bool {
     value.contains([';', '{', '}'])
         || value.starts_with(char::is_whitespace)
@@ -228,7 +237,7 @@ mod tests {
             let mut s = ConnectionString::parse("Driver=d;Server=h");
             s.set("Pwd", &password);
             prop_assert!(s.redacted().ends_with(";Pwd=***"));
-            // Letters of other words may be those of a short one.
+            // A shorter password may occur by chance in another word of the string.
             prop_assume!(password.chars().count() >= 8);
             prop_assert!(!s.redacted().contains(&password));
             let s = ConnectionString::parse(&format!("{raw};Password={{{}}}", password.replace('}', "}}")));

@@ -1,4 +1,5 @@
-//! What a statement that runs needs of its connection, on whichever thread its rows are fetched.
+//! `StatementContext`: the handle and the connection of a statement that runs, for use on the
+//! caller's thread or on a prefetch thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,35 +9,40 @@ use std::time::{Duration, Instant};
 use super::block::CurrentBlock;
 use super::driver::{Driver, Further};
 use super::handle::StatementHandle;
-use super::reader::Reader;
-use super::shared::Shared;
+use super::reader::BlockReader;
+use super::shared::SharedConnection;
 use crate::error::{Error, ErrorKind, Message};
 use crate::source::Budget;
 
-/// Behind a fetch that took longer nothing is fetched ahead: who closes the statement would wait for it.
+/// The longest duration of a fetch after which a block may be prefetched. After a longer fetch, no
+/// block of the statement is prefetched, because closing the statement might have to wait for a
+/// prefetch of that duration.
 pub(crate) const LONGEST_FETCH: Duration = Duration::from_millis(20);
 
-/// How the driver is reached for a statement that runs, from whichever thread.
+/// The handle and the connection of a statement that runs, usable from any thread.
 #[derive(Clone)]
 pub(super) struct StatementContext {
     pub(super) handle: Arc<StatementHandle>,
-    pub(super) shared: Arc<Shared>,
-    /// `Shared::ended` when it was executed.
+    pub(super) shared: Arc<SharedConnection>,
+    /// The number of commits and rollbacks that had closed cursors (`SharedConnection::ended`) when
+    /// the statement was executed.
     pub(super) ended: u64,
 }
 
 impl StatementContext {
-    /// As [`StatementContext::check`], where no call of the driver is due.
+    /// Returns an error if the connection was closed or lost, or if [`StatementContext::check`]
+    /// returns one. It serves code that then reads only fetched rows, without a driver call.
     pub(super) fn check_open(&self) -> Result<(), Error> {
         self.shared.health.check()?;
-        // Not by its handle: a cancel under way would hold that up.
+        // The check does not lock the handle, because a cancel in progress would delay it.
         if self.shared.health.is_closed() {
             return Err(closed());
         }
         self.check()
     }
 
-    /// Whether its rows may still be given.
+    /// Returns an error if the statement was cancelled, or if a commit or rollback ended its
+    /// cursor.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.handle.is_cancelled() {
             return Err(Error::new(
@@ -54,12 +60,13 @@ impl StatementContext {
         Ok(())
     }
 
-    /// Runs `work` with the driver, where the statement can go on.
+    /// Calls `work` with the driver while the connection's lock is held. If the statement was
+    /// cancelled or its cursor was closed, returns an error without calling `work`.
     pub(super) fn in_call<T>(
         &self,
-        reader: &mut Reader,
+        reader: &mut BlockReader,
         messages: &mut Vec<Message>,
-        work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
+        work: impl FnOnce(&mut BlockReader, &Driver<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         if self.handle.is_cancelled() {
             self.check()?;
@@ -77,10 +84,10 @@ impl StatementContext {
         call.watch(result)
     }
 
-    /// Reads the next rows into `block`.
+    /// Fetches the next rows of the statement into `block`.
     pub(super) fn next_block(
         &self,
-        reader: &mut Reader,
+        reader: &mut BlockReader,
         block: &mut CurrentBlock,
         budget: Budget,
         messages: &mut Vec<Message>,
@@ -109,35 +116,38 @@ fn closed() -> Error {
     Error::new(ErrorKind::Interface, message)
 }
 
-/// How a fetch ended.
+/// The outcome of a fetch: its rows or its error, and messages of the database.
 pub(crate) struct FetchOutcome {
     pub(crate) read: Result<FetchedRows, Error>,
     pub(crate) messages: Vec<Message>,
     took: Duration,
 }
 
-/// What a fetch found.
+/// The rows of a successful fetch.
 #[derive(Default)]
 pub(crate) struct FetchedRows {
-    /// Rows in the block; 0 at the end.
+    /// The number of rows in the block; 0 after the last row.
     pub(crate) n_rows: usize,
-    /// The result behind the last row.
+    /// The next result with rows, if the driver moved to it after the last row of the current
+    /// result; otherwise `None`.
     pub(crate) further: Option<Further>,
 }
 
 impl FetchOutcome {
-    /// Whether the next block may be read before anybody asks for it.
-    pub(crate) fn can_prefetch(&self, reader: &Reader) -> bool {
+    /// Returns `true` if a thread may fetch the next block before the caller requests it. This is
+    /// permitted if this fetch returned rows, took at most [`LONGEST_FETCH`], and left no value
+    /// that was read only in part.
+    pub(crate) fn can_prefetch(&self, reader: &BlockReader) -> bool {
         matches!(self.read, Ok(FetchedRows { n_rows: 1.., .. }))
             && self.took <= LONGEST_FETCH
             && reader.is_between_blocks()
     }
 }
 
-/// Reads a block. A panic is an error.
+/// Fetches a block into `CurrentBlock`. A panic is returned as an error.
 pub(crate) fn read(
     context: &StatementContext,
-    reader: &mut Reader,
+    reader: &mut BlockReader,
     block: &mut CurrentBlock,
     budget: Budget,
 ) -> FetchOutcome {

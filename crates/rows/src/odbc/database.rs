@@ -1,26 +1,27 @@
-//! What a database is ([`crate::database`]), by ODBC.
+//! Implements the traits of [`crate::database`] for ODBC.
 
 use std::sync::Arc;
+
+use onecopy_wire::lock::lock;
 
 use onecopy_wire::CancelHandle;
 
 use super::connection::Connection;
-use super::handle::lock;
-use super::opening::Opening;
+use super::open_within::Opening;
 use super::quirks::{FIRST_FETCH, Width};
 use super::statement::Statement;
-use super::{drivers, ffi, many, run, statement};
+use super::{drivers, execute, execute_many, ffi, statement};
 use crate::database::{ConnectCancel, ConnectOptions, DatabaseConnection, Names, Prepared};
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
 impl Connection {
-    /// Opens a target with text in this width, whatever is right for its driver: for `doctor`, which shows why one is
-    /// chosen.
+    /// Opens a target with the given text width instead of the driver's preferred width. The
+    /// command `doctor` uses it to show the effect of the width.
     ///
     /// # Errors
-    /// As [`DatabaseConnection::open`].
+    /// The errors of [`DatabaseConnection::open`].
     pub fn open_in(
         target: &str,
         options: &ConnectOptions,
@@ -33,7 +34,7 @@ impl Connection {
 impl DatabaseConnection for Connection {
     type Statement = Statement;
 
-    /// Every target that no database before it accepts.
+    /// Returns `true` for every target, because ODBC is the last database in the list.
     fn accepts(_target: &str) -> bool {
         true
     }
@@ -72,12 +73,12 @@ impl DatabaseConnection for Connection {
         rows: &mut dyn Iterator<Item = Vec<Value>>,
     ) -> Result<Option<u64>, Error> {
         self.check_single(sql)?;
-        many::execute_many(&self.shared, sql, rows)
+        execute_many::execute_many(&self.shared, sql, rows)
     }
 
     fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
         self.check_single(sql)?;
-        run::prepare_check(&self.shared, sql)
+        execute::prepare_check(&self.shared, sql)
     }
 
     fn cancel_handle(&self) -> CancelHandle {
@@ -89,7 +90,7 @@ impl DatabaseConnection for Connection {
             let handle = lock(&active).clone();
             match handle {
                 Some(handle) => handle.cancel(),
-                // A commit or a rollback: ODBC has no call that cancels it.
+                // The connection is in a commit or a rollback, which no call of ODBC can cancel.
                 None => caller.insist(),
             }
         })
@@ -97,7 +98,8 @@ impl DatabaseConnection for Connection {
 
     fn commit(&self) -> Result<(), Error> {
         let how = if self.shared.read_only {
-            // There is nothing to commit, and what a driver let slip through must not stay.
+            // A read-only connection has nothing to commit, and a change that a driver did permit
+            // must be undone.
             ffi::ROLLBACK
         } else {
             ffi::COMMIT

@@ -1,15 +1,20 @@
-//! What a result's columns are, by SQLDescribeCol and SQLColAttribute.
+//! Describes the columns of a result, by `SQLDescribeCol` and `SQLColAttribute`.
 
 use std::sync::atomic::Ordering;
 
 use super::ffi::{self, Handle, sql};
 use super::quirks::Width;
-use super::shared::Shared;
+use super::shared::SharedConnection;
 use super::unit::written;
 use crate::odbc::column::Described;
 
-/// The `index`-th column (from 0) of an executed or prepared statement; `None` where the driver refuses.
-pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option<Described> {
+/// Describes column `index` (from 0) of an executed or prepared statement; `None` if the driver
+/// reports no description.
+pub(crate) fn column(
+    shared: &SharedConnection,
+    statement: Handle,
+    index: usize,
+) -> Option<Described> {
     let number = u16::try_from(index + 1).ok()?;
     let mut d = Described::default();
     let (mut name_len, mut nullable) = (0i16, 0i16);
@@ -17,7 +22,8 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
     let mut rc = ffi::SUCCESS;
     d.name = match shared.width {
         Width::Narrow => written::<u8, 1024>(|name| {
-            // SAFETY: a live statement; every out pointer is to a live local of the type and size of the reference.
+            // SAFETY: a live statement; every out pointer is to a live local of the type and size
+            // of the reference.
             rc = unsafe {
                 (shared.manager.call.describe_col)(
                     statement,
@@ -33,7 +39,8 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
             };
         }),
         Width::Wide => written::<u16, 1024>(|name| {
-            // SAFETY: a live statement; every out pointer is a live local of the size given, in characters.
+            // SAFETY: a live statement; every out pointer is a live local of the size given, in
+            // characters.
             rc = unsafe {
                 (shared.manager.call.describe_col_w)(
                     statement,
@@ -80,7 +87,12 @@ pub(crate) fn column(shared: &Shared, statement: Handle, index: usize) -> Option
     Some(d)
 }
 
-fn number_attribute(shared: &Shared, statement: Handle, number: u16, attribute: u16) -> isize {
+fn number_attribute(
+    shared: &SharedConnection,
+    statement: Handle,
+    number: u16,
+    attribute: u16,
+) -> isize {
     let mut value: ffi::Len = 0;
     // SAFETY: a live statement; a numeric attribute writes only `value`.
     unsafe {
@@ -97,7 +109,7 @@ fn number_attribute(shared: &Shared, statement: Handle, number: u16, attribute: 
     value
 }
 
-fn type_name(shared: &Shared, statement: Handle, number: u16) -> String {
+fn type_name(shared: &SharedConnection, statement: Handle, number: u16) -> String {
     let mut length = 0i16;
     match shared.width {
         Width::Narrow => written::<u8, 256>(|name| {
@@ -115,7 +127,8 @@ fn type_name(shared: &Shared, statement: Handle, number: u16) -> String {
             };
         }),
         Width::Wide => written::<u16, 256>(|name| {
-            // SAFETY: a live statement; the buffer has the size given, and one unit more: SQLColAttributeW counts bytes.
+            // SAFETY: a live statement; the buffer has the size given, and one unit more:
+            // SQLColAttributeW counts bytes.
             unsafe {
                 (shared.manager.call.col_attribute_w)(
                     statement,

@@ -1,4 +1,5 @@
-//! Diagnostics: the whole message of the driver as an [`Error`], whose kind comes from `codes`.
+//! Reads ODBC diagnostics: the whole message of the driver as an [`Error`]. The module `codes`
+//! gives the error's kind.
 
 use std::cell::Cell;
 
@@ -6,29 +7,31 @@ use super::ffi::{self, Handle};
 use super::manager::Manager;
 use super::quirks::Width;
 use super::secrets::Secrets;
-use super::unit::{Unit, until_nul};
+use super::unit::{SqlUnit, until_nul};
 use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 
-/// Records read at most: a driver that never says "no more" (seen with some on a lost connection) must not hang us.
+/// The largest number of diagnostic records that are read: some drivers return an unlimited number
+/// of records on a lost connection.
 const MAX_RECORDS: i16 = 64;
-/// Room for a message, in characters: the most that a call can name. It is there for each record and from the first look
-/// on, the one at a state alone too: psqlodbc cuts a message into records of the size of the first buffer it is shown.
+/// The capacity for a message in characters, the largest that a call can pass. Every call passes
+/// this capacity, even a call that reads only the SQLSTATE. The reason is psqlodbc: it splits a
+/// message into records of the size of the first buffer that it receives.
 const MESSAGE_CHARS: i16 = i16::MAX;
 
-/// One diagnostic record.
+/// A diagnostic record of an ODBC handle: an error, a warning or a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Five characters.
+    /// The SQLSTATE, five characters.
     pub(crate) sqlstate: String,
-    /// The database's own code.
+    /// The native error code of the database.
     pub(crate) native: i32,
     /// The message, as the driver wrote it.
     pub(crate) message: String,
 }
 
-/// All records of a handle. An empty list where it has none.
+/// Returns all diagnostic records of a handle; an empty list if there are none.
 pub(crate) fn records(
     manager: &Manager,
     handle_type: i16,
@@ -36,42 +39,60 @@ pub(crate) fn records(
     width: Width,
 ) -> Vec<Record> {
     (1..=MAX_RECORDS)
-        .map_while(|number| record(manager, handle_type, handle, width, number, Message::Whole))
+        .map_while(|number| {
+            record(
+                manager,
+                handle_type,
+                handle,
+                width,
+                number,
+                MessageDetail::Whole,
+            )
+        })
         .collect()
 }
 
-/// SQLSTATE of the first record, if there is one. Asked for with each piece of a long value: its message, which some drivers
-/// write at length, is neither kept nor read.
+/// Returns the SQLSTATE of the first record; `None` without a record. This function is called for
+/// each part of a long value, so it does not read the message, which some drivers format at length.
 pub(crate) fn first_state(
     manager: &Manager,
     handle_type: i16,
     handle: Handle,
     width: Width,
 ) -> Option<String> {
-    record(manager, handle_type, handle, width, 1, Message::Unread).map(|r| r.sqlstate)
+    record(
+        manager,
+        handle_type,
+        handle,
+        width,
+        1,
+        MessageDetail::Unread,
+    )
+    .map(|r| r.sqlstate)
 }
 
-/// What is wanted of a record's message.
+/// The extent to which [`record`] reads a diagnostic record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Message {
+enum MessageDetail {
     Whole,
-    /// None of it: it is not looked at.
+    /// The message is not read, only the SQLSTATE and the native code.
     Unread,
 }
 
-/// Record `number` (from 1); `None` where there are fewer.
+/// Reads record `number` (from 1); `None` if the handle has fewer records.
 fn record(
     manager: &Manager,
     handle_type: i16,
     handle: Handle,
     width: Width,
     number: i16,
-    message: Message,
+    message: MessageDetail,
 ) -> Option<Record> {
     let call = &manager.call;
     match width {
         Width::Narrow => read::<u8>(message, |state, native, text, capacity, len| {
-            // SAFETY: `read` gives pointers to live locals; `state` has room for six bytes, `text` for `capacity`.
+            // SAFETY: `read` passes pointers to live locals; `state` has space for six bytes,
+            // `text` for `capacity`.
             unsafe {
                 (call.get_diag_rec)(
                     handle_type,
@@ -86,7 +107,8 @@ fn record(
             }
         }),
         Width::Wide => read::<u16>(message, |state, native, text, capacity, len| {
-            // SAFETY: `read` gives pointers to live locals; `state` has room for six units, `text` for `capacity`.
+            // SAFETY: `read` passes pointers to live locals; `state` has space for six units,
+            // `text` for `capacity`.
             unsafe {
                 (call.get_diag_rec_w)(
                     handle_type,
@@ -103,16 +125,18 @@ fn record(
     }
 }
 
-/// Reads a record by `get`.
-fn read<U: Unit>(
-    message: Message,
+/// Reads a record by calling `get`, which calls the ODBC function for 8-bit text (`SQLGetDiagRec`)
+/// or for 16-bit text (`SQLGetDiagRecW`).
+fn read<U: SqlUnit>(
+    message: MessageDetail,
     get: impl Fn(*mut U, *mut i32, *mut U, i16, *mut i16) -> ffi::Return,
 ) -> Option<Record> {
     let mut state = [U::default(); 16];
     let (mut native, mut len) = (0i32, 0i16);
-    // Memory of the message before: one that is not looked at is asked for with each piece of a long value, and not cleared.
-    let mut text = U::room().try_with(Cell::take).unwrap_or_default();
-    if message == Message::Whole {
+    // The buffer of the previous message is used again. A buffer for an unread message is not
+    // cleared: for a long value, it is passed for each part.
+    let mut text = U::message_buffer().try_with(Cell::take).unwrap_or_default();
+    if message == MessageDetail::Whole {
         text.clear();
     }
     text.resize(MESSAGE_CHARS as usize, U::default());
@@ -128,20 +152,22 @@ fn read<U: Unit>(
         sqlstate: until_nul(&state),
         native,
         message: match message {
-            Message::Whole => message_in(&text, len),
-            Message::Unread => String::new(),
+            MessageDetail::Whole => message_in(&text, len),
+            MessageDetail::Unread => String::new(),
         },
     });
-    // A thread that is ending keeps nothing.
-    let _ = U::room().try_with(|room| room.set(text));
+    // `try_with` fails only while the thread ends, and the buffer is then freed.
+    let _ = U::message_buffer().try_with(|buffer| buffer.set(text));
     record
 }
 
-/// The message that a driver wrote into a cleared buffer; `len` is what it gives as its length.
+/// Returns the message that a driver wrote into a cleared buffer; `len` is the length that the
+/// driver reports.
 ///
-/// Some drivers give the length in bytes and others in characters, so it is never the length of the text: that ends at its
-/// terminator. It tells, though, whether NULs with text behind them are part of the message.
-fn message_in<U: Unit>(text: &[U], len: i16) -> String {
+/// Some drivers report the length in bytes, others in characters, so the message ends at its
+/// terminator instead. The length is used only to decide whether a NUL with text after it is part
+/// of the message.
+fn message_in<U: SqlUnit>(text: &[U], len: i16) -> String {
     let end = text.iter().rposition(|u| *u != U::default());
     let end = end.map_or(0, |last| last + 1);
     match usize::try_from(len).is_ok_and(|len| len >= end) {
@@ -150,9 +176,10 @@ fn message_in<U: Unit>(text: &[U], len: i16) -> String {
     }
 }
 
-/// The error of a call that failed: all records of `handle`, joined; SQLSTATE and native code of the first.
+/// Creates the error of a failed call: the messages of all records of `handle`, with the SQLSTATE
+/// and the native code of the first record.
 ///
-/// `call` names the ODBC function for a driver that failed without a word.
+/// `call` is the name of the ODBC function, for a driver that reports a failure without a message.
 pub(crate) fn error(
     manager: &Manager,
     handle_type: i16,
@@ -166,7 +193,7 @@ pub(crate) fn error(
     from_records(&records, dialect, secrets, call)
 }
 
-/// [`error`] without the handle: the part that can be tested.
+/// Creates the error that [`error`] returns, but from given records, so that tests need no handle.
 pub(crate) fn from_records(
     records: &[Record],
     dialect: Dialect,
@@ -183,8 +210,8 @@ pub(crate) fn from_records(
             format!("the driver failed in `{call}` and gave no reason"),
         );
     };
-    // Warnings (class 01) only explain when there is nothing else: unixODBC says at every connect of an older driver
-    // that it does not support ODBC 3.80.
+    // Warnings (class 01) are left out unless the first record is a warning: unixODBC reports at
+    // each connect of an older driver that the driver does not support ODBC 3.80.
     let words: Vec<&str> = records
         .iter()
         .filter(|r| !r.sqlstate.starts_with("01") || first.sqlstate.starts_with("01"))

@@ -1,4 +1,5 @@
-//! A statement handle inside its connection's lock: the calls on it, and the errors that they give.
+//! `Driver`: a statement handle while the connection's lock is held. Its methods make the ODBC
+//! calls on the handle, and return the driver's diagnostics as errors.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -8,7 +9,7 @@ use super::ffi::{self, Handle};
 use super::handle::StatementHandle;
 use super::parameters::{self, Parameters};
 use super::quirks::Width;
-use super::shared::Shared;
+use super::shared::SharedConnection;
 use super::{describe, diag};
 use crate::error::{Error, ErrorKind, Message};
 use crate::odbc::column::{self, Planned};
@@ -17,30 +18,34 @@ use crate::sql::named::count_marks;
 use crate::sql::statements;
 use crate::value::{Value, sqlite_number};
 
-/// A statement handle inside its connection's lock.
+/// A statement handle with which driver calls can be made, because the connection's lock is held.
 pub(crate) struct Driver<'a> {
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a SharedConnection,
     pub(crate) handle: &'a StatementHandle,
     pub(crate) raw: Handle,
-    /// What it said beside results.
+    /// The warnings and notices that the driver reported for this statement.
     pub(crate) messages: RefCell<Vec<Message>>,
 }
 
-/// Messages that are kept of a statement: one that prints in a loop must not fill the memory.
+/// The largest number of messages that are stored for a statement. A statement may print messages
+/// in a loop.
 const MOST_MESSAGES: usize = 1000;
 
-/// Results of one statement at most, one after another, that give no rows: a driver may report them
-/// without an end.
+/// The largest number of consecutive results without rows that are skipped. A faulty driver may
+/// report such results without an end.
 const MOST_COUNTS: u32 = 1 << 22;
 
-/// A further result with rows: rows changed, where that is told, and its columns.
+/// A result with rows that follows the current result. The number is the number of rows that its
+/// statement changed (INSERT … RETURNING), if the driver reports it; the vector contains the
+/// columns of the result.
 pub(crate) type Further = (Option<u64>, Vec<Planned>);
 
-/// A function of a statement and its text.
+/// The type of an ODBC function whose parameters are a statement handle, a SQL text, and the length
+/// of the text.
 type OfText<U> = unsafe extern "system" fn(Handle, *const U, i32) -> ffi::Return;
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(shared: &'a Shared, handle: &'a StatementHandle) -> Driver<'a> {
+    pub(crate) fn new(shared: &'a SharedConnection, handle: &'a StatementHandle) -> Driver<'a> {
         Driver {
             shared,
             handle,
@@ -49,7 +54,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Keeps what the driver says of a call that succeeded "with information".
+    /// Stores the messages of a call that returned `SQL_SUCCESS_WITH_INFO`.
     fn listen(&self) {
         let shared = self.shared;
         let records = diag::records(shared.manager, ffi::HANDLE_STMT, self.raw, shared.width);
@@ -65,7 +70,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// What the driver says of a failed `call`; a cancelled statement's error is of that kind whatever the driver says.
+    /// Creates the error of a failed `call` from the driver's diagnostics. Its kind is `Cancelled`
+    /// for a cancelled statement, whatever the driver reports.
     pub(crate) fn error(&self, call: &str) -> Error {
         let mut error = diag::error(
             self.shared.manager,
@@ -85,8 +91,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// After a call that succeeded "with information": an error if that is what the information is. One look at the first
-    /// record, which by the ODBC reference is the gravest.
+    /// Returns an error if the first diagnostic record after `SQL_SUCCESS_WITH_INFO` is an error.
+    /// By the ODBC reference, the first record is the most severe.
     pub(crate) fn check_information(&self, call: &str) -> Result<(), Error> {
         let first = diag::first_state(
             self.shared.manager,
@@ -102,7 +108,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Refuses to go on with a cancelled statement; stands before each call and after those that are long.
+    /// Returns an error if the statement was cancelled. It is called before each driver call and
+    /// after long ones.
     pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
         self.handle.next_call();
         if self.handle.is_cancelled() {
@@ -132,7 +139,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Executes a text without parameters. Returns whether it changed no row, as some drivers report.
+    /// Executes a statement without parameters. Returns `true` if the driver reports that no row
+    /// was changed.
     pub(super) fn exec_direct(&self, sql: &str) -> Result<bool, Error> {
         let call = &self.shared.manager.call;
         self.with_text(sql, "SQLExecDirect", call.exec_direct, call.exec_direct_w)
@@ -144,7 +152,9 @@ impl<'a> Driver<'a> {
             .map(drop)
     }
 
-    /// Calls the one of two functions that takes the statement's text in the connection's width.
+    /// Passes the SQL text to one of two ODBC functions, as the connection's text width requires:
+    /// in UTF-8 to the function for 8-bit text, or in UTF-16 to the function for 16-bit text.
+    /// Returns `true` if the driver reports that no row was changed.
     fn with_text(
         &self,
         sql: &str,
@@ -172,7 +182,7 @@ impl<'a> Driver<'a> {
         self.check(rc, name).map(|rc| rc == ffi::NO_DATA)
     }
 
-    /// Number of parameter markers, where the driver counts them.
+    /// Returns the number of parameter markers; `None` if the driver does not count them.
     pub(super) fn n_parameters(&self) -> Option<usize> {
         let mut n = 0i16;
         // SAFETY: a live, prepared statement; the out pointer is a live local.
@@ -182,15 +192,16 @@ impl<'a> Driver<'a> {
             .flatten()
     }
 
-    /// The SQL type that the server takes a parameter (from 0) of what was prepared for, where it tells.
+    /// Returns the SQL type of a parameter (from 0) of the prepared statement; `None` if the server
+    /// does not report it.
     pub(super) fn parameter_type(&self, index: usize) -> Option<i16> {
         let number = u16::try_from(index + 1).ok()?;
         // SAFETY: a live, prepared statement.
-        let told = unsafe { parameters::described(self.raw, number, self.shared) };
-        told.map(|(sql_type, ..)| sql_type)
+        let described = unsafe { parameters::described(self.raw, number, self.shared) };
+        described.map(|(sql_type, ..)| sql_type)
     }
 
-    /// Binds `values` and executes what was prepared. Returns as [`Driver::exec_direct`].
+    /// Binds `values` and executes the prepared statement. Returns `true` if no row was changed.
     pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<bool, Error> {
         let ours = || count_marks(sql, self.shared.quirks.dialect);
         let n_wanted = self.n_parameters().or_else(ours);
@@ -198,10 +209,10 @@ impl<'a> Driver<'a> {
             return Err(Error::wrong_count(n, values.len()));
         }
         if !self.carries(values) {
-            let told = "a text with NUL is none that this driver carries: it would cut it there\n\
+            let message = "this driver cannot pass a text with NUL: it would truncate it there\n\
                         Pass it as bytes, or without the NUL.";
-            let mut error = Error::new(ErrorKind::Data, told);
-            // "Character not in repertoire", as PostgreSQL says it.
+            let mut error = Error::new(ErrorKind::Data, message);
+            // SQLSTATE 22021, "character not in repertoire", as PostgreSQL reports it for NUL.
             "22021".clone_into(&mut error.sqlstate);
             return Err(error);
         }
@@ -216,15 +227,16 @@ impl<'a> Driver<'a> {
         self.execute_with(&mut Parameters::new(values, self.shared)?)
     }
 
-    /// Whether the driver takes these values whole.
+    /// Returns `true` if the driver passes all of these values without truncation.
     pub(super) fn carries(&self, values: &[Value]) -> bool {
         let has_nul = |v: &Value| matches!(v, Value::Text(text) if text.contains('\0'));
         !self.shared.quirks.cuts_at_nul || !values.iter().any(has_nul)
     }
 
-    /// Executes what was prepared with these parameters. Returns as [`Driver::exec_direct`].
+    /// Executes the prepared statement with these parameters. Returns `true` if no row was changed.
     pub(super) fn execute_with(&self, parameters: &mut Parameters) -> Result<bool, Error> {
-        // SAFETY: the statement is alive; `parameters` lives until after the execution and the reset below.
+        // SAFETY: the statement is alive; `parameters` lives until after the execution and the
+        // reset below.
         let bound = unsafe { parameters.bind_to(self.raw, self.shared) };
         let result = match bound {
             Err(index) => {
@@ -240,7 +252,7 @@ impl<'a> Driver<'a> {
                 self.check(rc, "SQLExecute")
             }
         };
-        // SAFETY: a live statement; it forgets the pointers into `parameters`.
+        // SAFETY: a live statement; the call removes its pointers into `parameters`.
         unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::RESET_PARAMS) };
         result.map(|rc| rc == ffi::NO_DATA)
     }
@@ -254,7 +266,7 @@ impl<'a> Driver<'a> {
             .flatten()
     }
 
-    /// Columns of the current result; 0 where it has no rows.
+    /// Returns the number of columns of the current result; 0 for a result without rows.
     pub(super) fn n_columns(&self) -> Result<usize, Error> {
         let mut n = 0i16;
         // SAFETY: a live statement; the out pointer is a live local.
@@ -266,8 +278,9 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Goes to the next result, which runs the statement behind it where the driver has not run all at once. Returns whether
-    /// there was one. What is left of the current one is lost.
+    /// Moves to the next result; returns `true` if there is one. If the driver has not executed all
+    /// statements of the SQL text at once, this call executes the next statement. The unread rows
+    /// of the current result are lost.
     fn next_result(&self) -> Result<bool, Error> {
         self.check_cancelled()?;
         // SAFETY: a live, executed statement.
@@ -275,28 +288,31 @@ impl<'a> Driver<'a> {
         match rc {
             ffi::NO_DATA => Ok(false),
             ffi::SUCCESS => Ok(true),
-            // As in a fetch, information can be an error.
+            // As in a fetch, the information may be an error.
             ffi::SUCCESS_WITH_INFO => {
                 self.listen();
                 self.check_information("SQLMoreResults").map(|()| true)
             }
             _ => match self.error("SQLMoreResults") {
-                // A driver that knows one result a statement.
+                // The driver supports only one result per statement.
                 error if matches!(error.sqlstate.as_str(), "IM001" | "HYC00") => Ok(false),
                 error => Err(error),
             },
         }
     }
 
-    /// Passes results without rows, whose statements have run; their rows changed are added up. The first result with rows
-    /// is left to be read. Returns the sum, where any of them was counted, and its columns.
+    /// Skips results without rows up to the first result with rows. Returns the row count that the
+    /// driver reports for that result (`None` if it reports none), and the number of its columns.
+    /// If no result with rows is left, returns the sum of the row counts of the skipped results,
+    /// and 0.
     pub(super) fn pass_counts(&self) -> Result<(Option<u64>, usize), Error> {
         let mut total = None;
         for _ in 0..MOST_COUNTS {
             let n_columns = self.n_columns()?;
             let n = self.row_count();
             if n_columns > 0 {
-                return Ok((n, n_columns));
+                let is_known = |n: &u64| *n > 0 || self.shared.quirks.counts_queries;
+                return Ok((n.filter(is_known), n_columns));
             }
             total = match (total, n) {
                 (Some(total), Some(n)) => Some(n.saturating_add(total)),
@@ -309,7 +325,7 @@ impl<'a> Driver<'a> {
         Err(self.without_end())
     }
 
-    /// The error of an answer that cannot be right.
+    /// Creates the error for an invalid response of the driver.
     fn fault(&self, message: String) -> Error {
         Error::new(ErrorKind::Operational, message).of_driver(Some(&self.shared.facts.driver_label))
     }
@@ -322,7 +338,9 @@ impl<'a> Driver<'a> {
         ))
     }
 
-    /// Rows changed by all results of an execution, whose rows (INSERT … RETURNING) nobody reads.
+    /// Returns the number of rows that the statements of an execution changed, as
+    /// [`Driver::pass_counts`] reports it; `None` if it is unknown. Rows that the statements return
+    /// (INSERT … RETURNING) are discarded.
     pub(super) fn changed(&self) -> Result<Option<u64>, Error> {
         let mut changed = None;
         for _ in 0..MOST_COUNTS {
@@ -338,9 +356,10 @@ impl<'a> Driver<'a> {
         Err(self.without_end())
     }
 
-    /// After the last row of a result, or with its rows given up: runs the statements behind it, so that their errors are seen,
-    /// up to one that gives rows. Rows changed, and columns of that one.
-    /// Where there is none the cursor is closed.
+    /// Executes the statements that follow the current result, up to a statement that returns rows,
+    /// so that their errors are reported. Called after the last row of the current result, or when
+    /// its rows are discarded. Returns the number of changed rows and the columns of the statement
+    /// that returns rows; if there is none, closes the cursor and returns `None`.
     pub(super) fn further_rows(&self) -> Result<Option<Further>, Error> {
         let further = self.next_rows();
         if !matches!(further, Ok(Some(_))) {
@@ -359,9 +378,10 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Forgets the buffers that a result was bound to, and how.
+    /// Unbinds the buffers of a result, and resets the row layout of the statement handle.
     pub(super) fn unbind(&self) {
-        // SAFETY: a live statement; it forgets addresses, and goes back to what each statement begins with: one row, by column.
+        // SAFETY: a live statement; the calls clear addresses, and restore the initial state of
+        // every statement: one row per fetch, bound by column.
         unsafe {
             (self.shared.manager.call.free_stmt)(self.raw, ffi::UNBIND);
             for attribute in [
@@ -386,17 +406,20 @@ impl<'a> Driver<'a> {
             .collect()
     }
 
-    /// Ends the cursor, so that the connection is free for other statements.
+    /// Closes the cursor, so that the connection can execute other statements.
     pub(crate) fn close_cursor(&self) {
-        // SAFETY: a live statement. There is nothing to be done about a driver that cannot close a cursor.
+        // SAFETY: a live statement. An error is ignored: this crate has no other way to close a
+        // cursor.
         unsafe { (self.shared.manager.call.free_stmt)(self.raw, ffi::CLOSE) };
     }
 
-    /// Makes a statement ready to be executed again: no cursor, nothing bound, and all as a statement begins.
+    /// Restores the initial state of the statement handle for the next execution: no cursor, no
+    /// bindings, default attributes.
     pub(super) fn reset(&self) {
         self.close_cursor();
         self.unbind();
-        // SAFETY: a live statement, which forgets the pointers of its parameters; the attribute's value is an integer.
+        // SAFETY: a live statement; the call removes the pointers of its parameters; the
+        // attribute's value is an integer.
         unsafe {
             (self.shared.manager.call.free_stmt)(self.raw, ffi::RESET_PARAMS);
             self.set_attribute(
@@ -406,10 +429,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sets a statement attribute whose value is an integer or a pointer.
+    /// Sets a statement attribute whose value is an integer or a pointer; returns `true` if the
+    /// driver accepts it.
     ///
     /// # Safety
-    /// A pointer must stay valid for as long as the driver may use the attribute.
+    /// If `value` is a pointer, the caller must ensure that it is valid for as long as the driver
+    /// may use the attribute.
     pub(crate) unsafe fn set_attribute(&self, attribute: i32, value: *mut c_void) -> bool {
         // SAFETY: a live statement; the caller vouches for the value.
         let rc = unsafe { (self.shared.manager.call.set_stmt_attr)(self.raw, attribute, value, 0) };
@@ -417,7 +442,8 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// A statement's text in the connection's width, terminated as well as counted.
+/// The SQL text of a statement in the encoding of the connection's text width (UTF-8 or UTF-16),
+/// with a terminator.
 enum SqlText {
     Narrow(Vec<u8>),
     Wide(Vec<u16>),
@@ -428,7 +454,8 @@ impl SqlText {
         if sql.contains('\0') || i32::try_from(sql.len()).is_err() {
             return Err(Error::new(
                 ErrorKind::Programming,
-                "a statement's text has no NUL and less than 2 GiB\nPass such values as parameters.",
+                "a statement's text has no NUL and less than 2 GiB\n\
+                 Pass such values as parameters.",
             ));
         }
         Ok(match width {
@@ -437,7 +464,8 @@ impl SqlText {
         })
     }
 
-    /// In bytes or 16-bit units, without the terminator.
+    /// Returns the length of the text without its terminator, in bytes for UTF-8 and in 16-bit
+    /// units for UTF-16.
     fn len(&self) -> i32 {
         let len = match self {
             SqlText::Narrow(t) => t.len(),

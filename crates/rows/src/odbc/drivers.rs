@@ -1,7 +1,10 @@
-//! Which drivers are on this machine: registered ones, and files in the places where packages put them.
+//! Finds the ODBC drivers of this machine: registered drivers, and driver files in the folders of
+//! Python packages.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use onecopy_wire::lock::lock;
 
 use super::connection_string::ConnectionString;
 use super::ffi;
@@ -9,20 +12,22 @@ use super::manager::Manager;
 use super::quirks::{self, Quirks};
 use super::url;
 
-/// Environment variable with folders to look for drivers in, separated by `:`.
+/// The environment variable with folders, separated by `:`, in which drivers are searched for
+/// besides the folders of Python packages.
 pub(crate) const PATH_VARIABLE: &str = "ONECOPY_ODBC_DRIVERS";
 
-/// A driver found.
+/// A driver that was found on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// What goes behind `Driver=`: a registered name or a path.
+    /// The value of `Driver=` in a connection string: a registered name or a path.
     pub(crate) driver: String,
-    /// Its file, where the name is a registered one and says so.
+    /// The file of a registered driver, if its registration names a file.
     pub(crate) file: Option<String>,
 }
 
 impl Found {
-    /// Its quirks, if we know it.
+    /// Returns the driver's entry in the table of differences between drivers ([`Quirks`]); `None`
+    /// if the table does not contain the driver.
     pub(crate) fn quirks(&self) -> Option<&'static Quirks> {
         self.file
             .as_deref()
@@ -31,20 +36,20 @@ impl Found {
     }
 }
 
-/// Folders named by the embedding program (Python's site-packages).
+/// The folders that the embedding program has added (Python's `site-packages`).
 static SEARCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Adds a folder in which drivers installed as Python packages may lie (`site-packages`).
+/// Adds a folder that may contain drivers installed as Python packages (`site-packages`).
 pub fn add_driver_folder(folder: impl Into<PathBuf>) {
     let folder = folder.into();
-    let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut search = lock(&SEARCH);
     if !search.contains(&folder) {
         search.push(folder);
     }
 }
 
-/// All drivers found: files first, since a path needs no registration, then registered names whose file was not among
-/// them.
+/// Returns all drivers found. Files come first, because a path requires no registration, then the
+/// registered names whose file is not in the list.
 pub(crate) fn found(manager: &Manager) -> Vec<Found> {
     let mut all: Vec<Found> = files()
         .into_iter()
@@ -66,7 +71,9 @@ pub(crate) fn found(manager: &Manager) -> Vec<Found> {
     all
 }
 
-/// The first driver for a URL's scheme, in the order of the quirks table.
+/// Returns the first installed driver for the scheme of a URL, in the order of the table
+/// `quirks::DRIVERS`, with its entry in that table; `None` if no driver for the scheme is
+/// installed.
 pub(crate) fn for_scheme(manager: &Manager, scheme: &str) -> Option<(String, &'static Quirks)> {
     let found = found(manager);
     quirks::DRIVERS
@@ -80,7 +87,7 @@ pub(crate) fn for_scheme(manager: &Manager, scheme: &str) -> Option<(String, &'s
         })
 }
 
-/// What to install for a URL's scheme.
+/// Returns a sentence that names the package to install for the scheme of a URL.
 pub(crate) fn to_install(scheme: &str) -> &'static str {
     match scheme {
         "postgresql" | "postgres" => {
@@ -102,7 +109,7 @@ pub(crate) fn to_install(scheme: &str) -> &'static str {
     }
 }
 
-/// The drivers found, one a line, for an error message.
+/// Returns a list of the installed drivers, one per line, for an error message.
 pub(crate) fn list(manager: &Manager) -> String {
     let found = found(manager);
     if found.is_empty() {
@@ -122,18 +129,16 @@ pub(crate) fn list(manager: &Manager) -> String {
     out
 }
 
-/// Drivers registered in `odbcinst.ini`, by SQLDrivers.
+/// Returns the drivers that are registered in `odbcinst.ini`, by `SQLDrivers`.
 pub(crate) fn registered(manager: &Manager) -> Vec<Found> {
-    let _one_at_a_time = manager
-        .enumeration
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = lock(&manager.enumeration);
     let mut all = Vec::new();
     let mut direction = ffi::FETCH_FIRST;
     while all.len() < 256 {
         let (mut name, mut attributes) = ([0u8; 256], [0u8; 2048]);
         let (mut name_len, mut attributes_len) = (0i16, 0i16);
-        // SAFETY: the environment lives for ever; all buffers are live locals with their true sizes.
+        // SAFETY: the environment is never freed; all buffers are live locals with their true
+        // sizes.
         let rc = unsafe {
             (manager.call.drivers)(
                 manager.environment,
@@ -164,7 +169,8 @@ pub(crate) fn registered(manager: &Manager) -> Vec<Found> {
     all
 }
 
-/// The file that a driver's registration or path means, links followed; a bare name is looked for where packages put drivers.
+/// Returns the path of a registered driver's file with symbolic links resolved. A file name without
+/// a directory is searched for in the folders of Python packages.
 pub(super) fn resolved(file: &str) -> Option<PathBuf> {
     let file = Path::new(file);
     if file.is_absolute() {
@@ -175,7 +181,7 @@ pub(super) fn resolved(file: &str) -> Option<PathBuf> {
         .find_map(|folder| std::fs::canonicalize(folder.join(file)).ok())
 }
 
-/// Files that are drivers by their names, in the places where packages put them.
+/// Returns the files in the folders of Python packages that have the file name of a driver.
 fn files() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut add = |path: PathBuf| {
@@ -195,7 +201,8 @@ fn files() -> Vec<PathBuf> {
         }
     }
     for packages in site_packages() {
-        // The wheels `mssql-python-odbc` and `mssql-python-rs` lay one driver per platform below these.
+        // The wheels `mssql-python-odbc` and `mssql-python-rs` contain one driver per platform
+        // below these folders.
         for below in ["mssql_python_odbc/libs", "mssql_py_core/libs"] {
             for path in walk(&packages.join(below), 6) {
                 if is_driver_file(&path) && fits_this_machine(&path) {
@@ -231,10 +238,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 fn site_packages() -> Vec<PathBuf> {
-    let mut all = SEARCH
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    let mut all = lock(&SEARCH).clone();
     all.extend(
         std::env::var_os(PATH_VARIABLE)
             .map(|v| std::env::split_paths(&v).collect::<Vec<_>>())
@@ -287,7 +291,7 @@ fn is_driver_file(path: &Path) -> bool {
             .any(|d| d.files.iter().any(|f| name.contains(f)))
 }
 
-/// Whether a file of a wheel that carries several platforms is the one for this machine.
+/// Returns `true` if a driver file in a wheel for several platforms is for this machine.
 fn fits_this_machine(path: &Path) -> bool {
     let path = path.to_string_lossy();
     let os = if cfg!(target_os = "macos") {
@@ -305,7 +309,8 @@ fn fits_this_machine(path: &Path) -> bool {
     if cfg!(target_os = "macos") {
         return true;
     }
-    // One build per distribution: its family by the file that names it.
+    // The wheel contains a build for each family of Linux distributions. A family is recognised by
+    // a file that only this family has.
     let family = if Path::new("/etc/alpine-release").exists() {
         ["alpine", "musl"]
     } else if Path::new("/etc/SuSE-release").exists() || Path::new("/etc/products.d").exists() {
@@ -318,7 +323,8 @@ fn fits_this_machine(path: &Path) -> bool {
     family.iter().any(|f| path.contains(f))
 }
 
-/// The quirks of the driver of `target`, as far as its scheme or the keyword `Driver` shows them. Nothing is loaded.
+/// Returns the [`Quirks`] of the driver of `target`, if the URL scheme or the keyword `Driver` of
+/// `target` identifies the driver. Loads no driver.
 pub(crate) fn quirks_of(target: &str) -> Option<&'static Quirks> {
     match url::scheme(target) {
         Some(scheme) => {
@@ -330,8 +336,10 @@ pub(crate) fn quirks_of(target: &str) -> Option<&'static Quirks> {
     }
 }
 
-/// What `target` says of its driver, for people: the driver's name where it is known by its file or registered name, else
-/// what stands there; a data source or a URL's scheme as they are. Nothing is loaded, and nothing else of it is shown.
+/// Returns the name of the driver of `target`, for messages. It is the name in the quirks table, or
+/// the value of `Driver` if the table does not contain the driver. For a data source it is the name
+/// of the data source, for a URL the scheme. Loads no driver, and returns no other part of the
+/// target.
 pub(crate) fn named_in(target: &str) -> String {
     if let Some(scheme) = url::scheme(target) {
         return format!("{scheme}://");

@@ -1,19 +1,22 @@
-//! Faults of drivers that people should know of, by version: what `doctor` tells, and why `quirks` has some of its rows.
+//! Known faults of drivers, by version. The command `doctor` reports them, and they are the reason
+//! for some rows of `quirks`.
 //!
-//! Each was seen by us, or says who reports it. Faults that are told at every connect stand in `quirks::Quirks::notices`.
+//! Each fault was reproduced in this project, or its source is cited. Faults that are reported at
+//! every connect are in `quirks::Quirks::notices`.
 
-/// What a driver gets wrong.
+/// A known fault of an ODBC driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The versions it was seen in: those that begin with these numbers (`13.02` is 13.2 too); empty: all we know of.
+    /// The numbers with which the affected versions begin (`13.02` and `13.2` are the same
+    /// numbers); empty for all known versions.
     pub versions: &'static str,
-    /// Systems it is reported for (`macos`), empty: all.
+    /// The affected operating system (`macos`); empty for all systems.
     pub system: &'static str,
-    /// What happens.
+    /// The effect of the fault on the user.
     pub what: &'static str,
-    /// What is done about it here, or what the user can do.
+    /// The workaround in this crate, or the remedy for the user.
     pub remedy: &'static str,
-    /// Whether nothing is left for the user to do: onecopy works round it.
+    /// `true` if onecopy works around the fault, so that the user need not act.
     pub is_handled: bool,
 }
 
@@ -25,13 +28,13 @@ const EVERYWHERE: Fault = Fault {
     is_handled: false,
 };
 
-/// Of both psqlodbc drivers.
+/// Known faults of both psqlodbc drivers.
 pub(super) const PSQLODBC: &[Fault] = &[
     Fault {
         versions: "13.02",
-        what: "crashes the process, by a null pointer in `SQLFetch`, in about one of ten times that its connection dies in \
-               the middle of an answer",
-        remedy: "serve through `onecopy serve`, which outlives it; install a later psqlodbc where there is one",
+        what: "crashes the process, by a null pointer in `SQLFetch`, in about one of ten times \
+               that its connection dies in the middle of an answer",
+        remedy: "serve through `onecopy serve`, which outlives it; install a later psqlodbc if available",
         ..EVERYWHERE
     },
     Fault {
@@ -62,7 +65,7 @@ pub(super) const PSQLODBC: &[Fault] = &[
     },
 ];
 
-/// Of MariaDB Connector/ODBC.
+/// Known faults of MariaDB Connector/ODBC.
 pub(super) const MARIADB: &[Fault] = &[Fault {
     versions: "3.1",
     what: "drops the last characters of text that is read as UTF-16 and holds more than ASCII",
@@ -71,20 +74,21 @@ pub(super) const MARIADB: &[Fault] = &[Fault {
     ..EVERYWHERE
 }];
 
-/// Of Microsoft's driver written in C.
+/// Known faults of Microsoft's driver in C.
 pub(super) const MICROSOFT: &[Fault] = &[Fault {
     versions: "18",
     system: "macos",
-    what: "gave wrong bytes over TLS on Apple silicon (reported by users: microsoft/mssql-python, issue 668; not seen by us)",
+    what: "returned wrong bytes over TLS on Apple silicon \
+           (reported by users: microsoft/mssql-python, issue 668; not reproduced)",
     remedy: "compare a sum over the rows with the server's",
     ..EVERYWHERE
 }];
 
-/// Of FreeTDS.
+/// Known faults of FreeTDS.
 pub(super) const FREETDS: &[Fault] = &[
     Fault {
         versions: "1.3",
-        what: "waits for ever where another thread cancels just while it is between two reads of the network",
+        what: "hangs if another thread cancels it between two reads of the network",
         remedy: "onecopy cancels a call of it only when that has lasted a quarter of a second",
         is_handled: true,
         ..EVERYWHERE
@@ -99,7 +103,8 @@ pub(super) const FREETDS: &[Fault] = &[
 ];
 
 impl Fault {
-    /// Whether it is one of a driver of this version on this system; of an unknown version only what all versions have.
+    /// Returns `true` if the fault affects this version of the driver on this system. If `version`
+    /// is `None`, only faults that affect all versions count.
     pub(crate) fn is_of(&self, version: Option<&str>) -> bool {
         let here = self.system.is_empty() || self.system == std::env::consts::OS;
         here && (self.versions.is_empty()
@@ -107,7 +112,8 @@ impl Fault {
     }
 }
 
-/// The numbers of a version: `13.02.0000`, `1:13.02-1+b1` (Debian's epoch counts for nothing) and `13.2` begin alike.
+/// Parses the numbers of a version. `13.02.0000`, `1:13.02-1+b1` (Debian's epoch is skipped) and
+/// `13.2` begin with the same numbers.
 fn numbers(version: &str) -> Vec<u32> {
     let version = version.split_once(':').map_or(version, |(_, v)| v);
     let upstream = version.split(['-', '+', '~', ' ']).next().unwrap_or("");

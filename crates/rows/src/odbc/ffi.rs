@@ -1,8 +1,9 @@
-//! The types and constants of ODBC that are in use, by their own names and values.
+//! The types and constants of ODBC that this crate uses, with their original names and values.
 //!
-//! Source: the ODBC Programmer's Reference (Microsoft Learn, "ODBC API Reference"), and for Microsoft's own types the
-//! header `msodbcsql.h`. `SQLWCHAR` is 16 bit, as unixODBC, Microsoft's drivers and Windows have it; iODBC on macOS has
-//! 32 bit, which is why only narrow calls go to it.
+//! Source: the ODBC Programmer's Reference (Microsoft Learn, "ODBC API Reference"), and the header
+//! `msodbcsql.h` for Microsoft's own types. `SQLWCHAR` has 16 bits, as in unixODBC, Microsoft's
+//! drivers and Windows. In iODBC on macOS it has 32 bits, so only functions for 8-bit text are
+//! called there.
 #![allow(non_camel_case_types)]
 
 use std::ffi::c_void;
@@ -17,7 +18,7 @@ pub(crate) const SUCCESS_WITH_INFO: Return = 1;
 pub(crate) const NO_DATA: Return = 100;
 pub(crate) const INVALID_HANDLE: Return = -2;
 
-/// A text that ends with a terminator.
+/// The value of a length parameter (`SQL_NTS`) for a text that ends at its NUL.
 pub(crate) const NTS: i32 = -3;
 pub(crate) const NULL_DATA: Len = -1;
 pub(crate) const NO_TOTAL: Len = -4;
@@ -26,7 +27,7 @@ pub(crate) const HANDLE_ENV: i16 = 1;
 pub(crate) const HANDLE_DBC: i16 = 2;
 pub(crate) const HANDLE_STMT: i16 = 3;
 
-// Environment and connection attributes.
+// Numbers and values of environment and connection attributes.
 pub(crate) const ATTR_ODBC_VERSION: i32 = 200;
 pub(crate) const OV_ODBC3_80: usize = 380;
 pub(crate) const OV_ODBC3: usize = 3;
@@ -39,7 +40,7 @@ pub(crate) const CD_FALSE: usize = 0;
 pub(crate) const CD_TRUE: usize = 1;
 pub(crate) const IS_UINTEGER: i32 = -5;
 
-// Statement attributes.
+// Numbers of statement attributes, and values of row statuses.
 pub(crate) const ATTR_ROW_BIND_TYPE: i32 = 5;
 pub(crate) const ATTR_PARAM_STATUS_PTR: i32 = 20;
 pub(crate) const ATTR_PARAMS_PROCESSED_PTR: i32 = 21;
@@ -56,16 +57,16 @@ pub(crate) const ROW_SUCCESS_WITH_INFO: u16 = 6;
 pub(crate) const POSITION: u16 = 0;
 pub(crate) const LOCK_NO_CHANGE: u16 = 0;
 
-// SQLFreeStmt.
+// Options of SQLFreeStmt.
 pub(crate) const CLOSE: u16 = 0;
 pub(crate) const UNBIND: u16 = 2;
 pub(crate) const RESET_PARAMS: u16 = 3;
 
-// SQLEndTran.
+// Completion types of SQLEndTran.
 pub(crate) const COMMIT: i16 = 0;
 pub(crate) const ROLLBACK: i16 = 1;
 
-// SQLGetInfo.
+// Information types and values of SQLGetInfo.
 pub(crate) const DRIVER_NAME: u16 = 6;
 pub(crate) const DRIVER_VER: u16 = 7;
 pub(crate) const DBMS_NAME: u16 = 17;
@@ -80,23 +81,23 @@ pub(crate) const GD_ANY_ORDER: u32 = 2;
 pub(crate) const GD_BLOCK: u32 = 4;
 pub(crate) const GD_BOUND: u32 = 8;
 
-// SQLColAttribute.
+// Field identifiers of SQLColAttribute.
 pub(crate) const DESC_UNSIGNED: u16 = 8;
 pub(crate) const DESC_TYPE_NAME: u16 = 14;
 pub(crate) const DESC_OCTET_LENGTH: u16 = 1013;
 
-// SQLDrivers.
+// Directions of SQLDrivers, and an option of SQLDriverConnect.
 pub(crate) const FETCH_NEXT: u16 = 1;
 pub(crate) const FETCH_FIRST: u16 = 2;
 pub(crate) const DRIVER_NOPROMPT: u16 = 0;
 
 pub(crate) const PARAM_INPUT: i16 = 1;
-/// In an array of statuses: this row of parameters failed.
+/// The status (`SQL_PARAM_ERROR`) of a row of parameters whose execution failed.
 pub(crate) const PARAM_ERROR: u16 = 5;
 pub(crate) const NO_NULLS: i16 = 0;
 pub(crate) const NULLABLE: i16 = 1;
 
-/// SQL data types (`SQL_…`), as a driver describes a column or parameter.
+/// SQL data types (`SQL_…`), by which a driver describes a column or parameter.
 pub(crate) mod sql {
     pub(crate) const CHAR: i16 = 1;
     pub(crate) const NUMERIC: i16 = 2;
@@ -113,7 +114,7 @@ pub(crate) mod sql {
     pub(crate) const TYPE_DATE: i16 = 91;
     pub(crate) const TYPE_TIME: i16 = 92;
     pub(crate) const TYPE_TIMESTAMP: i16 = 93;
-    /// `SQL_INTERVAL_YEAR` to `SQL_INTERVAL_MINUTE_TO_SECOND`.
+    /// The first of the SQL types `SQL_INTERVAL_YEAR` to `SQL_INTERVAL_MINUTE_TO_SECOND`.
     pub(crate) const INTERVAL_FIRST: i16 = 101;
     pub(crate) const INTERVAL_LAST: i16 = 113;
     pub(crate) const LONGVARCHAR: i16 = -1;
@@ -126,15 +127,15 @@ pub(crate) mod sql {
     pub(crate) const WVARCHAR: i16 = -9;
     pub(crate) const WLONGVARCHAR: i16 = -10;
     pub(crate) const GUID: i16 = -11;
-    /// Microsoft's `time(n)` with a fraction.
+    /// The SQL type of Microsoft's `time(n)`, a time of day with a fraction.
     pub(crate) const SS_TIME2: i16 = -154;
-    /// Microsoft's `datetimeoffset`.
+    /// The SQL type of Microsoft's `datetimeoffset`.
     pub(crate) const SS_TIMESTAMPOFFSET: i16 = -155;
-    /// Microsoft's CLR types (geometry, hierarchyid).
+    /// The SQL type of Microsoft's CLR types (geometry, hierarchyid).
     pub(crate) const SS_UDT: i16 = -151;
 }
 
-/// C data types (`SQL_C_…`), as a buffer is bound.
+/// C data types (`SQL_C_…`), by which a buffer is bound.
 pub(crate) mod c {
     pub(crate) const CHAR: i16 = 1;
     pub(crate) const FLOAT: i16 = 7;
@@ -149,13 +150,13 @@ pub(crate) mod c {
     pub(crate) const SLONG: i16 = -16;
     pub(crate) const SBIGINT: i16 = -25;
     pub(crate) const UBIGINT: i16 = -27;
-    /// Microsoft's struct for `time(n)`.
+    /// The C type of Microsoft's struct for `time(n)`.
     pub(crate) const SS_TIME2: i16 = 0x4000;
-    /// Microsoft's struct for `datetimeoffset`.
+    /// The C type of Microsoft's struct for `datetimeoffset`.
     pub(crate) const SS_TIMESTAMPOFFSET: i16 = 0x4001;
 }
 
-/// `SQLGUID`: the first three fields in the machine's byte order.
+/// `SQLGUID`: the first three fields are in native byte order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuidStruct {
@@ -165,27 +166,30 @@ pub(crate) struct GuidStruct {
     pub(crate) data4: [u8; 8],
 }
 
-/// Declares the table of functions and its loader: one line per function, so that a name cannot differ from its field.
+/// Declares the table of functions and its loader, with one line per function, so that the symbol
+/// and the field have the same name.
 macro_rules! functions {
     ($($field:ident = $symbol:literal ( $($arg:ty),* );)*) => {
-        /// The functions of a driver manager that are in use.
+        /// The functions of a driver manager that this crate calls.
         pub(crate) struct Functions {
             $(pub(crate) $field: unsafe extern "system" fn($($arg),*) -> Return,)*
         }
 
         impl Functions {
-            /// Looks every function up in `library`.
+            /// Looks up every function of the table in `library`, a loaded driver manager.
             ///
             /// # Safety
-            /// `library` is an ODBC driver manager: the symbols have the types of the ODBC reference. It stays loaded for as
-            /// long as the table is used.
+            /// The caller must ensure that `library` is an ODBC driver manager, whose
+            /// symbols have the types of the ODBC reference. `library` must stay loaded while the
+            /// table is used.
             ///
             /// # Errors
-            /// The first symbol that is missing.
+            /// The name of the first missing symbol.
             pub(crate) unsafe fn load(library: &libloading::Library) -> Result<Functions, libloading::Error> {
                 Ok(Functions {
                     $(
-                        // SAFETY: the caller vouches that the symbol has the type of the ODBC reference.
+                        // SAFETY: the caller vouches that the symbol has the type of the ODBC
+                        // reference.
                         $field: unsafe { *library.get(concat!($symbol, "\0").as_bytes())? },
                     )*
                 })

@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets: what a user writes, taken apart, with no driver loaded and nothing connected.
+//! Entry points for fuzz targets: parsers of user input, which need no driver and no connection.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub use crate::odbc::block::fuzzing::AnsweredRows;
 use crate::sql::dialect::Dialect;
 use crate::sql::statements;
 
-/// A connection string taken apart.
+/// A parsed connection string.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConnectionString(connection_string::ConnectionString);
 
@@ -23,51 +23,52 @@ impl fmt::Debug for ConnectionString {
 }
 
 impl ConnectionString {
-    /// Takes `text` apart.
+    /// Parses the text of a connection string; any text is accepted.
     #[must_use]
     pub fn parse(text: &str) -> ConnectionString {
         ConnectionString(connection_string::ConnectionString::parse(text))
     }
 
-    /// The value of a keyword.
+    /// Returns the value of `keyword`, if the string has it.
     #[must_use]
     pub fn get(&self, keyword: &str) -> Option<&str> {
         self.0.get(keyword)
     }
 
-    /// What the driver is given.
+    /// Returns the connection string for the driver, including secrets.
     #[must_use]
     pub fn to_driver(&self) -> String {
         self.0.to_driver()
     }
 
-    /// What people are shown.
+    /// Returns the connection string for messages, without secrets.
     #[must_use]
     pub fn redacted(&self) -> String {
         self.0.redacted()
     }
 }
 
-/// The connection string that a URL stands for, with the driver of this name.
+/// Converts a URL to a connection string for the driver named `driver`.
 ///
 /// # Errors
-/// A malformed URL.
+/// The URL is malformed.
 ///
 /// # Panics
-/// For a driver that is not in the table of quirks.
+/// If the table of known drivers does not contain the driver.
 pub fn database_url(url: &str, driver: &str) -> Result<ConnectionString, Error> {
     let quirks = quirks::known(driver).expect("a driver of the table");
     let url = DatabaseUrl::parse(url)?;
     Ok(ConnectionString(url.connection_string(driver, quirks)))
 }
 
-/// Whether a second statement stands behind the first.
+/// Returns `true` if the SQL text contains a second statement.
 #[must_use]
 pub fn has_second(sql: &str, dialect: Dialect) -> bool {
     statements::has_second(sql, dialect)
 }
 
-/// The microseconds of a span of time, where it is one that is exact.
+/// Returns the microseconds of a duration; `None` if the text is not a duration of only days and a
+/// time.
 #[must_use]
 pub fn span(text: &str) -> Option<i64> {
     match interval::cell(text.as_bytes()) {

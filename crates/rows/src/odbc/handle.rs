@@ -1,46 +1,46 @@
-//! Statement handles: who may use one, who may free one, who may cancel it.
+//! `StatementHandle`: an ODBC statement handle that one thread uses and other threads may cancel.
 //!
-//! A driver call on a statement is made with the connection's lock held. Cancelling must not wait for that lock, so the
-//! raw handle has a small lock of its own, held only while the handle is read, cancelled or freed: a cancel from another
-//! thread either finds a live handle or none.
+//! A driver call on a statement is made while the connection's lock is held. A cancel must not wait
+//! for that lock. The raw handle therefore has a second lock, which is held only while the handle
+//! is read, cancelled or freed. A cancel from another thread finds either a live handle or null.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
 use super::unblock::Caller;
 
-/// Takes a lock; a panic of another holder leaves nothing half-done here.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A raw handle that may cross threads.
+/// A raw handle that can be sent to other threads.
 pub(crate) struct RawHandle(pub(crate) Handle);
 
-// SAFETY: ODBC handles may be used from any thread, by one at a time (ODBC reference, "Multithreading"); the locks of
-// the connection and of `StatementHandle` see to that, and `SQLCancel` is the exception that the reference allows.
+// SAFETY: ODBC handles may be used from any thread, by one thread at a time (ODBC reference,
+// "Multithreading"); the locks of the connection and of `StatementHandle` ensure that, and
+// `SQLCancel` is the exception that the reference allows.
 unsafe impl Send for RawHandle {}
 
-/// A statement handle, shared with those who may cancel it.
+/// A statement handle, which its owner shares with the cancel handles of the statement.
 pub(crate) struct StatementHandle {
     manager: &'static Manager,
     raw: Mutex<RawHandle>,
-    /// A driver call is under way.
+    /// `true` while a driver call uses the handle.
     busy: AtomicBool,
     cancelled: AtomicBool,
-    /// A thread is at calling SQLCancel. One is enough, and it may not come back soon.
+    /// `true` while a thread calls `SQLCancel`. At most one thread makes this call at a time,
+    /// because the call may block.
     cancelling: AtomicBool,
-    /// How long one driver call must have lasted before it is cancelled; see `Quirks::cancel_after`.
+    /// The duration that a driver call must have lasted before `SQLCancel` is called; see
+    /// `Quirks::cancel_after`.
     cancel_after: Duration,
-    /// Driver calls begun.
+    /// The number of driver calls on this handle that have begun.
     n_calls: AtomicU64,
     idle_lock: Mutex<()>,
     idle: Condvar,
-    /// The thread inside a call of its connection.
+    /// The thread that is in a driver call of this handle's connection, if any.
     caller: Arc<Caller>,
 }
 
@@ -65,12 +65,13 @@ impl StatementHandle {
         })
     }
 
-    /// The handle; null after it was freed. Valid for as long as the caller holds the connection's lock.
+    /// Returns the raw handle; null after it was freed. The handle is valid while the caller holds
+    /// the connection's lock.
     pub(crate) fn get(&self) -> Handle {
         lock(&self.raw).0
     }
 
-    /// Marks the time of a driver call.
+    /// Records the beginning or the end of a driver call on the handle.
     pub(crate) fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::SeqCst);
         if !busy && !self.cancel_after.is_zero() {
@@ -79,18 +80,20 @@ impl StatementHandle {
         }
     }
 
-    /// Marks the beginning of one driver call among several.
+    /// Records that one driver call has ended and another begins, for a function that makes several
+    /// calls while the handle is busy.
     pub(crate) fn next_call(&self) {
         self.n_calls.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether it was cancelled.
+    /// Returns `true` if the statement was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Cancels what runs on this handle and all that would run on it later. Neither blocks nor panics: drivers open a
-    /// second connection to the server for it, so the driver is called on a thread of its own.
+    /// Cancels the current driver call and all later calls on this handle. It neither blocks nor
+    /// panics. `SQLCancel` may block, because drivers open a second connection to the server for
+    /// it, so it is called on a separate thread.
     pub(crate) fn cancel(self: &Arc<Self>) {
         self.cancelled.store(true, Ordering::SeqCst);
         if !self.busy.load(Ordering::SeqCst) {
@@ -105,13 +108,14 @@ impl StatementHandle {
             .name("onecopy-cancel".to_owned())
             .spawn(move || this.cancel_now());
         if spawned.is_err() {
-            // No thread to be had: better to wait here than not to cancel.
+            // No thread could be started: to block here is better than not to cancel.
             self.cancel_now();
         }
     }
 
-    /// Waits until one driver call has lasted as long as it must, or none is under way any more. A statement between two
-    /// calls sees by itself that it was cancelled.
+    /// Waits until no driver call is active, or until the active call has lasted for `cancel_after`
+    /// and can therefore be cancelled. Between two driver calls, the thread that executes the
+    /// statement checks whether it was cancelled.
     fn wait_for_a_long_call(&self) {
         let mut n_calls = None;
         let mut guard = lock(&self.idle_lock);
@@ -122,7 +126,7 @@ impl StatementHandle {
             }
             n_calls = now;
             let waited = self.idle.wait_timeout(guard, self.cancel_after);
-            guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+            guard = unpoisoned(waited).0;
         }
     }
 
@@ -131,34 +135,37 @@ impl StatementHandle {
             self.wait_for_a_long_call();
         }
         let raw = lock(&self.raw);
-        // A call that has ended meanwhile needs none; a driver would cancel whatever its connection does next.
+        // A call that has ended needs no cancel; the driver would cancel the next operation of its
+        // connection instead.
         if !raw.0.is_null() && self.busy.load(Ordering::SeqCst) {
             self.caller.set_cancelling(true);
-            // SAFETY: the handle is alive, since it is freed with this lock held; SQLCancel may be called from another
-            // thread while a function runs on the same handle.
+            // SAFETY: the handle is alive, since it is freed with this lock held; SQLCancel may be
+            // called from another thread while a function runs on the same handle.
             unsafe { (self.manager.call.cancel)(raw.0) };
             self.caller.set_cancelling(false);
         }
         self.cancelling.store(false, Ordering::SeqCst);
     }
 
-    /// The same handle for somebody else: this one has none any more. The caller holds the connection's lock.
+    /// Moves the raw handle to a new `StatementHandle`, and leaves null in this one, so that cancel
+    /// handles of the ended statement have no effect on the next statement. The caller must hold
+    /// the connection's lock.
     pub(crate) fn renewed(&self) -> Arc<StatementHandle> {
         let raw = std::mem::replace(&mut lock(&self.raw).0, ptr::null_mut());
         StatementHandle::new(self.manager, raw, self.cancel_after, &self.caller)
     }
 
-    /// Frees the handle, once. The caller holds the connection's lock.
+    /// Frees the handle; a second call has no effect. The caller must hold the connection's lock.
     pub(crate) fn free(&self) {
         let mut raw = lock(&self.raw);
         let handle = std::mem::replace(&mut raw.0, ptr::null_mut());
         if !handle.is_null() {
-            // SAFETY: a live statement handle, no longer reachable by anyone.
+            // SAFETY: a live statement handle, which no other code can reach any more.
             unsafe { (self.manager.call.free_handle)(ffi::HANDLE_STMT, handle) };
         }
     }
 
-    /// Forgets the handle without a driver call: in another process than the one that made it.
+    /// Drops the handle without a driver call, in a process other than the one that created it.
     pub(crate) fn forget(&self) {
         lock(&self.raw).0 = ptr::null_mut();
     }

@@ -1,19 +1,22 @@
-//! Whether the driver reports its connection as dead.
+//! Checks whether the driver reports its connection as lost.
 //!
-//! Its report is not enough: psqlodbc calls a rollback on a lost connection a success, and
-//! MariaDB's answer to `SQL_ATTR_CONNECTION_DEAD` is a round trip that fails while an answer is
-//! under way. So a loss that an error reported is kept in [`crate::health::ConnectionHealth`].
+//! The report of the driver is not sufficient. psqlodbc reports success for a rollback on a lost
+//! connection. MariaDB's driver implements `SQL_ATTR_CONNECTION_DEAD` by a round trip, which fails
+//! while a result is read. A loss that an error reported is therefore stored in
+//! [`crate::health::ConnectionHealth`].
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;
 
-/// Whether the driver says that the connection is dead; a driver that does not know the question says nothing.
+/// Returns `true` if the driver reports the connection as dead; `false` for a driver without the
+/// attribute `SQL_ATTR_CONNECTION_DEAD`.
 ///
 /// # Safety
-/// `dbc` is a live connection handle whose lock is held.
+/// The caller must pass a live connection handle and hold its lock.
 pub(super) unsafe fn is_dead(manager: &Manager, dbc: Handle) -> bool {
     let mut dead: usize = ffi::CD_FALSE;
-    // SAFETY: a live handle by the caller's word; the attribute is an integer of 32 bit, and `dead` has room for 64.
+    // SAFETY: a live handle, by the contract of this function; the attribute is an integer of 32
+    // bit, and `dead` has space for 64.
     let rc = unsafe {
         (manager.call.get_connect_attr)(
             dbc,

@@ -1,7 +1,8 @@
-//! The driver manager, loaded at run time.
+//! `Manager`: the ODBC driver manager, loaded at run time.
 //!
-//! The library needs no system package: SQLite works without a driver manager, and a missing one is an error that says
-//! what to install. `ONECOPY_ODBC_MANAGER` names another file than the ones tried by default.
+//! This crate links no system library. SQLite works without a driver manager, and a missing driver
+//! manager is an error that names the package to install. The environment variable
+//! `ONECOPY_ODBC_MANAGER` names a file to load instead of the default files.
 
 #[cfg(unix)]
 use std::ffi::CStr;
@@ -10,15 +11,17 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use onecopy_wire::lock::lock;
 
 use super::ffi::{self, Functions, Handle};
 use crate::error::{Error, ErrorKind};
 
-/// Environment variable with the driver manager's file.
+/// The environment variable with the path of the driver manager.
 pub(crate) const MANAGER_VARIABLE: &str = "ONECOPY_ODBC_MANAGER";
 
-/// Files tried in turn, unixODBC first: its wide text is UTF-16.
+/// The file names that are tried, in order. unixODBC is first, because its 16-bit text is UTF-16.
 #[cfg(target_os = "macos")]
 const FILES: &[&str] = &[
     "libodbc.2.dylib",
@@ -31,34 +34,35 @@ const FILES: &[&str] = &["odbc32.dll"];
 #[cfg(not(any(target_os = "macos", windows)))]
 const FILES: &[&str] = &["libodbc.so.2", "libodbc.so.1", "libodbc.so"];
 
-/// A loaded driver manager with its environment handle, which all connections share.
+/// A loaded driver manager, with the environment handle that all connections share.
 pub(crate) struct Manager {
-    /// Its functions.
+    /// The table of the driver manager's functions.
     pub(crate) call: Functions,
-    /// The environment handle.
+    /// The ODBC environment handle.
     pub(crate) environment: Handle,
-    /// The file it was loaded from, for `describe`.
+    /// The file name by which the driver manager was loaded, for `describe`.
     pub(crate) file: String,
-    /// `SQLSetConnectAttr(SQL_ATTR_LOGIN_TIMEOUT)` and the like may load the driver into process-wide tables of the
-    /// manager: connections are opened one at a time only where that is needed, so this lock guards `SQLDrivers` alone,
-    /// which keeps its position in the environment handle.
+    /// The lock for `SQLDrivers`, whose position is a state of the environment handle.
     pub(crate) enumeration: Mutex<()>,
 }
 
-// SAFETY: the driver manager is thread-safe by the ODBC reference ("Multithreading"); the environment handle is never
-// freed, and its only state that a call changes (the position of `SQLDrivers`) is guarded by `enumeration`.
+// SAFETY: the driver manager is thread-safe by the ODBC reference ("Multithreading"); the
+// environment handle is never freed, and its only state that a call changes (the position of
+// `SQLDrivers`) is guarded by `enumeration`.
 unsafe impl Send for Manager {}
-// SAFETY: as for Send: calls from several threads at a time are what the manager's own locks are for.
+// SAFETY: as for Send; the driver manager's own locks allow calls from several threads at a time.
 unsafe impl Sync for Manager {}
 
 impl Manager {
-    /// The file it came from, links followed, where the system tells.
+    /// Returns the path of the driver manager with symbolic links resolved, if the system reports
+    /// it.
     pub(super) fn path(&self) -> Option<PathBuf> {
         #[cfg(unix)]
         {
             let mut about = MaybeUninit::<libc::Dl_info>::uninit();
-            // SAFETY: dladdr takes any address and writes `about` where it knows it, which it says by its result; the name it
-            // gives lives as long as the library, which is never unloaded.
+            // SAFETY: dladdr accepts any address. It writes `about` only if it finds the library,
+            // and its result reports that. The name in `about` lives as long as the library, which
+            // is never unloaded.
             let name = unsafe {
                 if libc::dladdr(self.call.alloc_handle as *const c_void, about.as_mut_ptr()) == 0 {
                     return None;
@@ -77,29 +81,31 @@ impl Manager {
     }
 }
 
-/// Loads a driver as the driver manager would, and keeps it loaded: what drivers leave behind outlives them.
+/// Loads a driver as the driver manager would, to find the reason for which a connect fails. The
+/// driver stays loaded, because drivers start threads and register handlers.
 ///
 /// # Errors
-/// The loader's words: the file is missing, or a library that it needs.
+/// The loader's message: the driver, or a library that it requires, is missing.
 pub(super) fn why_it_does_not_load(driver: &str) -> Result<(), String> {
-    // SAFETY: loading runs the library's initialisers. It is a driver by the name of its file or by the registration that the
-    // driver manager goes by, and a connect would load it in the same way.
+    // SAFETY: loading runs the library's initialisers. The file is a driver by its name or by its
+    // registration with the driver manager, and a connect would load it in the same way.
     let library = unsafe { libloading::Library::new(driver) };
     library
         .map(std::mem::forget)
         .map_err(|error| error.to_string())
 }
 
-/// The driver manager of this process. A success lasts for ever (drivers leave threads and exit handlers behind, so the
-/// library is never unloaded); a failure is tried again by the next call, so that a running service can be repaired.
+/// The driver manager of this process. It is never unloaded, because drivers leave threads and exit
+/// handlers. After a failed load the next call tries again, so that a driver manager can be
+/// installed while a service runs.
 static LOADED: Mutex<Option<&'static Manager>> = Mutex::new(None);
 
-/// The driver manager, loaded on the first call.
+/// Returns the driver manager; the first call loads it.
 ///
 /// # Errors
-/// [`ErrorKind::Connect`] with the files tried and what to install.
+/// [`ErrorKind::Connect`]; the message names the files that were tried and the package to install.
 pub(crate) fn manager() -> Result<&'static Manager, Error> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = lock(&LOADED);
     if let Some(manager) = *loaded {
         return Ok(manager);
     }
@@ -127,10 +133,11 @@ fn load() -> Result<Manager, Error> {
 }
 
 fn open(file: &str) -> Result<Manager, String> {
-    // SAFETY: loading a library runs its initialisers; a driver manager's are known to be harmless, and a file named by
-    // `ONECOPY_ODBC_MANAGER` is the user's own word.
+    // SAFETY: loading a library runs its initialisers; those of a driver manager are known to be
+    // harmless, and the user vouches for a file that `ONECOPY_ODBC_MANAGER` names.
     let library = unsafe { libloading::Library::new(file) }.map_err(|e| e.to_string())?;
-    // SAFETY: the file is a driver manager by its name or by the user's word; it is leaked below, so it stays loaded.
+    // SAFETY: the file is a driver manager by its name, or the user vouches for it; the library is
+    // leaked below, so it stays loaded.
     let call = unsafe { Functions::load(&library) }.map_err(|e| e.to_string())?;
     std::mem::forget(library);
     let environment = environment(&call)?;
@@ -142,8 +149,9 @@ fn open(file: &str) -> Result<Manager, String> {
     })
 }
 
-/// An environment of ODBC 3.80, or of 3 where the manager does not know 3.80. (A driver that knows less is told 3 by the
-/// manager; unixODBC then adds a warning 01000 to the connect, which means nothing.)
+/// Allocates an environment of ODBC 3.80, or of ODBC 3 if the driver manager does not support 3.80.
+/// (To a driver that does not support 3.80, the driver manager passes version 3; unixODBC then adds
+/// a meaningless warning 01000 to the connect.)
 fn environment(call: &Functions) -> Result<Handle, String> {
     let mut environment: Handle = ptr::null_mut();
     // SAFETY: an environment needs no parent; the out pointer is a live local.
@@ -152,7 +160,8 @@ fn environment(call: &Functions) -> Result<Handle, String> {
         return Err(format!("it gave no environment handle (return code {rc})"));
     }
     for version in [ffi::OV_ODBC3_80, ffi::OV_ODBC3] {
-        // SAFETY: the handle was made above; this attribute's value is an integer passed in the pointer's place.
+        // SAFETY: the handle was made above; this attribute's value is an integer, passed as the
+        // pointer.
         let rc = unsafe {
             (call.set_env_attr)(
                 environment,
@@ -183,7 +192,8 @@ fn missing(reasons: &[String], chosen: bool) -> Error {
     Error::new(
         ErrorKind::Connect,
         format!(
-            "no ODBC driver manager (unixODBC) can be loaded; tried\n{}\n{remedy}\n`sqlite:` databases need none.",
+            "no ODBC driver manager (unixODBC) can be loaded; tried\n{}\n{remedy}\n\
+             `sqlite:` databases need none.",
             reasons.join("\n")
         ),
     )

@@ -1,4 +1,4 @@
-//! Opening a connection: which driver, which keywords, which width of text; and what to say when it fails.
+//! Opens an ODBC connection: chooses driver, keywords and text width; explains a failed connect.
 
 use std::ffi::c_void;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::secrets::Secrets;
 use super::shared::DriverFacts;
 use super::unit::written;
 use super::url::{self, DatabaseUrl};
-use super::{diag, drivers, probe};
+use super::{diag, drivers, first_connect};
 use crate::codes;
 use crate::database::{ConnectOptions, DatabaseConnection};
 use crate::error::{Error, ErrorKind};
@@ -21,7 +21,7 @@ use crate::fork;
 use crate::odbc::block::buffer;
 use crate::sql::dialect::Dialect;
 
-/// Opens `target`: a URL, a connection string, `DSN=name`. The width of text is the one that is right, or `width`.
+/// Opens a URL, a connection string or `DSN=name`. Probes the text width if `width` is `None`.
 pub(crate) fn open(
     target: &str,
     options: &ConnectOptions,
@@ -37,14 +37,14 @@ pub(crate) fn open(
     buffer::keep_freed_pages();
     fork::watch_forks();
     let (manager, mut string, hint) = resolve(target)?;
-    // What the user wrote, before keywords of ours: the driver may turn out to be another than the hint says.
+    // A copy without the added keywords, in case the driver differs from the hint.
     let given = string.clone();
     let mut quirks = hint.unwrap_or(&quirks::UNKNOWN);
     add_defaults(&mut string, quirks, options)?;
     let mut dbc = connect(manager, &string, quirks, width, options)?;
     let driver = dbc.text_info(ffi::DRIVER_NAME, width.unwrap_or(quirks.width));
     if let Some(actual) = quirks::known(&driver).filter(|q| !ptr::eq(*q, quirks)) {
-        // Known by name only after the connect: once more, as this driver wants it.
+        // The connect has revealed another driver: connect again, with that driver's keywords.
         quirks = actual;
         string = given;
         add_defaults(&mut string, quirks, options)?;
@@ -52,27 +52,27 @@ pub(crate) fn open(
     }
     let mut connection = dbc.finish(&string, quirks, width.unwrap_or(quirks.width), options)?;
     if width.is_none()
-        && let Some(width) = probe::better_width(&connection)
+        && let Some(width) = first_connect::better_width(&connection)
     {
         drop(connection);
         let dbc = connect(manager, &string, quirks, Some(width), options)?;
         connection = dbc.finish(&string, quirks, width, options)?;
     }
     session(&mut connection, &string)?;
-    probe::check_answers(&connection)?;
+    first_connect::check_answers(&connection)?;
     if options.read_only {
         for sql in quirks.read_only {
             connection.execute(sql, &[])?;
         }
     }
-    // Where the database knows transactions.
+    // Autocommit is switched off only if the database supports transactions.
     if (options.read_only || !options.autocommit) && connection.shared.facts.transactions {
         connection.set_autocommit(false)?;
     }
     Ok(connection)
 }
 
-/// The connection string that `target` stands for, and the driver where it can be told before connecting.
+/// Returns the connection string for `target`, and the quirks of the driver that it names.
 fn resolve(
     target: &str,
 ) -> Result<(&'static Manager, ConnectionString, Option<&'static Quirks>), Error> {
@@ -128,7 +128,7 @@ fn resolve(
     Ok((manager, string, quirks))
 }
 
-/// Adds what this driver is to be told, unless the user has said it.
+/// Adds the keywords that `quirks` and `options` require, except keywords that the user has set.
 fn add_defaults(
     string: &mut ConnectionString,
     quirks: &Quirks,
@@ -136,12 +136,12 @@ fn add_defaults(
 ) -> Result<(), Error> {
     match (options.stream, quirks.streams) {
         (Some(true), Streams::Never) => {
-            let told = format!(
-                "{} holds the whole result in memory before the first row: no option of it streams\n\
+            let message = format!(
+                "{} reads the whole result into memory before the first row, and has no option to stream\n\
                  Leave `stream` out, and read large tables in parts, by a key.",
                 quirks.name
             );
-            return Err(Error::new(ErrorKind::NotSupported, told));
+            return Err(Error::new(ErrorKind::NotSupported, message));
         }
         (Some(false), Streams::By { keyword, off }) => string.add_default(keyword, off),
         _ => {}
@@ -155,7 +155,8 @@ fn add_defaults(
     Ok(())
 }
 
-/// The `Driver` entry of a data source, from the user's `odbc.ini` or the system's. A miss costs a second connect.
+/// Returns the `Driver` entry of a data source in the user's or the system's `odbc.ini`. If it is
+/// `None`, a second connect may be necessary to identify the driver.
 fn dsn_driver(dsn: &str) -> Option<String> {
     let mut files: Vec<PathBuf> = Vec::new();
     files.extend(std::env::var_os("ODBCINI").map(PathBuf::from));
@@ -184,7 +185,7 @@ fn ini_entry(text: &str, section: &str, key: &str) -> Option<String> {
     None
 }
 
-/// A connection handle that is disconnected and freed where it goes no further.
+/// A connection handle. When dropped, it is disconnected and freed, unless `finish` has moved it.
 struct Dbc {
     manager: &'static Manager,
     raw: Handle,
@@ -193,7 +194,7 @@ struct Dbc {
 
 impl Drop for Dbc {
     fn drop(&mut self) {
-        // SAFETY: this handle is owned here, without statements; null after `finish` has given it away.
+        // SAFETY: this value owns the handle, which has no statements; it is null after `finish`.
         unsafe {
             if self.connected {
                 (self.manager.call.disconnect)(self.raw);
@@ -219,7 +220,7 @@ fn connect(
         raw: ptr::null_mut(),
         connected: false,
     };
-    // SAFETY: the environment lives for ever; the out pointer is a live field.
+    // SAFETY: the environment is never freed; the out pointer is a live field.
     let rc = unsafe {
         (manager.call.alloc_handle)(ffi::HANDLE_DBC, manager.environment, &raw mut dbc.raw)
     };
@@ -246,7 +247,8 @@ fn connect(
             let len = length_of(text.len())?;
             text.push(0);
             let mut out = [0u8; 1024];
-            // SAFETY: a live, unconnected handle; the string and the out buffer are live with the lengths given.
+            // SAFETY: a live, unconnected handle; string and out buffer are live with these
+            // lengths.
             unsafe {
                 (manager.call.driver_connect)(
                     dbc.raw,
@@ -265,7 +267,7 @@ fn connect(
             let len = length_of(text.len())?;
             text.push(0);
             let mut out = [0u16; 1024];
-            // SAFETY: a live, unconnected handle; the string and the out buffer are live with the lengths given, which are in
+            // SAFETY: the handle is open and the buffers outlive the call; the lengths are in
             // characters.
             unsafe {
                 (manager.call.driver_connect_w)(
@@ -310,8 +312,8 @@ fn succeeded(rc: ffi::Return) -> bool {
     rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
 }
 
-/// A failed connect: always of kind `Connect` (or `Timeout`), with the redacted string, and with the drivers found where
-/// the driver is what is missing. A code without a meaning is taken for a server that is away.
+/// Adds the connection string, without secrets, to the error of a failed connect; also a list of
+/// the installed drivers if the driver is missing. An error with an unknown code is transient.
 fn explain(
     mut error: Error,
     manager: &Manager,
@@ -326,7 +328,7 @@ fn explain(
     error
         .message
         .push_str(&format!("\nconnecting to `{}`", string.redacted()));
-    // 01000 "Can't open lib" is unixODBC's word for a file that is not there or has a library missing.
+    // unixODBC reports a missing file or library as 01000 "Can't open lib".
     let no_driver = matches!(
         error.sqlstate.as_str(),
         "IM002" | "IM003" | "IM004" | "01000"
@@ -351,9 +353,9 @@ fn explain(
 }
 
 impl Dbc {
-    /// Sets an integer attribute; a driver that does not know it does without.
+    /// Sets an integer attribute; ignores the error of a driver without this attribute.
     fn set(&self, attribute: i32, value: usize) {
-        // SAFETY: a live handle; the attribute's value is an integer in the pointer's place.
+        // SAFETY: a live handle; the attribute's value is an integer, passed as the pointer.
         unsafe {
             (self.manager.call.set_connect_attr)(
                 self.raw,
@@ -374,7 +376,8 @@ impl Dbc {
                 };
             }),
             Width::Wide => written::<u16, 512>(|out| {
-                // SAFETY: a connected handle; the buffer has the size given, and one unit more: SQLGetInfoW counts bytes.
+                // SAFETY: a connected handle; the buffer has the size given, and one unit more:
+                // SQLGetInfoW counts bytes.
                 unsafe {
                     (self.manager.call.get_info_w)(
                         self.raw,
@@ -389,7 +392,7 @@ impl Dbc {
     }
 
     fn number_info(&self, what: u16) -> u32 {
-        // Some of these are 16 bit: the rest stays zero.
+        // Some of these values have 16 bits; the other bytes stay zero.
         let mut value = 0u32;
         let mut length = 0i16;
         // SAFETY: a connected handle; 16 and 32-bit results fit `value`.
@@ -405,7 +408,7 @@ impl Dbc {
         value
     }
 
-    /// Makes it a connection, in autocommit mode still.
+    /// Converts the handle to a connection in autocommit mode.
     fn finish(
         mut self,
         string: &ConnectionString,
@@ -440,12 +443,12 @@ impl Dbc {
     }
 }
 
-/// What a session needs that no keyword gives.
+/// Sets options of a PostgreSQL session for which psqlodbc has no keyword.
 fn session(connection: &mut Connection, string: &ConnectionString) -> Result<(), Error> {
     if connection.shared.quirks.dialect != Dialect::Postgres {
         return Ok(());
     }
-    // The user's own ConnSettings take the place of ours.
+    // The `ConnSettings` of the user override those of this crate.
     let own_settings = string
         .get("ConnSettings")
         .unwrap_or_default()
@@ -454,7 +457,7 @@ fn session(connection: &mut Connection, string: &ConnectionString) -> Result<(),
         connection.execute("SET CLIENT_ENCODING TO 'UTF8'", &[])?;
     }
     if connection.shared.quirks.hides_offset {
-        let zone = probe::one_text(connection, "SELECT current_setting('TimeZone')")?;
+        let zone = first_connect::one_text(connection, "SELECT current_setting('TimeZone')")?;
         if !matches!(
             zone.as_str(),
             "UTC" | "Etc/UTC" | "GMT" | "Etc/GMT" | "Universal" | "Zulu"
@@ -462,8 +465,8 @@ fn session(connection: &mut Connection, string: &ConnectionString) -> Result<(),
             connection.execute("SET TIME ZONE 'UTC'", &[])?;
             if let Some(shared) = std::sync::Arc::get_mut(&mut connection.shared) {
                 shared.facts.notices.push(format!(
-                    "the session's time zone is set from `{zone}` to UTC: psqlodbc gives `timestamptz` in the session's \
-                     zone without its offset"
+                    "the session's time zone is set from `{zone}` to UTC: \
+                     psqlodbc returns `timestamptz` in its zone, without an offset"
                 ));
             }
         }

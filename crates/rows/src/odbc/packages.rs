@@ -1,21 +1,22 @@
-//! Which package a file came with, and its version: for `doctor`. Nothing is run: the records that package managers leave
-//! are read. Known are those of Debian and its kin, and of pip; any other gives nothing.
+//! Finds the name and the version of the package that installed a file, for the command `doctor`.
+//! It reads the records of Debian's package manager and of pip, and executes nothing. For a file of
+//! another package manager it finds no package.
 
 use std::path::{Path, PathBuf};
 
-/// A package that a file belongs to.
+/// The package of the operating system or of Python that installed a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Its name, as its package manager has it.
+    /// The name of the package in the records of the package manager.
     pub name: String,
-    /// Its version, likewise.
+    /// The version of the package in the records of the package manager.
     pub version: String,
 }
 
-/// Where dpkg keeps its records.
+/// The directory of the records of dpkg, Debian's package manager.
 const DPKG: &str = "/var/lib/dpkg";
 
-/// The package of each of `files`, in their order.
+/// Returns the package that installed each of `files`, in the same order; `None` if it is unknown.
 pub(super) fn owners(files: &[PathBuf]) -> Vec<Option<Package>> {
     let mut owners: Vec<Option<Package>> = files.iter().map(|f| wheel(f)).collect();
     if owners.iter().any(Option::is_none) {
@@ -27,10 +28,11 @@ pub(super) fn owners(files: &[PathBuf]) -> Vec<Option<Package>> {
     owners
 }
 
-/// Debian's packages, by their lists of files.
+/// Returns for each file the package whose list of files, in the records of dpkg, contains it.
 fn debian(records: &Path, files: &[PathBuf]) -> Vec<Option<Package>> {
     let mut names: Vec<Option<String>> = vec![None; files.len()];
-    // A file may be listed under the name of a link to it, or by a path without `/usr`.
+    // The list may contain the file by the name of a symbolic link to it, or by a path without
+    // `/usr`.
     let forms: Vec<Vec<String>> = files.iter().map(|f| forms(f)).collect();
     let lists = std::fs::read_dir(records.join("info"))
         .into_iter()
@@ -50,7 +52,7 @@ fn debian(records: &Path, files: &[PathBuf]) -> Vec<Option<Package>> {
     }
     let status = std::fs::read_to_string(records.join("status")).unwrap_or_default();
     let package = |name: Option<String>| {
-        // `libodbc2:amd64.list`, `Package: libodbc2`.
+        // The list `libodbc2:amd64.list` belongs to `Package: libodbc2`.
         let name = name?;
         let name = name.split(':').next()?.to_owned();
         let version = debian_version(&status, &name)?;
@@ -70,7 +72,8 @@ fn forms(file: &Path) -> Vec<String> {
     all
 }
 
-/// The version in dpkg's list of what is installed.
+/// Returns the version of a package from dpkg's status file; `None` if the package is not in the
+/// file.
 fn debian_version(status: &str, name: &str) -> Option<String> {
     status
         .split("\n\n")
@@ -80,7 +83,8 @@ fn debian_version(status: &str, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The Python package whose list of files (`RECORD`, PEP 376) has this one.
+/// Returns the Python package whose list of files (`RECORD`, PEP 376) contains the file; `None` if
+/// there is none.
 fn wheel(file: &Path) -> Option<Package> {
     for folder in file.ancestors().skip(1) {
         let (Ok(inside), Ok(entries)) = (file.strip_prefix(folder), std::fs::read_dir(folder))
@@ -96,7 +100,7 @@ fn wheel(file: &Path) -> Option<Package> {
             else {
                 continue;
             };
-            // The drivers' own packages alone: lists of others are long.
+            // Only the packages of drivers are read, because the lists of other packages are long.
             if !name.to_lowercase().contains("mssql") {
                 continue;
             }
@@ -132,7 +136,8 @@ mod tests {
         std::fs::write(info.join("libodbc2.list"), "/lib/libodbc.so.2\n").expect("a file");
         std::fs::write(
             folder.path().join("status"),
-            "Package: libodbc2\nStatus: ok\nVersion: 2.3.11-2\n\nPackage: tdsodbc\nVersion: 1.3.17+ds-2\n",
+            "Package: libodbc2\nStatus: ok\nVersion: 2.3.11-2\n\nPackage: tdsodbc\nVersion: 1.3.17+ds-2\n\
+             ",
         )
         .expect("a file");
         let files = [

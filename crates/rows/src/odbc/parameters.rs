@@ -1,33 +1,37 @@
-//! Parameter values to buffers that a driver reads: bound, never pasted.
+//! `Parameters`: the bound parameter values of one execution, in buffers that the driver reads.
+//! Values are never inserted into the text of a statement.
 //!
-//! The values of one execution, or of many rows: column by column then, each column in one form, which takes the widest of its
-//! values. A driver reads them in one call.
+//! The values of several rows are stored by column. Each parameter has one binding, which accepts
+//! its largest value. The driver reads all rows in one call.
 
 use std::ffi::c_void;
 
-use super::binding::{ParameterBinding, put};
 use super::ffi::{self, Handle};
-use super::shared::Shared;
+use super::parameter_binding::{ParameterBinding, put};
+use super::shared::SharedConnection;
 use crate::error::Error;
 use crate::odbc::block::buffer::Buffer;
 use crate::value::Value;
 
-/// Memory that the values of many rows take at most, unless one row takes more.
+/// The largest size in bytes of the buffer for several rows of parameters, unless one row needs
+/// more.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// One parameter of all rows.
-struct Column {
+/// One parameter of a statement, with its values in all rows.
+struct ParameterColumn {
     form: ParameterBinding,
-    /// Where its values start in the memory, and how far they are apart.
+    /// The offset in bytes of the first row's value in the buffer of all parameters. The values of
+    /// consecutive rows are `stride` bytes apart.
     at: usize,
     stride: usize,
-    /// Where its lengths start.
+    /// The offset in bytes of the first row's length in the buffer of all parameters. The lengths
+    /// of all rows are adjacent.
     lengths_at: usize,
 }
 
-/// The values of one execution or of several rows, alive until the driver has read them.
+/// The parameter values of one or several rows. They must live until the driver has read them.
 pub(crate) struct Parameters {
-    columns: Vec<Column>,
+    columns: Vec<ParameterColumn>,
     memory: Buffer,
     n_rows: usize,
 }
@@ -35,26 +39,27 @@ pub(crate) struct Parameters {
 const LENGTH_BYTES: usize = size_of::<ffi::Len>();
 
 impl Parameters {
-    /// Buffers for the values of one execution.
+    /// Creates buffers for the values of one execution.
     ///
     /// # Errors
-    /// Without memory (so below).
-    pub(crate) fn new(values: &[Value], shared: &Shared) -> Result<Parameters, Error> {
+    /// The allocation failed.
+    pub(crate) fn new(values: &[Value], shared: &SharedConnection) -> Result<Parameters, Error> {
         let forms = values.iter();
         let forms = forms.map(|v| ParameterBinding::of(v, shared.width, shared.quirks));
         Parameters::made(&[values], forms.collect(), None)
     }
 
-    /// Buffers for the first of these rows: as many as have one form in each column, and fit; at least one. `spare` is memory of
-    /// those before.
+    /// Creates buffers for the first rows of `rows`. The number of rows, at least one, is limited
+    /// in two ways: one binding per parameter must accept the values of all rows, and the buffers
+    /// must fit in [`SLICE_BYTES`]. `spare` is the memory of earlier rows, which is used again.
     pub(crate) fn of_rows<R: AsRef<[Value]>>(
         rows: &[R],
-        shared: &Shared,
+        shared: &SharedConnection,
         spare: Option<Buffer>,
     ) -> Result<Parameters, Error> {
         let of = |value: &Value| ParameterBinding::of(value, shared.width, shared.quirks);
         let mut forms: Vec<ParameterBinding> = rows[0].as_ref().iter().map(of).collect();
-        // Those of the next row and all before it, where it goes with them.
+        // The bindings that accept this row and all rows before it, if each parameter has one.
         let mut merged = Vec::with_capacity(forms.len());
         let mut n_rows = 1;
         while let Some(row) = rows.get(n_rows) {
@@ -86,11 +91,11 @@ impl Parameters {
             len += bytes.next_multiple_of(8);
             at
         };
-        let columns: Vec<Column> = forms
+        let columns: Vec<ParameterColumn> = forms
             .into_iter()
             .map(|form| {
                 let stride = form.bytes.max(1);
-                Column {
+                ParameterColumn {
                     form,
                     at: take(stride * n_rows),
                     stride,
@@ -115,34 +120,35 @@ impl Parameters {
         })
     }
 
-    /// Rows of values that stand here.
+    /// Returns the number of rows of values.
     pub(crate) fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// The memory, for the next rows.
+    /// Returns the memory, to be used again for later rows.
     pub(crate) fn into_memory(self) -> Buffer {
         self.memory
     }
 
-    /// Binds all of them to `statement`; returns the number (from 0) of the one that the driver refuses.
+    /// Binds all values to `statement`. If the driver refuses a value, returns its index (from 0).
     ///
     /// # Safety
-    /// `statement` is alive, and `self` outlives its next execution or `SQLFreeStmt(SQL_RESET_PARAMS)`.
+    /// The caller must ensure that `statement` is alive. `self` must outlive the next
+    /// execution of `statement`, or the call of `SQLFreeStmt(SQL_RESET_PARAMS)` on it.
     pub(crate) unsafe fn bind_to(
         &mut self,
         statement: Handle,
-        shared: &Shared,
+        shared: &SharedConnection,
     ) -> Result<(), usize> {
         for (index, column) in self.columns.iter_mut().enumerate() {
             let number = u16::try_from(index + 1).map_err(|_| index)?;
             let form = &mut column.form;
-            if form.is_null && !form.is_told && shared.quirks.describe_null {
+            if form.is_null && !form.is_declared && shared.quirks.describe_null {
                 // SAFETY: the caller vouches for the statement.
                 unsafe { describe(form, statement, number, shared) };
             }
-            // SAFETY: places inside of the memory, which the caller keeps alive with `self`: values and lengths of all rows, as
-            // `made` has laid them out.
+            // SAFETY: the pointers are inside the memory, which the caller keeps alive with `self`;
+            // values and lengths of all rows have the layout of `made`.
             let rc = unsafe {
                 let data: *mut c_void = match form.is_null {
                     true => std::ptr::null_mut(),
@@ -169,25 +175,31 @@ impl Parameters {
     }
 }
 
-/// Takes a NULL's type from the server, where it tells.
+/// Sets the type, size and digits of `form` to the values that the server reports for the
+/// parameter, if it reports them. `form` is the binding of a NULL.
 ///
 /// # Safety
-/// `statement` is alive and prepared.
-unsafe fn describe(form: &mut ParameterBinding, statement: Handle, number: u16, shared: &Shared) {
-    // SAFETY: the duty of the caller.
-    if let Some(told) = unsafe { described(statement, number, shared) } {
-        (form.sql_type, form.size, form.digits) = told;
+/// The caller must ensure that `statement` is alive and prepared.
+unsafe fn describe(
+    form: &mut ParameterBinding,
+    statement: Handle,
+    number: u16,
+    shared: &SharedConnection,
+) {
+    // SAFETY: the caller vouches that the statement is alive and prepared.
+    if let Some(described) = unsafe { described(statement, number, shared) } {
+        (form.sql_type, form.size, form.digits) = described;
     }
 }
 
-/// What the server takes a parameter for, where it tells: its SQL type, size and digits.
+/// Returns the SQL type, size and digits of a parameter, if the server reports them.
 ///
 /// # Safety
-/// `statement` is alive and prepared.
+/// The caller must ensure that `statement` is alive and prepared.
 pub(super) unsafe fn described(
     statement: Handle,
     number: u16,
-    shared: &Shared,
+    shared: &SharedConnection,
 ) -> Option<(i16, ffi::ULen, i16)> {
     let (mut sql_type, mut digits, mut nullable) = (0i16, 0i16, 0i16);
     let mut size: ffi::ULen = 0;

@@ -1,4 +1,5 @@
-//! Reading ahead: a thread fetches a statement's next blocks while those before become text, objects or columns.
+//! `Prefetcher`: a thread that fetches the next blocks of a statement while earlier blocks are
+//! converted to text, objects or columns.
 //!
 //! ```text
 //!             empty blocks ───────────► SQLFetch, SQLFetch, …
@@ -6,8 +7,9 @@
 //!             emit ◄─────────── blocks with rows ────┘
 //! ```
 //!
-//! One call is under way at a time, inside the connection's lock as any other; the thread knows the driver alone. It stops by
-//! itself behind the last row, behind an error, and where reading on would hold others up.
+//! One driver call is made at a time, inside the connection's lock, as without a thread. The thread
+//! makes only driver calls. It stops after the last row, after an error, and if its fetches would
+//! block other threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,59 +17,62 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use super::context::{FetchOutcome, StatementContext, read};
-use super::reader::Reader;
+use super::reader::BlockReader;
 use super::unblock::block_signals;
 use crate::odbc::block::CurrentBlock;
 use crate::source::Budget;
 
-/// Blocks that are fetched when they are asked for, before the first that is fetched ahead: a short result is not worth a thread.
+/// The number of blocks that are fetched on request before a block is prefetched. For a short
+/// result, the cost of a thread exceeds its benefit.
 pub(crate) const FIRST_BLOCKS: u64 = 2;
 
-/// So many times as many where a thread has stopped before the last row.
+/// The factor by which [`FIRST_BLOCKS`] grows for a statement whose thread stopped before the last
+/// row.
 pub(crate) const RESTART_BACKOFF: u64 = 8;
 
-/// Blocks that may wait to be asked for. One would do where both sides are quick; where the asking side waits for the GIL, it
-/// finds these.
+/// The largest number of prefetched blocks in the queue. One block would suffice if the thread and
+/// the reader were always quick. With several blocks, the thread can continue while the reader
+/// waits for the GIL.
 const WAITING_BLOCKS: usize = 3;
 
-/// A block that was read.
+/// A block that the prefetch thread has filled, with the outcome of the fetch.
 pub(crate) struct PrefetchedBlock {
     block: CurrentBlock,
     pub(crate) ended: FetchOutcome,
 }
 
-/// The thread of a statement.
+/// The handle by which a statement uses its prefetch thread.
 pub(crate) struct Prefetcher {
     empty: Sender<CurrentBlock>,
     outcomes: Receiver<PrefetchedBlock>,
     arrived: Option<PrefetchedBlock>,
     stop: Arc<AtomicBool>,
-    /// What rows are read with comes back at the thread's end.
-    thread: JoinHandle<Box<Reader>>,
+    /// The handle of the thread; the thread returns the reader when it ends.
+    thread: JoinHandle<Box<BlockReader>>,
 }
 
 impl Prefetcher {
-    /// Starts the thread, with blocks like the one that was read before.
+    /// Starts the thread. Its blocks have the layout of `block`, which was fetched before.
     ///
     /// # Errors
-    /// The reader, where there is no thread to be had.
+    /// The reader, if the thread cannot be started.
     pub(crate) fn start(
         context: StatementContext,
-        reader: Box<Reader>,
+        reader: Box<BlockReader>,
         before: &CurrentBlock,
         budget: Budget,
-    ) -> Result<Prefetcher, Box<Reader>> {
-        let (empty, asked) = channel();
+    ) -> Result<Prefetcher, Box<BlockReader>> {
+        let (empty, requests) = channel();
         let (given, outcomes) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        // Where no thread is made, what it was to own is given back through this.
-        let (owner, owned) = channel::<Box<Reader>>();
+        // If no thread can be started, the reader is returned through this channel.
+        let (owner, owned) = channel::<Box<BlockReader>>();
         let thread = std::thread::Builder::new().name("onecopy-fetch".to_owned());
         let started = thread.spawn(move || {
             block_signals();
             let mut reader = owned.recv().expect("it is sent below");
-            while let (false, Ok(block)) = (stopped.load(Relaxed), asked.recv()) {
+            while let (false, Ok(block)) = (stopped.load(Relaxed), requests.recv()) {
                 if stopped.load(Relaxed) {
                     break;
                 }
@@ -83,10 +88,10 @@ impl Prefetcher {
         let Ok(thread) = started else {
             return Err(reader);
         };
-        // The thread waits for it.
+        // The thread starts its work when it receives the reader.
         owner.send(reader).map_err(|refused| refused.0)?;
         for _ in 0..WAITING_BLOCKS {
-            // Refused where it has stopped already.
+            // The send fails if the thread has ended already.
             let _ = empty.send(before.another());
         }
         Ok(Prefetcher {
@@ -98,7 +103,7 @@ impl Prefetcher {
         })
     }
 
-    /// Whether a block waits, and [`Prefetcher::next`] does not.
+    /// Returns `true` if a filled block is ready, so that [`Prefetcher::next`] does not wait.
     pub(crate) fn is_ready(&mut self) -> bool {
         if self.arrived.is_none() {
             self.arrived = self.outcomes.try_recv().ok();
@@ -106,21 +111,22 @@ impl Prefetcher {
         self.arrived.is_some()
     }
 
-    /// The next block in place of `block`, which is filled in turn; how its fetch ended. `None`, and `block` as it was, where the
-    /// thread has stopped and all that it read was given.
+    /// Replaces `block` by the next filled block, and queues the old block, to be filled again.
+    /// Returns the outcome of the fetch that filled the new block. If the thread has stopped and
+    /// all its blocks were returned, returns `None` and leaves `block` unchanged.
     pub(crate) fn next(&mut self, block: &mut CurrentBlock) -> Option<FetchOutcome> {
         let outcome = match self.arrived.take() {
             Some(outcome) => outcome,
             None => self.outcomes.recv().ok()?,
         };
-        // Refused where it has stopped.
+        // The send fails if the thread has ended.
         let _ = self.empty.send(std::mem::replace(block, outcome.block));
         Some(outcome.ended)
     }
 
-    /// Stops the thread behind the fetch that is under way. What rows are read with, and the blocks that nobody asked for;
-    /// no reader where the thread panicked.
-    pub(crate) fn end(self) -> (Option<Box<Reader>>, Vec<PrefetchedBlock>) {
+    /// Stops the thread after its current fetch. Returns two values: the reader (`None` if the
+    /// thread panicked), and the filled blocks that were not requested.
+    pub(crate) fn end(self) -> (Option<Box<BlockReader>>, Vec<PrefetchedBlock>) {
         self.stop.store(true, Relaxed);
         drop(self.empty);
         let reader = self.thread.join().ok();
@@ -128,16 +134,18 @@ impl Prefetcher {
         (reader, left.collect())
     }
 
-    /// Forgets the thread, in a process that does not have it.
+    /// Leaks the handle of the thread in a forked process, in which the thread does not exist.
     pub(crate) fn forget(self) {
         std::mem::forget(self);
     }
 }
 
-/// Whether this thread may run on more than one processor: else there is nothing to gain.
+/// Returns `true` if this thread may use more than one processor; otherwise a prefetch has no
+/// benefit.
 pub(crate) fn is_worth_while() -> bool {
     #[cfg(target_os = "linux")]
-    // SAFETY: the set is zeroed, and filled by the call, which knows its size; 0 is the calling thread.
+    // SAFETY: the set is zeroed, and the call fills it and receives its size; process id 0 is the
+    // calling thread.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0

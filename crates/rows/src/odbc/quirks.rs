@@ -1,27 +1,27 @@
-//! What drivers do differently: the one table. A driver is known by the name of its file; one that is not known gets
-//! [`UNKNOWN`], whose choices follow the ODBC reference.
+//! `Quirks`: the table of all differences between ODBC drivers. A driver is identified by the name
+//! of its file; an unknown driver has [`UNKNOWN`], which follows the ODBC reference.
 //!
-//! What the user writes in a connection string always wins over `connect` here.
+//! The user's keywords in a connection string override `Quirks::connect`.
 
 use std::time::Duration;
 
 use super::faults::{self, Fault};
 use crate::sql::dialect::Dialect;
 
-/// Which form of text passes between us and a driver: in calls, cells, parameters and messages.
-///
-/// A driver holds its text in one of the two; asking for the other makes it convert first, which costs 2 to 5 times as
-/// much and with some drivers loses data (anchors: rows, sections 2 and 5).
+/// The form of text between this crate and a driver: in calls, cells, parameters and messages. A
+/// driver stores text in one of the two forms. If the other form is requested, the driver converts
+/// each text. This takes 2 to 5 times as long as without a conversion, and some drivers then lose
+/// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// `SQL_C_CHAR`, UTF-8.
+    /// UTF-8, with the C type `SQL_C_CHAR`.
     Narrow,
-    /// `SQL_C_WCHAR`, UTF-16.
+    /// UTF-16, with the C type `SQL_C_WCHAR`.
     Wide,
 }
 
 impl Width {
-    /// The other one.
+    /// Returns `Wide` for `Narrow`, and `Narrow` for `Wide`.
     pub(crate) fn other(self) -> Width {
         match self {
             Width::Narrow => Width::Wide,
@@ -30,154 +30,164 @@ impl Width {
     }
 }
 
-/// Rows of the first block, and rows that a driver with a server-side cursor asks for, before any was seen.
+/// The number of rows of the first block, and of the first request to a server-side cursor.
 pub(crate) const FIRST_FETCH: usize = 32;
 
-/// Which prepared handles of a driver may be executed again.
+/// The kinds of prepared handles of a driver that may be executed again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CacheSupport {
-    /// None.
+    /// No prepared handle may be executed again.
     Nothing,
-    /// All.
+    /// Every prepared handle may be executed again.
     All,
-    /// Those that read without a server-side cursor, which this connection attribute switches. Types of parameters are fixed
-    /// when it is prepared.
+    /// A handle that reads without a server-side cursor may be executed again (`attribute` switches
+    /// cursors off). Preparation fixes the types of parameters.
     WithoutCursor { attribute: i32 },
 }
 
-/// How a driver brings the rows of a result.
+/// How a driver returns the rows of a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Streams {
-    /// As they are read, with nothing to be said.
+    /// The driver always returns rows as they are read, without a setting.
     ByItself,
-    /// As they are read, by a keyword of the connection string (one of `Quirks::connect`), which this value switches off.
+    /// The driver returns rows as they are read if a keyword of the connection string (one of
+    /// `Quirks::connect`) is set. If the keyword's value is `off`, it does not.
     By {
         keyword: &'static str,
         off: &'static str,
     },
-    /// All of them before the first, whatever is said.
+    /// The driver reads all rows before it returns the first one, whatever the settings.
     Never,
 }
 
-/// A setting of a driver that is on, and can be switched at any time.
+/// A setting of a driver that is on by default and can be changed at any time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Switch {
-    /// Connection attribute.
+    /// The number of the connection attribute that changes the setting.
     pub(crate) attribute: i32,
-    /// Keyword of the connection string: a user who gives it is left alone.
+    /// The keyword of the setting in a connection string. If the user sets it, this crate does not.
     pub(crate) keyword: &'static str,
 }
 
-/// How a driver is told how many rows to ask the server for at once.
+/// How the number of rows that a driver fetches from the server at once is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FetchSize {
-    /// Connection attribute.
+    /// The number of the connection attribute that changes the number of rows.
     pub(crate) attribute: i32,
-    /// Keyword of the connection string: a user who gives it is left alone.
+    /// The keyword of this number in a connection string. If the user sets it, this crate does not.
     pub(crate) keyword: &'static str,
-    /// Rows at first, before any was seen: the keyword's value.
+    /// The number of rows per request after the connect, as the keyword sets it.
     pub(crate) first: usize,
 }
 
-/// One driver's ways.
+/// The properties of one ODBC driver, which decide how this crate uses the driver.
 #[derive(Debug)]
 pub(crate) struct Quirks {
-    /// For people.
+    /// The name of the driver, for messages.
     pub(crate) name: &'static str,
-    /// Lower-case parts of its file's name; any of them.
+    /// Lower-case substrings of the driver's file name; any of them identifies the driver.
     pub(crate) files: &'static [&'static str],
-    /// Lower-case parts of the names it is registered under (`odbcinst.ini`); any of them.
+    /// Substrings of the names under which the driver is registered (`odbcinst.ini`).
     pub(crate) registered: &'static [&'static str],
-    /// URL schemes it serves.
+    /// The URL schemes for which this driver is used.
     pub(crate) schemes: &'static [&'static str],
-    /// Whose SQL.
+    /// The SQL dialect of the driver's database.
     pub(crate) dialect: Dialect,
-    /// Text that is the driver's own form.
+    /// The text width that the driver prefers: the form in which it stores text.
     pub(crate) width: Width,
-    /// Whether the other width may be tried when the probe finds this one wrong.
+    /// `true` if the other width may be tried when the probe of `width` fails.
     pub(crate) other_width: bool,
-    /// Keywords added to the connection string where the user gives none.
+    /// Keywords that are added to the connection string unless the user sets them.
     pub(crate) connect: &'static [(&'static str, &'static str)],
-    /// Statements that make the session refuse writes, run after a read-only connect.
+    /// SQL statements that make the session refuse writes, executed after a read-only connect.
     pub(crate) read_only: &'static [&'static str],
-    /// The driver says by SQLGetInfo that it can fetch the tail of a long value anywhere in a block, and cannot: rows
-    /// with a column that may be longer than its buffer are read one by one (a bound column costs almost nothing more
-    /// that way).
+    /// `true` if `SQLGetInfo` reports that `SQLGetData` can read the rest of a long value in any
+    /// row of a block, but that call fails. Rows with a column that may exceed its buffer are then
+    /// fetched one by one (with bound columns this costs almost nothing).
     pub(crate) block_tails_broken: bool,
-    /// The driver says that SQLGetData may read any column, and refuses those before the last bound one.
+    /// `true` if `SQLGetInfo` reports that `SQLGetData` may read any column, but the driver refuses
+    /// a column before the last bound column.
     pub(crate) any_column_broken: bool,
-    /// `time(n)` and `datetimeoffset` are bound as `SQL_C_BINARY`, as Microsoft's reference has it for applications that do
-    /// not know their C types (FreeTDS knows nothing else); by those C types where not.
+    /// `true` to bind `time(n)` and `datetimeoffset` as `SQL_C_BINARY`, the only form that FreeTDS
+    /// supports. Microsoft's reference recommends it to applications without Microsoft's C types.
+    /// `false` to bind them as Microsoft's C types.
     pub(crate) ss_as_binary: bool,
-    /// `SQL_ATTR_ROW_BIND_OFFSET_PTR` was seen to work together with SQLGetData of a bound column (SQLite ODBC writes the
-    /// indicator of a cut piece to the first row's place). Without it rows that need it come one a block.
+    /// `true` if `SQL_ATTR_ROW_BIND_OFFSET_PTR` works with `SQLGetData` of a bound column.
+    /// (SQLite's driver writes the indicator of a truncated value to the slot of the first row.) If
+    /// `false`, rows that need both features are fetched one per block.
     pub(crate) bind_offset: bool,
-    /// No value of text or bytes is longer than its column is described. Where that is not sure, rows are read as if every
-    /// such column had no limit.
+    /// `true` if no text or binary value exceeds the described size of its column. If `false`, the
+    /// size of all such columns is treated as unlimited.
     pub(crate) sizes_hold: bool,
-    /// Types of NULL parameters are asked for with SQLDescribeParam: the server refuses an untyped NULL in places.
+    /// `true` to read the types of NULL parameters by `SQLDescribeParam`, because the server
+    /// refuses an untyped NULL in some positions.
     pub(crate) describe_null: bool,
-    /// UUID parameters go as `SQL_GUID`; as text where not.
+    /// `true` if UUID parameters are passed as `SQL_GUID`, `false` if as text.
     pub(crate) guid_parameters: bool,
-    /// The first year whose dates arrive as they are sent; earlier ones go as text.
+    /// The first year whose dates the driver passes correctly; earlier dates are passed as text.
     pub(crate) first_right_year: i32,
-    /// A statement's length is passed as `SQL_NTS`, since the driver keeps only 16 bits of a number:
-    /// it executes the beginning of a text of more than 32,767 units, without an error.
+    /// `true` to pass the length of a SQL text as `SQL_NTS`. The driver keeps only 16 bits of a
+    /// length: of a text above 32,767 units it would execute only the beginning, without an error.
     pub(crate) statement_by_terminator: bool,
-    /// A text parameter is cut at its first NUL, without a word: one that has any is refused before.
+    /// `true` if the driver truncates text parameters at a NUL; such a parameter is an error.
     pub(crate) cuts_at_nul: bool,
-    /// Text parameters above this many bytes are described as `SQL_LONGVARCHAR`/`SQL_WLONGVARCHAR`; 0: described as
-    /// `(n)varchar(max)`, which is size 0.
+    /// The size in bytes above which text is bound as `SQL_LONGVARCHAR` or `SQL_WLONGVARCHAR`; 0 to
+    /// bind text of more than 4,000 units as `nvarchar(max)`, which ODBC declares by size 0.
     pub(crate) long_parameter_bytes: usize,
-    /// `timestamptz` arrives in the session's time zone without its offset: the session is set to UTC.
+    /// `true` if the driver returns a `timestamptz` in the session's time zone, without its offset.
+    /// The session's time zone is then set to UTC.
     pub(crate) hides_offset: bool,
-    /// In the struct of a date that it cannot parse (`infinity`, a year above 9999) psqlodbc leaves today's date. A value
-    /// that could be such a one is looked at again as text, where it leaves zeros. (Its `timestamp 'infinity'` is
-    /// 9999-12-31 23:59:59 in either form, and a `date` before Christ loses its sign: nothing can be done about those.)
+    /// `true` for psqlodbc: for a date that it cannot parse (`infinity`, a year above 9999), it
+    /// leaves the current date in the struct. A value that may be such a date is read again as a
+    /// number, which is the year or an infinity. (A `date` BC loses its sign; this cannot be
+    /// detected.)
     pub(crate) fills_dates: bool,
-    /// Floats of 64 bit are bound as text, all 17 digits of which arrive: the driver holds text, and its own conversion is
-    /// the dearer one.
+    /// `true` to bind 64-bit floats as text: this crate parses faster than the driver.
     pub(crate) float_text: bool,
-    /// Floats of 32 bits are bound as `SQL_C_DOUBLE`. Connector/ODBC 3.1.15 steps 8 bytes through an
-    /// array of `SQL_C_FLOAT`: it writes past the end of the buffer and leaves zeros between values.
-    /// A float fits a double exactly, so an unknown driver is not trusted with 4 bytes.
+    /// `true` to bind 32-bit floats as `SQL_C_DOUBLE`. Connector/ODBC 3.1.15 advances by 8 bytes in
+    /// an array of `SQL_C_FLOAT`, so it writes past the end of the buffer. Every 32-bit float is
+    /// exact as a double, so unknown drivers are treated in the same way.
     pub(crate) real_as_double: bool,
-    /// The connection attribute by which the driver takes how many rows it asks the server for at once, at any time: it is
-    /// set by the size of the rows seen, so that rows of a megabyte do not come a thousand at a time.
+    /// The attribute for the number of rows per request; `None` if there is none. The number is
+    /// adapted to the size of rows: a thousand rows of a megabyte are not requested together.
     pub(crate) fetch_size: Option<FetchSize>,
-    /// SQLCancel is called for a driver call only when that has lasted so long; a statement sees between its calls that it was
-    /// cancelled. In FreeTDS 1.3 a reader that is not waiting for the network, but about to, waits for ever when another
-    /// thread cancels just then. One that has been in a call this long waits for the network already.
+    /// The duration that a driver call must have lasted before `SQLCancel` is called; between
+    /// driver calls, the statement itself checks whether it was cancelled. In FreeTDS 1.3 a call
+    /// hangs if it is cancelled when it begins to wait for the network.
     pub(crate) cancel_after: Duration,
-    /// Rows of parameters may be bound as arrays: one call of the driver for many rows.
+    /// `true` if rows of parameters may be bound as arrays, with one driver call for many rows.
     pub(crate) arrays: bool,
-    /// What is switched off while an array runs, so that the driver sends many rows in one message.
+    /// The setting, if any, that is switched off while an array of parameters is executed, so that
+    /// the driver sends many rows in one message.
     pub(crate) off_for_arrays: Option<Switch>,
-    /// That a prepared statement has no columns can be believed before it runs.
+    /// `true` if the driver describes the columns of every prepared statement that returns rows.
     pub(crate) describes_prepared: bool,
-    /// A rollback or commit ends cursors although SQLGetInfo says that they are kept.
+    /// `true` if a rollback or commit closes cursors that stay open according to `SQLGetInfo`.
     pub(crate) ends_cursors: bool,
-    /// `SQL_ATTR_CONNECTION_DEAD` is answered from what the driver knows, and was seen to be true.
+    /// `true` if `SQL_ATTR_CONNECTION_DEAD` is correct (in tests) and needs no round trip.
     pub(crate) knows_loss: bool,
-    /// A commit or rollback on a connection that is gone is called a success: it is asked behind each.
+    /// `true` if commit and rollback succeed on a lost connection; a check then follows them.
     pub(crate) hides_loss: bool,
-    /// Which prepared handles may be executed again: they are kept by their texts.
+    /// `true` if the row count of a result with rows is correct, `false` if 0 means unknown.
+    pub(crate) counts_queries: bool,
+    /// The prepared handles that may be executed again; they are cached by SQL text.
     pub(crate) keeps_prepared: CacheSupport,
-    /// Once a column of this type was described, all statements of the connection are freed before it
-    /// drops or alters a table. psqlodbc 13.02 counts the statements that use its description of a
-    /// table; each SQLDescribeCol of a `bit` column sets that count to 1. DROP and ALTER TABLE then
-    /// free descriptions that statements still use.
+    /// The driver's name of the type whose columns have the following fault; `None` if the driver
+    /// does not have the fault. psqlodbc 13.02 counts the statements that use its description of a
+    /// table; each `SQLDescribeCol` of a `bit` column sets the count to 1, and DROP and ALTER TABLE
+    /// then free descriptions in use. Once a column of the type was described, this crate therefore
+    /// frees all statements of the connection before a table is dropped or altered.
     pub(crate) miscounts: Option<&'static str>,
-    /// Whether rows come as they are read, or all of them before the first.
+    /// The time at which the driver returns rows: as they are read, or after it has read them all.
     pub(crate) streams: Streams,
-    /// What a user should know at connect.
+    /// Warnings for the user, shown at each connect.
     pub(crate) notices: &'static [&'static str],
-    /// What `doctor` tells besides: what versions of it get wrong.
+    /// Known faults of the driver's versions, which the command `doctor` reports.
     pub(crate) faults: &'static [Fault],
 }
 
-/// A driver that is in no table: wide text is UTF-16 by the ODBC reference, narrow text is in whatever encoding the
-/// driver takes for the locale's. The probe decides.
+/// The entry for unknown drivers. By the ODBC reference, 16-bit text is UTF-16, and 8-bit text is
+/// in the encoding that the driver assumes for the locale. The first connect probes the width.
 pub(crate) static UNKNOWN: Quirks = Quirks {
     name: "unknown driver",
     files: &[],
@@ -211,6 +221,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     ends_cursors: false,
     knows_loss: true,
     hides_loss: false,
+    counts_queries: true,
     keeps_prepared: CacheSupport::Nothing,
     miscounts: None,
     streams: Streams::ByItself,
@@ -218,15 +229,15 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     faults: &[],
 };
 
-/// Shared by both psqlodbc drivers.
+/// The properties that both psqlodbc drivers share.
 ///
-/// * `UseDeclareFetch=1`: rows come by a server-side cursor, some at a time, at no cost; without it the driver holds the
-///   whole result (224 MB for 400,000 rows). `Fetch` is how many come first; see `fetch_size`.
-/// * `ConnSettings`: connected narrow, the driver takes the encoding from the locale (it calls `setlocale` itself), and
-///   under `LC_ALL=C` asks the server for `SQL_ASCII`; connected wide, narrow cells are then lost (NULL in place of
-///   the text). Connected narrow with this setting, cells are UTF-8 in every locale, and no conversion is left.
-/// * `BoolsAsChar=0`: booleans as `SQL_BIT`.
-/// * `LFConversion=0`: line ends as they are.
+/// * `UseDeclareFetch=1`: rows come in batches from a server-side cursor, as fast as without it.
+///   The whole result would need 224 MB for 400,000 rows. `Fetch` is the first batch.
+/// * `ConnSettings`: makes cells UTF-8 in every locale after a connect by `SQLDriverConnect`.
+///   Otherwise the locale (`setlocale`) decides the encoding: under `LC_ALL=C` it is `SQL_ASCII`.
+///   After a connect by `SQLDriverConnectW`, `SQL_C_CHAR` cells are then NULL.
+/// * `BoolsAsChar=0`: booleans arrive as `SQL_BIT`.
+/// * `LFConversion=0`: line ends are not converted.
 const PSQLODBC: Quirks = Quirks {
     name: "psqlodbc",
     files: &[],
@@ -273,10 +284,11 @@ const PSQLODBC: Quirks = Quirks {
     ends_cursors: true,
     knows_loss: true,
     hides_loss: true,
+    counts_queries: true,
     keeps_prepared: CacheSupport::WithoutCursor {
         attribute: 65539, // SQL_ATTR_PGOPT_USE_DECLAREFETCH
     },
-    // The name that it has for `bit`.
+    // psqlodbc reports the type `bit` under this name.
     miscounts: Some("unknown"),
     streams: Streams::By {
         keyword: "UseDeclareFetch",
@@ -286,13 +298,13 @@ const PSQLODBC: Quirks = Quirks {
     faults: faults::PSQLODBC,
 };
 
-/// The drivers known, in the order in which one is chosen for a URL.
+/// The known drivers, in the order in which a URL selects one.
 pub(crate) static DRIVERS: &[Quirks] = &[
     Quirks {
         name: "psqlodbc (Unicode)",
         files: &["psqlodbcw", "psqlodbc35w"],
         registered: &["postgresql unicode"],
-        // The wide form is right as well, 1.2 times dearer; it is for a server whose encoding has no UTF-8 form.
+        // The wide form takes 1.2 times as long; it is for servers whose encoding is not UTF-8.
         other_width: true,
         ..PSQLODBC
     },
@@ -300,7 +312,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         name: "psqlodbc (ANSI)",
         files: &["psqlodbca", "psqlodbc.so", "psqlodbc30a"],
         registered: &["postgresql ansi", "postgresql"],
-        // It refuses SQL_C_WCHAR with 07006.
+        // The driver refuses SQL_C_WCHAR with 07006.
         other_width: false,
         ..PSQLODBC
     },
@@ -311,15 +323,16 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         schemes: &["mariadb", "mysql"],
         dialect: Dialect::MySql,
         width: Width::Narrow,
-        // 3.1.15 silently loses the last characters of wide text that holds multi-byte characters.
+        // Version 3.1.15 drops the last characters of wide text with multi-byte characters.
         other_width: false,
-        // OPTION=2, found rows: an UPDATE counts the rows that match, as standard SQL has it.
+        // OPTION=2 (found rows): an UPDATE counts the matching rows, as in standard SQL.
         connect: &[("CHARSET", "utf8mb4"), ("OPTION", "2")],
         read_only: &["SET SESSION TRANSACTION READ ONLY"],
         arrays: true,
-        // It asks the server, and takes an answer under way for a loss.
+        // The driver's check is a round trip, and treats an unread result as a lost connection.
         knows_loss: false,
-        // SQLSetPos in a block of a forward-only cursor is ignored, and moves the place where the next block begins.
+        // SQLSetPos in a block of a forward-only cursor has no effect, except that it moves the
+        // start of the next block.
         block_tails_broken: true,
         bind_offset: true,
         sizes_hold: true,
@@ -330,13 +343,13 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         miscounts: None,
         streams: Streams::Never,
         notices: &[
-            "the MariaDB ODBC driver holds the whole result in memory before the first row: no option of it streams",
+            "the MariaDB ODBC driver reads whole results into memory before the first row, and has no option to stream",
         ],
         faults: faults::MARIADB,
         ..UNKNOWN
     },
     Quirks {
-        // Not measured by us: by its documentation.
+        // The entry follows the driver's documentation; it was not tested.
         name: "MySQL Connector/ODBC",
         files: &["myodbc"],
         registered: &["mysql"],
@@ -385,16 +398,16 @@ pub(crate) static DRIVERS: &[Quirks] = &[
     },
     Quirks {
         name: "Microsoft's Rust driver for SQL Server",
-        // It has wide entry points alone.
+        // The driver exports only the wide functions.
         files: &["mssqlodbc"],
         registered: &["mssqlodbc"],
         schemes: &["mssql", "sqlserver"],
         dialect: Dialect::SqlServer,
         width: Width::Wide,
         other_width: false,
-        // "Row-wise binding is not yet implemented".
+        // Row-wise binding fails with "Row-wise binding is not yet implemented".
         bind_offset: false,
-        // "Invalid descriptor index" (07009).
+        // `SQLGetData` fails with "Invalid descriptor index" (07009).
         any_column_broken: true,
         statement_by_terminator: true,
         ss_as_binary: false,
@@ -403,9 +416,10 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: true,
         guid_parameters: true,
         long_parameter_bytes: 0,
-        // SQLCancel succeeds and stops nothing, neither a statement that waits nor a fetch.
+        // SQLCancel reports success, but stops neither a waiting statement nor a fetch.
         notices: &[
-            "Microsoft's Rust driver does not obey a cancel: a time limit or Ctrl-C holds when the server sends next\nuse Microsoft's ODBC Driver 18 or FreeTDS where queries may wait long",
+            "Microsoft's Rust driver does not obey a cancel: a time limit or Ctrl-C holds when the server sends next\n\
+             use Microsoft's ODBC Driver 18 or FreeTDS where queries may wait long",
         ],
         ..UNKNOWN
     },
@@ -423,9 +437,9 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         sizes_hold: true,
         describe_null: false,
         cancel_after: Duration::from_millis(250),
-        // 0 columns for a SELECT, unless the server prepares it.
+        // The driver reports 0 columns for a prepared SELECT unless the server has prepared it.
         describes_prepared: false,
-        // 1.3 sends each day before 1600 as the one before it.
+        // Version 1.3 sends each date before 1600 as the previous day.
         first_right_year: 1601,
         guid_parameters: true,
         long_parameter_bytes: 8000,
@@ -441,31 +455,33 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         width: Width::Narrow,
         other_width: false,
         read_only: &["PRAGMA query_only = ON"],
+        counts_queries: false,
         cuts_at_nul: true,
         describe_null: false,
         long_parameter_bytes: 8000,
         streams: Streams::Never,
         notices: &[
-            "the SQLite ODBC driver cuts doubles to 15 digits and holds the whole result in memory\nopen the file with `sqlite:PATH` instead: exact, streamed and faster",
+            "the SQLite ODBC driver cuts doubles to 15 digits and holds the whole result in memory\n\
+             open the file with `sqlite:PATH` instead: exact, streamed and faster",
         ],
         ..UNKNOWN
     },
 ];
 
 impl Quirks {
-    /// Whether a statement that was prepared keeps the types of its parameters and of its result's columns.
+    /// Returns `true` if preparing a statement fixes the types of its parameters and columns.
     pub(crate) fn fixes_types(&self) -> bool {
         matches!(self.keeps_prepared, CacheSupport::WithoutCursor { .. })
     }
 }
 
-/// The driver that serves URLs of this scheme.
+/// Returns the entry of the first driver in the table for this URL scheme.
 pub(crate) fn for_scheme(scheme: &str) -> Option<&'static Quirks> {
     DRIVERS.iter().find(|d| d.schemes.contains(&scheme))
 }
 
-/// The quirks of a driver by a hint: its file, a path to it, the name it is registered under, or what SQL_DRIVER_NAME
-/// says. `None` where no entry knows it.
+/// Returns the entry of a driver by its file name, path, registered name, or the result of
+/// `SQL_DRIVER_NAME`; `None` if no entry matches.
 pub(crate) fn known(hint: &str) -> Option<&'static Quirks> {
     let hint = hint.to_lowercase();
     let file = hint.rsplit(['/', '\\']).next().unwrap_or(&hint);

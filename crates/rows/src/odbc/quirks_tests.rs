@@ -1,4 +1,4 @@
-//! How drivers are recognised.
+//! Tests that the quirks table identifies drivers by their names.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Reads a statement's rows: makes the buffers, binds them, and is the driver that the walk over a block asks.
+//! `BlockReader`: allocates and binds the buffers for the rows of a statement, and makes the driver
+//! calls for [`RowsetReader`](super::block).
 
 use std::ffi::c_void;
 
@@ -10,58 +11,62 @@ use crate::error::{Error, ErrorKind};
 use crate::odbc::block::CurrentBlock;
 use crate::odbc::block::calls::{FetchCalls, RowsFetched};
 use crate::odbc::block::long::RowsetReader;
-use crate::odbc::block::piece::{Progress, piece_into};
+use crate::odbc::block::piece::{ValueProgress, piece_into};
 use crate::odbc::block::rowset::{Access, Rowset};
 use crate::odbc::column::{Kind, Planned};
 use crate::source::{Budget, LongForm, LongPart, LongValues};
 
-/// Rows that a driver with a server-side cursor is to ask for at most: more gains nothing.
+/// The largest number of rows that a driver requests from a server-side cursor at once. A larger
+/// number has no benefit.
 const LARGEST_FETCH: usize = 1000;
-/// And so many that they take about this much memory of the driver's.
+/// The approximate number of bytes that the rows of one request may occupy in the driver's memory.
 const FETCH_BYTES: usize = 1 << 20;
 
-/// How a statement's rows are bound, and where its reading stands. It fills one block or, where the next one is read while
-/// another is emitted, two in turn.
-pub(crate) struct Reader {
+/// Reads the rows of a statement into bound buffers. The reader fills one block, or two blocks
+/// alternately if a block is fetched while the other is emitted.
+pub(crate) struct BlockReader {
     columns: Vec<Planned>,
-    /// What each rowset of the statement is made as; none before the first fetch.
+    /// The layout of all rowsets of the statement; `None` before the first fetch.
     layout: Option<Layout>,
-    /// Address of the rowset that the driver writes to.
+    /// The address of the rowset that is bound at present; the driver writes to it.
     bound: usize,
     pub(crate) long_values: LongValues,
-    /// Rows to be asked for at once, by the size of those seen.
+    /// The number of rows that the driver requests at once, adapted to the size of earlier rows.
     pub(crate) fetch_size: usize,
     walk: RowsetReader,
-    /// What the driver writes to and reads from besides the rowset; boxed, since it keeps the addresses.
+    /// The memory besides the rowset that the driver reads and writes. Its address must not change.
     registers: Registers,
-    /// The tail of a long value can be fetched in any row of a block.
+    /// `true` if `SQLGetData` can read the rest of a long value in any row of a block.
     tails: bool,
-    /// `SQL_ATTR_ROW_ARRAY_SIZE` as it is set.
+    /// The current value of `SQL_ATTR_ROW_ARRAY_SIZE`.
     array_size: usize,
-    /// A column may hold values longer than its slot: the driver keeps all of them for as long as their block is current,
-    /// so blocks have no more rows than it is to ask for at once.
+    /// `true` if a column may have values longer than its slot. The driver keeps such values in
+    /// memory until the next fetch, so a block has no more rows than the driver requests at once.
     open: bool,
-    /// Rows that a block need not have room for more of: the whole result, where the driver holds it and it is short.
+    /// The largest number of rows of a block. It is reduced for a short result that the driver has
+    /// in memory.
     most_rows: usize,
-    /// Columns (from 0) that are left out of rows, in order.
+    /// The indices (from 0) of the deferred columns, in order.
     deferred: Vec<usize>,
-    /// The deferred column of the current row that was read last, and how far.
+    /// The deferred column (from 0) last read in the current row; `None` if none was read.
     reading: Option<usize>,
-    progress: Progress,
+    progress: ValueProgress,
 }
 
-/// What the rowsets of a statement have in common.
+/// The layout (columns and number of rows) that all rowsets of a statement share.
 struct Layout {
     columns: Vec<(Planned, Access)>,
     capacity: usize,
     by_row: bool,
 }
 
-impl Reader {
+impl BlockReader {
+    /// Creates a reader for the rows of these columns.
+    ///
     /// # Errors
-    /// Without memory.
-    pub(crate) fn new(columns: Vec<Planned>) -> Result<Reader, Error> {
-        Ok(Reader {
+    /// An allocation failed.
+    pub(crate) fn new(columns: Vec<Planned>) -> Result<BlockReader, Error> {
+        Ok(BlockReader {
             columns,
             layout: None,
             bound: 0,
@@ -75,22 +80,24 @@ impl Reader {
             most_rows: usize::MAX,
             deferred: Vec::new(),
             reading: None,
-            progress: Progress::default(),
+            progress: ValueProgress::default(),
         })
     }
 
-    /// The columns, for the statement's next execution; this one reads no more.
+    /// Returns the columns, for the next execution of the statement. The reader must not be used
+    /// afterwards.
     pub(super) fn take_columns(&mut self) -> Vec<Planned> {
         std::mem::take(&mut self.columns)
     }
 
-    /// Makes room in a block for `most_rows` rows at most, before the first fetch: to make room for thousands takes longer than the
-    /// driver's calls for one row.
+    /// Limits the capacity of a block to `most_rows` rows. Must precede the first fetch. To
+    /// allocate thousands of rows takes longer than the driver's calls for one row.
     pub(super) fn expect(&mut self, most_rows: usize) {
         self.most_rows = most_rows;
     }
 
-    /// Leaves the values of `columns` (from 0) out of rows, which then come one by one; before the first fetch.
+    /// Defers the values of `columns` (from 0); rows are then fetched one by one. It must be called
+    /// before the first fetch.
     pub(crate) fn defer(&mut self, mut columns: Vec<usize>) -> Result<(), Error> {
         columns.sort_unstable();
         for &index in &columns {
@@ -110,7 +117,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The next part of the deferred value in `column` of the current row, into `buffer`; `None` for NULL.
+    /// Reads the next part of the deferred value in `column` of the current row into `buffer`;
+    /// returns `None` if the value is NULL.
     pub(crate) fn read_part(
         &mut self,
         driver: &Driver<'_>,
@@ -123,7 +131,7 @@ impl Reader {
         if begins && self.reading.is_some_and(|last| column < last) && !any_order {
             return Err(Error::new(
                 ErrorKind::NotSupported,
-                "the driver gives long values in the order of their columns alone, and one behind it was read\n\
+                "the driver returns long values only in the order of their columns, and a later one was read\n\
                  Open them from left to right.",
             )
             .at_column(column, &planned.column.name));
@@ -142,7 +150,7 @@ impl Reader {
             n_rows: 1,
             tails: self.tails,
         };
-        // Whole units alone.
+        // The window has an even size, so that it contains only whole 16-bit units.
         let even = buffer.len() & !1;
         let piece = piece_into(
             &mut calls,
@@ -152,7 +160,7 @@ impl Reader {
             &mut buffer[..even],
         );
         if begins {
-            self.progress = Progress::default();
+            self.progress = ValueProgress::default();
         }
         let piece = piece.and_then(|piece| self.progress.add(&piece).map(|()| piece));
         let piece = piece.map_err(|e| blame(e, driver).at_column(column, &planned.column.name))?;
@@ -164,17 +172,19 @@ impl Reader {
         }))
     }
 
-    /// Whether the next fetch begins with rows of the driver's, and needs nothing of the block before.
+    /// Returns `true` if the next fetch begins with new rows, so that the previous block is not
+    /// needed afterwards.
     pub(crate) fn is_between_blocks(&self) -> bool {
         self.deferred.is_empty() && self.walk.is_between_blocks()
     }
 
-    /// Whether the driver, which has given so many rows, gave fewer than it was asked for: there are no more.
+    /// Returns `true` if the driver returned fewer rows than were requested, so that no rows are
+    /// left.
     pub(super) fn was_last(&self, n_rows: usize) -> bool {
         self.is_between_blocks() && n_rows < self.array_size
     }
 
-    /// Brings the next rows into `block`; returns how many, 0 at the end.
+    /// Fetches the next rows into `block`; returns their number, 0 at the end.
     pub(crate) fn advance(
         &mut self,
         driver: &Driver<'_>,
@@ -219,8 +229,8 @@ impl Reader {
         }
         block.rowset = Some(rowset);
         block.view = view.map_err(|mut error| {
-            // The walk knows columns by number; their names are here.
-            if let Some((index, name)) = &mut error.column {
+            // The block code reports only the index of a column; the column's name is added here.
+            if let Some((index, name)) = error.column.as_deref_mut() {
                 name.clone_from(&self.columns[*index].column.name);
             }
             blame(error, driver)
@@ -228,25 +238,27 @@ impl Reader {
         Ok(block.view.n_rows)
     }
 
-    /// Whether rows can be bound one behind the other, with a moving offset; without, they come one a block.
+    /// Sets the row layout of the statement handle. Returns `false` if the driver cannot write each
+    /// row to another offset of the rowset; a block then has one row.
     fn can_bind_by_row(&self, driver: &Driver<'_>, row_bytes: usize) -> bool {
         if !driver.shared.quirks.bind_offset {
             return false;
         }
-        // SAFETY: integers in the pointer's place; the registers' memory does not move and outlives the statement handle
-        // (see `Statement`'s drop).
+        // SAFETY: integers passed as pointers, and a pointer to the registers, whose memory does
+        // not move and outlives the statement handle (see `Statement`'s drop).
         unsafe {
             if !driver.set_attribute(ffi::ATTR_ROW_BIND_TYPE, row_bytes as *mut c_void) {
                 return false;
             }
             let offset = self.registers.bind_offset_ptr();
             driver.set_attribute(ffi::ATTR_ROW_BIND_OFFSET_PTR, offset)
-                // Back to columns.
+                // The statement is reset to binding by column.
                 || !driver.set_attribute(ffi::ATTR_ROW_BIND_TYPE, std::ptr::null_mut())
         }
     }
 
-    /// Decides how rows are bound, in blocks sized by the budget, and tells the driver what is the same for all of them.
+    /// Chooses the layout of rowsets, whose size the budget limits, and sets the statement
+    /// attributes that are the same for all rowsets.
     fn lay_out(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<Layout, Error> {
         let extensions = driver.shared.facts.get_data;
         let broken = driver.shared.quirks.block_tails_broken;
@@ -257,14 +269,14 @@ impl Reader {
         let is_deferred = |index: usize| self.deferred.contains(&index);
         if let Some(&first) = self.deferred.first()
             && !any_column
-            && let Some(behind) = (first..self.columns.len()).find(|i| !is_deferred(*i))
+            && let Some(after) = (first..self.columns.len()).find(|i| !is_deferred(*i))
         {
             return Err(Error::new(
                 ErrorKind::NotSupported,
-                "the driver gives a long value in parts only behind all other columns, and this one stands behind it\n\
+                "the driver returns a long value in parts only after all other columns, and this one follows it\n\
                  Put the deferred columns last in the query.",
             )
-            .at_column(behind, &self.columns[behind].column.name));
+            .at_column(after, &self.columns[after].column.name));
         }
         let is_open = |(i, p): (usize, &Planned)| p.spec.open && !is_deferred(i);
         let first_open = self.columns.iter().enumerate().position(is_open);
@@ -298,7 +310,8 @@ impl Reader {
         }
         let array_size = if by_row { 1 } else { capacity };
         (self.array_size, self.open) = (array_size, first_open.is_some());
-        // SAFETY: integers in the pointer's place, and pointers into the registers, which outlive the handle.
+        // SAFETY: integers passed as pointers, and pointers to the registers, which outlive the
+        // statement handle.
         let set = unsafe {
             driver.set_attribute(ffi::ATTR_ROW_ARRAY_SIZE, array_size as *mut c_void)
                 && driver.set_attribute(
@@ -317,13 +330,13 @@ impl Reader {
         })
     }
 
-    /// Buffers for a block.
+    /// Allocates the buffers of a block, with the memory of an earlier statement if there is any.
     fn make(&self, layout: &Layout, driver: &Driver<'_>) -> Result<Rowset, Error> {
         let spare = driver.shared.take_spare();
         Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare)
     }
 
-    /// Lets the driver write into `rowset`, unless it does so already.
+    /// Binds the buffers of `rowset`, unless they are bound already.
     fn bind(&mut self, driver: &Driver<'_>, rowset: &Rowset) -> Result<(), Error> {
         if self.bound == rowset.address() {
             return Ok(());
@@ -332,9 +345,9 @@ impl Reader {
             if slots.access != Access::Bound {
                 continue;
             }
-            // SAFETY: the slots and indicators of `capacity` rows live in the rowset, whose memory does not move; a driver
-            // writes there in SQLFetch alone, before each of which the rowset that it is to fill is bound; the length is
-            // that of a slot.
+            // SAFETY: the rowset owns the slots and indicators of `capacity` rows, and its memory
+            // does not move. A driver writes there only in SQLFetch, and the rowset to fill is
+            // bound before each SQLFetch. The length passed is that of a slot.
             let rc = unsafe {
                 (driver.shared.manager.call.bind_col)(
                     driver.raw,
@@ -356,8 +369,7 @@ impl Reader {
     }
 }
 
-/// Adds the driver to an error that is not one of its own diagnostics: one of its answers is at
-/// fault.
+/// Adds the driver's name to an error about an invalid result of the driver.
 fn blame(error: Error, driver: &Driver<'_>) -> Error {
     match error.kind {
         ErrorKind::Data | ErrorKind::Operational if error.sqlstate.is_empty() => {
@@ -367,12 +379,12 @@ fn blame(error: Error, driver: &Driver<'_>) -> Error {
     }
 }
 
-/// The driver, as the walk over a block needs it.
+/// The calls on the statement handle, as an implementation of `FetchCalls`.
 struct HandleCalls<'a> {
     driver: &'a Driver<'a>,
     registers: &'a mut Registers,
     array_size: &'a mut usize,
-    /// Rows that the next block is to have.
+    /// The number of rows that the next call of `SQLFetch` may return.
     n_rows: usize,
     tails: bool,
 }
@@ -383,7 +395,7 @@ impl FetchCalls for HandleCalls<'_> {
             return RowsFetched::failed(error);
         }
         if *self.array_size != self.n_rows {
-            // SAFETY: an integer in the pointer's place, not above the rows that are bound.
+            // SAFETY: an integer passed as the pointer; it is not above the number of bound rows.
             let set = unsafe {
                 self.driver
                     .set_attribute(ffi::ATTR_ROW_ARRAY_SIZE, self.n_rows as *mut c_void)
@@ -393,10 +405,12 @@ impl FetchCalls for HandleCalls<'_> {
             }
         }
         self.registers.arm(into * rowset.row_bytes);
-        // SAFETY: a live statement inside its connection's lock; all that it writes to is bound for as many rows as
-        // SQL_ATTR_ROW_ARRAY_SIZE says, `into` being below the rowset's capacity.
+        // SAFETY: a live statement inside its connection's lock; all memory to which it writes is
+        // bound for as many rows as SQL_ATTR_ROW_ARRAY_SIZE states, and `into` is below the
+        // rowset's capacity.
         let rc = unsafe { (self.driver.shared.manager.call.fetch)(self.driver.raw) };
-        // By row it is one row a call, and some drivers leave the count as it is then.
+        // In the layout by row each call returns one row, and some drivers do not report the
+        // number.
         let reported = self.registers.rows_fetched();
         let (n_rows, most) = match rowset.row_bytes {
             0 => (reported, (*self.array_size).min(rowset.capacity)),
@@ -415,10 +429,12 @@ impl FetchCalls for HandleCalls<'_> {
                 Some(good) => (good, Some(self.driver.error("SQLFetch"))),
                 None => (n_rows, None),
             },
-            // An error in the last rows can come as the end (FreeTDS): nothing truncated may look complete.
+            // FreeTDS may report an error in the last rows as the end of the rows. A truncated
+            // result must not look complete.
             ffi::NO_DATA => (0, self.driver.check_information("SQLFetch").err()),
-            // Mostly values that did not fit. A row in error is marked in its status, by most drivers; FreeTDS tells only in
-            // the diagnostics that rows are missing behind those of the block.
+            // Usually the information is about values that did not fit. Most drivers mark a failed
+            // row in its status; FreeTDS reports missing rows after the block's rows only in its
+            // diagnostics.
             ffi::SUCCESS_WITH_INFO => match self.registers.row_error(n_rows) {
                 Some(good) => (good, Some(self.driver.error("SQLFetch"))),
                 None => (n_rows, self.driver.check_information("SQLFetch").err()),
@@ -438,10 +454,10 @@ impl FetchCalls for HandleCalls<'_> {
         if !self.tails {
             return Err(Error::new(
                 ErrorKind::Data,
-                "a value is longer than its column was described, and the driver cannot fetch the rest of it in a block",
+                "a value is longer than the description of its column, and the driver cannot fetch its rest",
             ));
         }
-        // SAFETY: a live statement positioned on a rowset that holds this row.
+        // SAFETY: a live statement whose current rowset contains this row.
         let rc = unsafe {
             (self.driver.shared.manager.call.set_pos)(
                 self.driver.raw,
@@ -464,7 +480,8 @@ impl FetchCalls for HandleCalls<'_> {
     ) -> Result<(ffi::Return, isize), Error> {
         self.driver.check_cancelled()?;
         let mut indicator: ffi::Len = 0;
-        // SAFETY: a live statement on a row; the window is alive and has the length given.
+        // SAFETY: a live statement with a current row; the window is alive and has the length
+        // given.
         let rc = unsafe {
             (self.driver.shared.manager.call.get_data)(
                 self.driver.raw,

@@ -1,4 +1,6 @@
-//! What a driver writes to, and reads from, besides the rows of a block.
+//! `Registers`: memory of a statement that the driver reads and writes in addition to the rows of a
+//! block. It contains the number of fetched rows, the offset of the bound addresses, and the status
+//! of each row.
 
 use std::ffi::c_void;
 
@@ -6,19 +8,22 @@ use super::ffi;
 use crate::error::Error;
 use crate::odbc::block::buffer::Buffer;
 
-/// `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and the array of `SQL_ATTR_ROW_STATUS_PTR`, one behind the
-/// other in memory that no Rust reference claims while the driver writes.
+/// The memory to which `SQL_ATTR_ROWS_FETCHED_PTR`, `SQL_ATTR_ROW_BIND_OFFSET_PTR` and
+/// `SQL_ATTR_ROW_STATUS_PTR` point, in one allocation. No Rust reference to this memory exists
+/// while the driver writes.
 pub(super) struct Registers {
     memory: Buffer,
     n_rows: usize,
 }
 
-/// Each byte of a status that the driver has not written.
+/// The value of each byte of a row's status before the driver writes it.
 const UNWRITTEN: u8 = 0xFF;
 
 impl Registers {
+    /// Allocates the memory for the statuses of `n_rows` rows.
+    ///
     /// # Errors
-    /// Without memory.
+    /// The allocation failed.
     pub(super) fn new(n_rows: usize) -> Result<Registers, Error> {
         Ok(Registers {
             memory: Buffer::zeroed(16 + 2 * n_rows)?,
@@ -31,16 +36,17 @@ impl Registers {
     }
 
     pub(super) fn bind_offset_ptr(&self) -> *mut c_void {
-        // SAFETY: inside the buffer, which has 16 bytes at least.
+        // SAFETY: the pointer is inside the buffer, which has at least 16 bytes.
         unsafe { self.memory.ptr().add(8).cast() }
     }
 
     pub(super) fn statuses_ptr(&self) -> *mut c_void {
-        // SAFETY: the buffer has 16 bytes at least: inside it, or one behind its end where there are no rows.
+        // SAFETY: the buffer has at least 16 bytes; the pointer is inside it, or directly after its
+        // end if there are no rows.
         unsafe { self.memory.ptr().add(16).cast() }
     }
 
-    /// Before a fetch: where the next row goes, and no rows yet.
+    /// Prepares a fetch: sets the offset of the bound addresses, and clears the count and statuses.
     pub(super) fn arm(&mut self, bind_offset: usize) {
         let bytes = self.memory.bytes_mut();
         bytes[16..].fill(UNWRITTEN);
@@ -53,7 +59,7 @@ impl Registers {
         usize::from_ne_bytes(bytes.expect("eight bytes were taken"))
     }
 
-    /// Statuses of the first `n_rows` rows.
+    /// Returns the statuses of the first `n_rows` rows, as the driver wrote them.
     pub(super) fn statuses(&self, n_rows: usize) -> impl Iterator<Item = u16> {
         self.memory.bytes()[16..]
             .chunks_exact(2)
@@ -61,13 +67,15 @@ impl Registers {
             .map(|s| u16::from_ne_bytes([s[0], s[1]]))
     }
 
-    /// The first among `n_rows` rows that the driver marked as in error, or as none.
+    /// Returns the index (from 0) of the first of `n_rows` rows that the driver marked as erroneous
+    /// or missing; `None` if there is none.
     pub(super) fn row_error(&self, n_rows: usize) -> Option<usize> {
         self.statuses(n_rows)
             .position(|s| matches!(s, ffi::ROW_ERROR | ffi::ROW_NOROW))
     }
 
-    /// Rows that the driver marked as good before it failed.
+    /// Returns how many of the first `n_rows` rows the driver marked as successful before the first
+    /// row with another status.
     pub(super) fn good_rows(&self, n_rows: usize) -> usize {
         self.statuses(n_rows)
             .take_while(|s| matches!(*s, ffi::ROW_SUCCESS | ffi::ROW_SUCCESS_WITH_INFO))

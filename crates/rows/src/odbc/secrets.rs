@@ -1,14 +1,15 @@
-//! Secret values of a connection string, and their removal from anything that people or logs will read.
+//! `Secrets`: the secret values of a connection string; removes them from messages and logs.
 
 use std::fmt;
 
-/// What stands in a secret's place.
+/// The text that replaces a secret in messages.
 pub(crate) const STARS: &str = "***";
 
-/// Characters of a secret that is masked wherever it occurs: no word of a message is one by chance.
+/// The number of characters from which a secret is masked at any position in a message. No word of
+/// a message equals a secret of this length by chance.
 const LONG_CHARS: usize = 8;
 
-/// The values that must never be shown. Empty for a connection without any.
+/// The values that must never be shown; empty for a connection string without secrets.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Vec<String>);
 
@@ -19,7 +20,8 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Secrets of these values, each also in the forms a driver may echo it in (with braces doubled, percent-encoded).
+    /// Creates the list from the secret values. It contains each value also in the forms in which a
+    /// driver may repeat it (with doubled braces, percent-encoded).
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Secrets {
         let mut all = Vec::new();
         for value in values.into_iter().filter(|v| !v.is_empty()) {
@@ -36,14 +38,15 @@ impl Secrets {
                 }
             }
         }
-        // The longest first: a secret that contains another must go as a whole.
+        // The longest secret is first: a secret that contains another one must be replaced as a
+        // whole.
         all.sort_by_key(|s| std::cmp::Reverse(s.len()));
         Secrets(all)
     }
 
-    /// `text` with every secret replaced by `***`: one of [`LONG_CHARS`] anywhere, a shorter one
-    /// where a field holds it (`Pwd=…`, `user:…@host`). Stars in the words of a message would show
-    /// which letters a short one has.
+    /// Replaces every secret in `text` by `***`. A secret of [`LONG_CHARS`] or more characters is
+    /// replaced anywhere. A shorter secret is replaced only as the value of a field (`Pwd=…`,
+    /// `user:…@host`), because stars within the words of a message would reveal its letters.
     pub(crate) fn scrub(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
@@ -68,13 +71,14 @@ impl Secrets {
     }
 }
 
-/// Returns whether the text between these two is the value of a field.
+/// Returns `true` if the text between `before` and `after` is the value of a field, as in `Pwd=…;`
+/// or `user:…@host`.
 fn is_field(before: &str, after: &str) -> bool {
     let opened = before.trim_end_matches(['{', '\'', '"', '`', ' ']);
     opened.ends_with(['=', ':']) && !after.starts_with(char::is_alphanumeric)
 }
 
-/// Whether a keyword's value is secret, by its name: passwords, tokens, keys.
+/// Returns `true` if the keyword's value is secret, by its name: passwords, tokens, keys.
 pub(crate) fn is_secret_keyword(keyword: &str) -> bool {
     let keyword: String = keyword
         .chars()

@@ -1,14 +1,17 @@
-//! What a connection and its statements share: the driver's handle, its lock, and what is known of the driver.
+//! `SharedConnection`: the state that a connection and its statements share: the driver's handle,
+//! its lock, and facts about the driver.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use onecopy_wire::lock::lock;
 
 use onecopy_text::Policy;
 
 use super::block::buffer::Buffer;
 use super::diag;
 use super::ffi::{self, Handle};
-use super::handle::{RawHandle, StatementHandle, lock};
+use super::handle::{RawHandle, StatementHandle};
 use super::manager::Manager;
 use super::quirks::{Quirks, Width};
 use super::secrets::Secrets;
@@ -19,78 +22,87 @@ use crate::error::{Error, ErrorKind};
 use crate::fork;
 use crate::health::ConnectionHealth;
 
-/// A block is about half of this; a larger one was made for very wide rows.
+/// The size in bytes up to which the memory of a block is kept for the next statement. A typical
+/// block has half of this size; only very wide rows need more.
 const LARGEST_SPARE: usize = 1 << 20;
 
-/// What a connection and its statements share.
-pub(crate) struct Shared {
+/// The state that a connection and its statements share.
+pub(crate) struct SharedConnection {
     pub(crate) manager: &'static Manager,
     pub(crate) quirks: &'static Quirks,
     pub(crate) width: Width,
     pub(crate) secrets: Secrets,
     pub(crate) facts: DriverFacts,
     pub(super) read_only: bool,
-    /// Statements may send files of this machine.
+    /// `true` if a statement may send files of this machine to the server.
     pub(super) local_infile: bool,
-    /// What a stream of its rows does with malformed text.
+    /// The policy for malformed text in the results of this connection.
     pub(crate) text_policy: Policy,
     pub(crate) zero_dates: ZeroDates,
-    /// Of the process that opened it: no other may use it.
+    /// The value of [`fork::generation`](crate::fork::generation) in the process that opened the
+    /// connection. No other process may use the connection.
     pub(super) fork_generation: u32,
-    /// Whether it still works.
+    /// The health of the connection, which records a loss that an error reported.
     pub(super) health: ConnectionHealth,
-    pub(super) state: Mutex<State>,
-    /// Rows that the driver asks the server for at once, where it is ours to say.
+    pub(super) state: Mutex<SessionState>,
+    /// The number of rows that the driver requests from the server at once; `None` if this crate
+    /// does not control it.
     pub(super) fetch_size: Option<AtomicUsize>,
-    /// Connection attribute that is switched off while an array of parameters runs.
+    /// The connection attribute that is switched off while an array of parameters is executed, if
+    /// the driver has one.
     pub(super) off_for_arrays: Option<i32>,
     pub(super) cache_policy: CachePolicy,
-    /// Connection attribute that is switched off for all but plain queries: cursors of the driver.
+    /// The connection attribute that switches server-side cursors on and off; `None` if this
+    /// connection does not switch cursors. Cursors are on only for plain queries.
     pub(super) cursor_switch: Option<i32>,
-    /// Memory of the last statement's block, for the next one.
+    /// The memory of the last statement's block, for the next statement; `None` while a statement
+    /// uses it.
     pub(super) spare: Mutex<Option<Buffer>>,
-    /// How often a transaction of this connection has ended in a way that ends cursors.
+    /// The number of commits and rollbacks of this connection that have closed cursors.
     pub(crate) ended: AtomicU64,
-    /// True if a column was described of the type in [`Quirks::miscounts`](super::quirks::Quirks).
+    /// `true` if a statement of this connection has described a column of the type in
+    /// [`Quirks::miscounts`](super::quirks::Quirks).
     pub(super) has_miscounted: AtomicBool,
-    /// The thread inside a driver call now.
+    /// The thread that is in a driver call of this connection, if any.
     pub(super) caller: Arc<Caller>,
-    /// The statement inside a driver call now.
+    /// The statement that is in a driver call, if any.
     pub(super) active: Arc<Mutex<Option<Arc<StatementHandle>>>>,
 }
 
-/// What the driver says of itself.
+/// Facts that the driver reports about itself.
 #[derive(Clone, Debug)]
 pub(crate) struct DriverFacts {
     pub(crate) driver: String,
     pub(crate) driver_version: String,
-    /// Both, for messages; the driver by the name of this crate's table where it gives none.
+    /// The driver's name and version, for messages. If the driver reports no name, it is the name
+    /// in [`Quirks`](super::quirks::Quirks).
     pub(crate) driver_label: Arc<str>,
     pub(crate) dbms: String,
     pub(crate) dbms_version: String,
-    /// `SQL_GETDATA_EXTENSIONS`.
+    /// The value of `SQL_GETDATA_EXTENSIONS`: in which cases `SQLGetData` works.
     pub(crate) get_data: u32,
-    /// A commit leaves cursors open.
+    /// `true` if cursors stay open after a commit.
     pub(crate) commit_keeps: bool,
-    /// A rollback leaves cursors open.
+    /// `true` if cursors stay open after a rollback.
     pub(crate) rollback_keeps: bool,
-    /// The database knows transactions.
+    /// `true` if the database supports transactions.
     pub(crate) transactions: bool,
-    /// The connection string, redacted.
+    /// The connection string without its secrets.
     pub(crate) target: String,
     pub(crate) notices: Vec<String>,
 }
 
-pub(super) struct State {
+pub(super) struct SessionState {
     pub(super) raw: RawHandle,
     pub(super) autocommit: bool,
     pub(super) statements: Vec<Weak<StatementHandle>>,
-    /// Prepared statements that nobody uses now.
+    /// The prepared statements that this connection can execute again.
     pub(super) cache: StatementCache,
 }
 
-impl State {
-    /// Frees the handles of all statements, also of those that have results or are kept.
+impl SessionState {
+    /// Frees the handles of all statements, including statements with results and cached
+    /// statements.
     pub(super) fn free_statements(&mut self) {
         for statement in self.cache.take_all() {
             statement.free();
@@ -103,23 +115,24 @@ impl State {
     }
 }
 
-impl Shared {
+impl SharedConnection {
     pub(super) fn check_process(&self) -> Result<(), Error> {
         if self.is_foreign() {
             return Err(Error::new(
                 ErrorKind::Interface,
-                "this connection was opened by another process (before a fork)\nOpen a new one in this process.",
+                "this connection was opened by another process (before a fork)\n\
+                 Open a new one in this process.",
             ));
         }
         Ok(())
     }
 
-    /// Whether this is another process than the one that opened the connection.
+    /// Returns `true` in a process other than the one that opened the connection.
     pub(crate) fn is_foreign(&self) -> bool {
         self.fork_generation != fork::generation()
     }
 
-    /// Frees a statement's handle; in another process it is only forgotten.
+    /// Frees a statement's handle; in another process, drops the handle without a driver call.
     pub(crate) fn free_statement(&self, handle: &Arc<StatementHandle>) {
         if self.is_foreign() {
             handle.forget();
@@ -130,7 +143,8 @@ impl Shared {
         state.statements.retain(|w| w.strong_count() > 0);
     }
 
-    /// Marks the end of a driver call. A connection that was shut down under it is lost.
+    /// Records the end of a driver call. If the connection was shut down during the call, the
+    /// connection is marked as lost.
     pub(super) fn leave(&self) {
         self.caller.leave();
         if self.caller.is_broken() {
@@ -138,24 +152,25 @@ impl Shared {
         }
     }
 
-    /// What the lock holds.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    /// Locks the session state, and returns it.
+    pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
         lock(&self.state)
     }
 
-    /// Memory for a block, if a statement before has left any.
+    /// Returns the memory of an earlier statement's block, if any was kept.
     pub(crate) fn take_spare(&self) -> Option<Buffer> {
         lock(&self.spare).take()
     }
 
-    /// Keeps the memory of a block whose statement handle is freed, unless it is large.
+    /// Keeps the memory of a block for the next statement, unless it is large. The statement handle
+    /// that wrote to it must have been freed.
     pub(crate) fn keep_spare(&self, buffer: Buffer) {
         if buffer.len() <= LARGEST_SPARE && !self.is_foreign() {
             lock(&self.spare).replace(buffer);
         }
     }
 
-    /// Marks `handle` as the one inside a driver call, for as long as the guard lives.
+    /// Marks the statement `handle` as in a driver call until the guard is dropped.
     pub(crate) fn busy<'a>(&'a self, handle: &'a Arc<StatementHandle>) -> Busy<'a> {
         *lock(&self.active) = Some(Arc::clone(handle));
         handle.set_busy(true);
@@ -178,7 +193,7 @@ impl Shared {
     }
 
     pub(super) fn close(&self) -> Result<(), Error> {
-        // The handles are the parent's: they are left alone, and leak here.
+        // In a forked process the handles belong to the parent: they are not used here, and leak.
         self.check_process()?;
         let mut state = lock(&self.state);
         self.health.close();
@@ -189,8 +204,9 @@ impl Shared {
         self.caller.enter();
         let _limit = self.caller.limit(GRACE);
         state.free_statements();
-        // SAFETY: a live connection handle that this call has taken for itself; its statements are freed. An open
-        // transaction is rolled back first: SQLDisconnect refuses with 25000 otherwise.
+        // SAFETY: a live connection handle, which this call has removed from the state; its
+        // statements are freed. An open transaction is rolled back first: otherwise SQLDisconnect
+        // refuses with 25000.
         let rc = unsafe {
             (self.manager.call.end_tran)(ffi::HANDLE_DBC, raw, ffi::ROLLBACK);
             (self.manager.call.disconnect)(raw)
@@ -200,24 +216,25 @@ impl Shared {
         } else {
             Err(self.error(raw, "SQLDisconnect"))
         };
-        // SAFETY: a handle that this call has taken for itself and uses no more; one that could not be disconnected is
-        // refused by the manager, and leaks.
+        // SAFETY: this call has removed the handle from the state and does not use it afterwards.
+        // The driver manager refuses to free a handle that could not be disconnected, which then
+        // leaks.
         unsafe { (self.manager.call.free_handle)(ffi::HANDLE_DBC, raw) };
         self.caller.leave();
         result
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedConnection {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // Nobody can receive the error of this close.
         let _ = self.close();
     }
 }
 
-/// See [`Shared::busy`].
+/// The guard of [`SharedConnection::busy`], which ends the driver call when dropped.
 pub(crate) struct Busy<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedConnection,
     handle: &'a Arc<StatementHandle>,
 }
 

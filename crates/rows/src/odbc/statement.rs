@@ -1,4 +1,5 @@
-//! Statements: prepared, bound, executed, and read block by block.
+//! `Statement`: a statement that was executed by an ODBC driver, and whose rows are read block by
+//! block.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,10 +9,10 @@ use onecopy_wire::CancelHandle;
 
 use super::context::{self, FetchOutcome, FetchedRows, StatementContext, gone};
 use super::driver::{Driver, Further};
+use super::execute::{self, ExecuteResult, Execution};
 use super::prefetch::{self, PrefetchedBlock, Prefetcher};
-use super::reader::Reader;
-use super::run::{self, ExecuteResult, Execution};
-use super::shared::Shared;
+use super::reader::BlockReader;
+use super::shared::SharedConnection;
 use super::statement_cache::{self, Columns, Key, RowsRead, SizeObservation};
 use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind, Message};
@@ -22,13 +23,15 @@ use crate::value::Value;
 
 /// A statement that was executed through an ODBC driver.
 pub struct Statement {
-    // Before `context`: the bound buffers must outlive every driver call on the handle, and `drop` frees it first.
-    /// What rows are read with; not here while a thread reads ahead.
-    reader: Option<Box<Reader>>,
-    /// The block that is emitted.
+    // This field precedes `context`: the bound buffers must outlive every driver call on the
+    // handle, and `drop` frees the handle first.
+    /// The reader of the statement's rows; `None` while a prefetch thread owns it.
+    reader: Option<Box<BlockReader>>,
+    /// The block whose rows are emitted.
     current: CurrentBlock,
     prefetcher: Option<Box<Prefetcher>>,
-    /// Blocks that are fetched when they are asked for, before one is fetched ahead; and how many were.
+    /// The number of blocks to fetch on request before a prefetch thread is started. The field
+    /// `n_asked` counts the blocks that were already fetched on request.
     n_wanted: u64,
     n_asked: u64,
     context: StatementContext,
@@ -36,11 +39,12 @@ pub struct Statement {
     row_count: Option<u64>,
     done: bool,
     messages: Vec<Message>,
-    /// The next result with rows, where the driver stands on it already.
+    /// The next result with rows, if the driver has already moved to it; otherwise `None`.
     pending: Option<Box<Further>>,
-    /// Whether anybody asks for further results.
+    /// `true` if the caller has announced that it will read further results.
     takes_more: bool,
-    /// What its handle is kept by, for the next execution.
+    /// The key under which the statement cache will store the statement's handle when the result
+    /// has ended; `None` if the statement must not be cached.
     key: Option<Key>,
     lesson: Option<SizeObservation>,
     extent: RowsRead,
@@ -61,13 +65,14 @@ impl Drop for Statement {
         let left = match self.prefetcher.take() {
             None => (None, Vec::new()),
             Some(ahead) if shared.is_foreign() => {
-                // The thread is the parent's.
+                // The prefetch thread exists only in the parent process.
                 ahead.forget();
                 (None, Vec::new())
             }
             Some(ahead) => ahead.end(),
         };
-        // The buffers go after this: a driver writes into them until its handle is freed, or nothing is bound any more.
+        // The buffers are dropped at the end of this function, because a driver may write into them
+        // until its handle is freed or they are unbound.
         let is_kept = self.pending.is_none() && !self.context.handle.is_cancelled();
         let key = self.key.take().filter(|_| is_kept);
         let columns = self.reader.as_mut().map(|reader| Columns {
@@ -88,9 +93,10 @@ impl Drop for Statement {
     }
 }
 
-/// Runs `sql` and leaves its rows to be fetched, of which the driver asks for `first_rows` at first.
+/// Executes `sql` without fetching rows. `first_rows` is the number of rows that the driver
+/// requests from the server at first.
 pub(crate) fn execute(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedConnection>,
     sql: &str,
     parameters: &[Value],
     first_rows: usize,
@@ -103,7 +109,7 @@ pub(crate) fn execute(
         result,
         key,
         lesson,
-    } = run::run(shared, &mut call, sql, parameters)?;
+    } = execute::run(shared, &mut call, sql, parameters)?;
     match call.watch(result) {
         Ok(ExecuteResult {
             columns: Columns { planned, schema },
@@ -132,9 +138,10 @@ pub(crate) fn execute(
                 pending: None,
                 takes_more: false,
             };
-            let mut reader = Reader::new(planned)?;
+            let mut reader = BlockReader::new(planned)?;
             if statement.is_short() {
-                // One more than there are, so that the first block is seen to be the last.
+                // The block has space for one row more than a short result, so that a short result
+                // ends with its first block.
                 reader.expect(statement_cache::MOST_SHORT_ROWS as usize + 1);
             }
             statement.reader = Some(Box::new(reader));
@@ -148,7 +155,7 @@ pub(crate) fn execute(
 }
 
 impl Statement {
-    /// Whether the driver holds the whole of its result, which is short.
+    /// Returns `true` if the driver has the whole result in memory, and the result has few rows.
     fn is_short(&self) -> bool {
         let is_short = self
             .row_count
@@ -161,15 +168,15 @@ impl Statement {
                 .holds_whole(self.lesson.as_ref())
     }
 
-    /// What rows are read with; nothing may be read ahead.
-    fn reader(&mut self) -> Result<&mut Reader, Error> {
+    /// Returns the reader of the rows. The caller must ensure that no prefetch thread runs.
+    fn reader(&mut self) -> Result<&mut BlockReader, Error> {
         self.reader.as_deref_mut().ok_or_else(gone)
     }
 
-    /// See [`StatementContext::in_call`].
+    /// Calls `work` with the reader and the driver, as [`StatementContext::in_call`] does.
     fn in_call<T>(
         &mut self,
-        work: impl FnOnce(&mut Reader, &Driver<'_>) -> Result<T, Error>,
+        work: impl FnOnce(&mut BlockReader, &Driver<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut messages = Vec::new();
         let context = self.context.clone();
@@ -178,9 +185,10 @@ impl Statement {
         result
     }
 
-    /// Stops the thread that reads ahead, where there is one; the blocks that nobody asked for.
+    /// Stops the prefetch thread, if there is one; returns the blocks that it fetched and the
+    /// caller did not request.
     fn stop_reading_ahead(&mut self) -> Result<Vec<PrefetchedBlock>, Error> {
-        // Another process does not have the thread.
+        // A forked process does not have the thread.
         self.context.shared.check_process()?;
         let Some(ahead) = self.prefetcher.take() else {
             return Ok(Vec::new());
@@ -191,7 +199,7 @@ impl Statement {
         Ok(left)
     }
 
-    /// The next block from the thread that reads ahead, where there is one.
+    /// Returns the outcome of the next prefetched block; `None` without a prefetch thread.
     fn next_ahead(&mut self) -> Result<Option<FetchOutcome>, Error> {
         self.context.shared.check_process()?;
         let Some(ahead) = &mut self.prefetcher else {
@@ -202,13 +210,13 @@ impl Statement {
             self.stop_reading_ahead()?;
             self.n_wanted = self.n_wanted.saturating_mul(prefetch::RESTART_BACKOFF);
         } else {
-            // What may have come between its reading and now.
+            // The connection may have been closed or lost since the block was prefetched.
             self.context.check_open()?;
         }
         Ok(next)
     }
 
-    /// The next block, read now; those behind it may be read ahead.
+    /// Fetches the next block on request, and starts a prefetch thread after enough blocks.
     fn next_asked(&mut self, budget: Budget) -> Result<FetchOutcome, Error> {
         let context = self.context.clone();
         let Some(mut reader) = self.reader.take() else {
@@ -238,7 +246,7 @@ impl Statement {
         if further.is_some() && !self.takes_more {
             return Err(Error::new(
                 ErrorKind::NotSupported,
-                "a further statement of the same text gives rows too, and those of the first alone can be read here\n\
+                "a further statement of the same text returns rows too, and only those of the first can be read here\n\
                  Run the statements one by one; of a procedure, select from its first result what you need.",
             ));
         }
@@ -286,7 +294,8 @@ impl DatabaseStatement for Statement {
     fn next_set(&mut self) -> Result<bool, Error> {
         let mut pending = self.pending.take();
         for PrefetchedBlock { ended, .. } in self.stop_reading_ahead()? {
-            // Rows that were read and not asked for; behind the last ones the driver may stand on the next result.
+            // Prefetched rows that the caller did not request are skipped. After the last row, the
+            // driver may have moved to the next result.
             self.messages.extend(ended.messages);
             let brought = ended.read?;
             self.done |= brought.n_rows == 0;
@@ -302,7 +311,7 @@ impl DatabaseStatement for Statement {
                 None => driver.further_rows(),
             }
         })?;
-        // The driver knows the old buffers no more.
+        // The driver does not use the old reader's buffers any more.
         let before = self.reader()?;
         let (long_values, fetch_size) = (before.long_values, before.fetch_size);
         let (row_count, columns) = found.unwrap_or_default();
@@ -311,7 +320,7 @@ impl DatabaseStatement for Statement {
         self.schema = Schema::of_driver(described, &self.context.shared.facts.driver_label);
         self.row_count = row_count;
         let reader = self.reader()?;
-        *reader = Reader::new(columns)?;
+        *reader = BlockReader::new(columns)?;
         reader.long_values = long_values;
         reader.fetch_size = fetch_size;
         (self.n_asked, self.n_wanted) = (0, prefetch::FIRST_BLOCKS);
@@ -362,7 +371,8 @@ impl Source for Statement {
     }
 
     fn is_at_hand(&self) -> bool {
-        // What is kept is a single statement: no other stands behind its last row.
+        // The text of a cached statement is a single statement, so no other result follows its last
+        // row.
         self.is_short() && self.key.is_some()
     }
 

@@ -1,56 +1,65 @@
-//! Prepared statements that a connection keeps by their texts, and what it remembers of the results of others.
+//! `StatementCache`: prepared statements that a connection reuses, keyed by SQL text, and
+//! observations about the sizes of results.
 //!
-//! Executed again, a prepared statement saves the round trips of preparing, describing and closing it, and its plan. A driver that
-//! reads through a server-side cursor has nothing to keep: each execution is a DECLARE, planned anew, a FETCH and a CLOSE. That
-//! is right for a long result, and three times the work for one row. So where it is ours to say, a text whose results have
-//! been short is executed without a cursor from then on, and kept; a long one sends it back to cursors for good.
+//! The reuse of a prepared statement saves the round trips that prepare, describe and close it, and
+//! the planning on the server. A driver that reads with a server-side cursor has nothing to reuse:
+//! each execution is a DECLARE with a new plan, a FETCH and a CLOSE. A cursor suits a long result,
+//! but a result of one row takes three times as long with a cursor as with a cached statement. If
+//! the driver supports both, a SQL text whose last results were short is executed without a cursor,
+//! and its statement is cached. After a long result, the SQL text is executed only with cursors.
 
 use std::sync::Arc;
 
-use super::binding::{ParameterBinding, is_text};
 use super::connection_string::ConnectionString;
 use super::ffi::sql;
 use super::handle::StatementHandle;
+use super::parameter_binding::{ParameterBinding, is_text};
 use super::quirks::{CacheSupport, Quirks, Streams, Width};
 use crate::database::ConnectOptions;
 use crate::odbc::column::Planned;
 use crate::schema::Schema;
 use crate::value::Value;
 
-/// Prepared statements that a connection keeps at most.
+/// The largest number of prepared statements in the cache of a connection.
 const MOST_STATEMENTS: usize = 16;
 
-/// Texts of which it is remembered how long their results were, and how long such a text is at most.
+/// The number of SQL texts whose result sizes are recorded; `MOST_TEXT_BYTES` is the largest length
+/// of such a text in bytes.
 const MOST_TEXTS: usize = 64;
 const MOST_TEXT_BYTES: usize = 16 << 10;
 
-/// Short results in a row, behind which the next one is taken for short.
+/// The number of consecutive short results of a SQL text after which its next result is expected to
+/// be short.
 const ENOUGH: u8 = 3;
-/// A short result has at most as many rows.
+/// The largest number of rows of a result that counts as short.
 pub(super) const MOST_SHORT_ROWS: u64 = 31;
-/// A result without a cursor that has more rows is the last one.
+/// If a result that was read without a cursor has more rows than this, its SQL text is executed
+/// only with cursors from then on.
 const MOST_WHOLE_ROWS: u64 = 1000;
-/// In place of a count: never again without a cursor.
+/// The value of a text's counter of short results which marks the text as executed only with
+/// cursors.
 const NEVER: u8 = u8::MAX;
 
-/// Which statements a connection keeps.
+/// The choice of the statements that a connection caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CachePolicy {
-    /// None.
+    /// The connection caches no statement.
     Nothing,
-    /// All that can be executed again.
+    /// The connection caches all statements that can be executed again.
     All,
-    /// Those without rows, and those of short results, without a cursor.
+    /// The connection caches statements without rows, and queries with short results, which it
+    /// executes without a cursor.
     Short,
 }
 
 impl CachePolicy {
-    /// Whether the driver holds the whole result of a statement that was executed like this.
+    /// Returns `true` if the driver has the whole result in memory: with policy `All`, or after an
+    /// execution without a cursor ([`SizeObservation::Whole`]).
     pub(super) fn holds_whole(self, lesson: Option<&SizeObservation>) -> bool {
         self == CachePolicy::All || matches!(lesson, Some(SizeObservation::Whole))
     }
 
-    /// What is kept on a connection that was opened like this.
+    /// Returns the policy for a connection that was opened with these options.
     pub(super) fn of(
         quirks: &Quirks,
         string: &ConnectionString,
@@ -76,7 +85,8 @@ impl CachePolicy {
     }
 }
 
-/// The connection attribute that switches cursors off, where the driver declares one for each query.
+/// Returns the number of the connection attribute that switches cursors on and off, if the driver
+/// declares a cursor for each query; otherwise `None`.
 pub(super) fn cursor_switch(quirks: &Quirks, string: &ConnectionString) -> Option<i32> {
     match (quirks.keeps_prepared, quirks.streams) {
         (CacheSupport::WithoutCursor { attribute }, Streams::By { keyword, off }) => {
@@ -86,31 +96,36 @@ pub(super) fn cursor_switch(quirks: &Quirks, string: &ConnectionString) -> Optio
     }
 }
 
-/// In place of the SQL type of a NULL.
+/// The value in [`Key::types`] for a NULL without a declared type.
 const NULL: i16 = 0;
 
-/// Whether a statement that takes a parameter, bound as one SQL type, for another may be executed again and again, and
-/// `in_place_of_cursor`.
+/// Returns `true` if a prepared statement may be executed again with a parameter of certain types.
+/// The parameter is bound as the SQL type `bound`; the server has inferred the type `taken`.
+/// `without_cursor` is `true` if the statement is executed without a cursor.
 ///
-/// To a prepared statement psqlodbc tells no types: the server finds them, and they stay as they are when a column has become
-/// another. So each must be what the value is by itself: then it is right for the new column too, or the server refuses it, and the
-/// statement is prepared anew. A float is not (`float8` to a column that is `numeric` by now loses digits), where it is written.
+/// psqlodbc passes no types to a prepared statement. The server infers the types, and they stay the
+/// same when the type of a column changes later. Each inferred type must therefore be the type of
+/// the value itself. Such a type is also correct for the changed column, or else the server refuses
+/// it, and the statement is prepared again. A float that is written to a column is an exception: if
+/// the column has become `numeric`, the float would lose digits as a `float8`.
 ///
-/// Into a cursor's statement psqlodbc writes its parameters: integers of 32 bits as they are, floats, dates, times and timestamps with
-/// their types, all others as strings, whose types the server finds. Prepared, `smallint_column < ?` would refuse 100,000, and
-/// `select ?` be text.
-fn is_by_itself(bound: i16, taken: i16, in_place_of_cursor: bool) -> bool {
+/// If a statement is executed with a cursor, psqlodbc inserts the parameters into its text.
+/// Integers of 32 bits are inserted without quotes. Floats, dates, times and timestamps are
+/// inserted with their types. All other values are inserted as strings, whose types the server
+/// infers. In a prepared statement, `smallint_column < ?` would refuse 100,000, and `select ?`
+/// would return text.
+fn is_by_itself(bound: i16, taken: i16, without_cursor: bool) -> bool {
     match bound {
         NULL => true,
         sql::INTEGER | sql::BIGINT if taken == sql::SMALLINT => {
-            !in_place_of_cursor || bound == sql::BIGINT
+            !without_cursor || bound == sql::BIGINT
         }
         sql::INTEGER | sql::BIGINT => matches!(
             taken,
             sql::INTEGER | sql::BIGINT | sql::NUMERIC | sql::DECIMAL
         ),
         sql::DECIMAL => matches!(taken, sql::NUMERIC | sql::DECIMAL),
-        sql::DOUBLE => in_place_of_cursor && matches!(taken, sql::DOUBLE | sql::FLOAT),
+        sql::DOUBLE => without_cursor && matches!(taken, sql::DOUBLE | sql::FLOAT),
         sql::BIT | sql::GUID | sql::TYPE_DATE | sql::TYPE_TIME | sql::TYPE_TIMESTAMP => {
             bound == taken
         }
@@ -121,18 +136,18 @@ fn is_by_itself(bound: i16, taken: i16, in_place_of_cursor: bool) -> bool {
     }
 }
 
-/// What a prepared statement is kept by.
+/// The key of a cached prepared statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     sql: String,
-    /// SQL types of its parameters, where they are fixed when it is prepared.
+    /// The SQL types of the statement's parameters, if preparation fixes them; otherwise empty.
     types: Vec<i16>,
 }
 
 impl Key {
     pub(super) fn new(quirks: &Quirks, width: Width, sql: &str, parameters: &[Value]) -> Key {
         let of = |value: &Value| match ParameterBinding::of(value, width, quirks) {
-            form if form.is_null && !form.is_told => NULL,
+            form if form.is_null && !form.is_declared => NULL,
             form => form.sql_type,
         };
         Key {
@@ -146,21 +161,24 @@ impl Key {
 }
 
 impl Key {
-    /// Whether what was prepared for this may be executed again with it, and `in_place_of_cursor`.
+    /// Returns `true` if a statement that was prepared for this key may be executed again. The
+    /// server has inferred the types of its parameters, which `parameter_type` returns;
+    /// [`is_by_itself`] checks them. `without_cursor` is `true` if the statement is executed
+    /// without a cursor.
     pub(super) fn fits(
         &self,
         parameter_type: impl Fn(usize) -> Option<i16>,
-        in_place_of_cursor: bool,
+        without_cursor: bool,
     ) -> bool {
         let fits = |(index, &bound): (usize, &i16)| {
             let taken = parameter_type(index);
-            taken.is_some_and(|taken| is_by_itself(bound, taken, in_place_of_cursor))
+            taken.is_some_and(|taken| is_by_itself(bound, taken, without_cursor))
         };
         self.types.iter().enumerate().all(fits)
     }
 }
 
-/// What a result's columns are, and how they are read.
+/// The columns of a result, with the plan of each column's buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     pub(super) planned: Vec<Planned>,
@@ -177,51 +195,55 @@ impl Columns {
     }
 }
 
-/// A statement that was prepared, and is not used now.
+/// A cached prepared statement, which no execution uses at present.
 pub(super) struct CachedStatement {
     pub(super) handle: Arc<StatementHandle>,
-    /// What its result's columns are again, unless it is stale.
+    /// The columns of the statement's result; `None` if they must be described again.
     pub(super) columns: Option<Columns>,
 }
 
-/// What a connection keeps; the last used is the last.
+/// The cached statements of a connection, ordered by their last use; the last one was used most
+/// recently.
 #[derive(Default)]
 pub(super) struct StatementCache {
     statements: Vec<(Key, CachedStatement)>,
-    /// Texts, and how many short results in a row each had.
+    /// The SQL texts whose results were observed, each with the number of its consecutive short
+    /// results.
     texts: Vec<(String, u8)>,
 }
 
 impl StatementCache {
-    /// Takes the statement out that is kept by this, if one is.
+    /// Removes the statement with this key from the cache and returns it; `None` without such a
+    /// statement.
     pub(super) fn take(&mut self, key: &Key) -> Option<CachedStatement> {
         let at = self.statements.iter().rposition(|(of, _)| of == key)?;
         Some(self.statements.remove(at).1)
     }
 
-    /// Takes all statements out.
+    /// Removes all statements from the cache and returns their handles.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Arc<StatementHandle>> {
         self.statements.drain(..).map(|(_, waiting)| waiting.handle)
     }
 
-    /// Whether the result of this text will be short, by those before.
+    /// Returns `true` if the next result of the SQL text is expected to be short.
     pub(super) fn is_short(&self, sql: &str) -> bool {
         let known = self.texts.iter().rev().find(|(text, _)| text == sql);
         known.is_some_and(|&(_, n)| n >= ENOUGH && n != NEVER)
     }
 
-    /// From here on the text is executed with cursors alone.
+    /// Records that the SQL text is executed only with a server-side cursor from now on.
     pub(super) fn note_never(&mut self, sql: String) {
         self.note(sql, |_| NEVER);
     }
 
-    /// Keeps a statement; returns the one that was used longest ago, where they are too many.
+    /// Adds a statement to the cache. If the cache is full, removes the least recently used
+    /// statement and returns it.
     pub(super) fn keep(&mut self, key: Key, waiting: CachedStatement) -> Option<CachedStatement> {
         self.statements.push((key, waiting));
         (self.statements.len() > MOST_STATEMENTS).then(|| self.statements.remove(0).1)
     }
 
-    /// Learns from a result that ended; returns the key of its statement, where that may be executed again.
+    /// Records the size of a result that has ended; returns the key if the statement may be cached.
     pub(super) fn learn(
         &mut self,
         key: Option<Key>,
@@ -233,7 +255,7 @@ impl StatementCache {
                 self.note_never(key.sql);
                 None
             }
-            // Nobody has seen how long it was.
+            // Only a part of the result was read, so its length is unknown.
             (Some(SizeObservation::Whole), Some(key))
                 if extent.n_rows > MOST_SHORT_ROWS && !extent.is_all =>
             {
@@ -268,19 +290,21 @@ impl StatementCache {
     }
 }
 
-/// What is to be learned from a result.
+/// The way in which a statement was executed. It decides what is recorded about the size of the
+/// result when the result has ended.
 #[derive(Debug)]
 pub(super) enum SizeObservation {
-    /// Of a text that was executed with a cursor: how long it is.
+    /// With a cursor. Contains the SQL text, whose number of consecutive short results is updated.
     Cursor(String),
-    /// Of one that was executed without: whether that was right.
+    /// Without a cursor, so the driver read the whole result. If the result was long, the SQL text
+    /// is executed only with cursors from then on.
     Whole,
 }
 
-/// How much of a result was read.
+/// The extent to which the rows of a result were read: how many, and if all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowsRead {
     pub(super) n_rows: u64,
-    /// Whether that is known to be all.
+    /// `true` if all rows of the result were read.
     pub(super) is_all: bool,
 }

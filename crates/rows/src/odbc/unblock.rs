@@ -1,35 +1,40 @@
-//! Driver calls that do not return after they were cancelled: the socket that the call waits for is
+//! Ends a driver call that does not return after a cancel. The socket for which the call waits is
 //! shut down, so that the driver finds its connection lost.
 //!
-//! A driver waits in a system call of its thread. Linux shows that call and its arguments in
-//! `/proc/self/task/TID/syscall`, and with them the socket. Decision 0107.
+//! A driver waits in a system call on the thread of the driver call. Linux shows this system call
+//! and its arguments, which include the socket, in `/proc/self/task/TID/syscall`. See
+//! `docs/decisions/0107-stalled-calls.md`.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use onecopy_wire::lock::lock;
+
 use crate::fork;
 
-/// How long a call may go on after its first cancel: a server may have to roll back before it answers.
+/// The time that a driver call may last after its first cancel. The server may have to roll back
+/// before it responds.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
-/// The thread that is inside a driver call of a connection, of which there is one at most.
+/// The thread that is in a driver call of a connection; at most one thread is.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
-    /// 0 while there is none.
+    /// The system's id of the thread in a driver call; 0 if there is none.
     thread: AtomicI32,
-    /// The thread that is inside `SQLCancel`; 0 while there is none.
+    /// The system's id of the thread in `SQLCancel`; 0 if there is none.
     cancelling: AtomicI32,
     n_calls: AtomicU64,
-    /// The number of the call that was cancelled first, and when.
+    /// The number of the last call that was cancelled, and the time of its first cancel; `None`
+    /// before the first cancel.
     cancelled: Mutex<Option<(u64, Instant)>>,
     is_broken: AtomicBool,
 }
 
 impl Caller {
-    /// Marks this thread as inside a driver call until [`Caller::leave`].
+    /// Records that this thread is in a driver call until [`Caller::leave`].
     pub(crate) fn enter(&self) {
         self.n_calls.fetch_add(1, SeqCst);
         self.thread.store(thread_number(), SeqCst);
@@ -39,28 +44,27 @@ impl Caller {
         self.thread.store(0, SeqCst);
     }
 
-    /// Marks this thread as inside `SQLCancel`, or as outside again.
+    /// Records that this thread is in a call of `SQLCancel` (`true`), or that it has left the call
+    /// (`false`).
     pub(crate) fn set_cancelling(&self, is_cancelling: bool) {
         let thread = if is_cancelling { thread_number() } else { 0 };
         self.cancelling.store(thread, SeqCst);
     }
 
-    /// Returns whether the connection was shut down under a call.
+    /// Returns `true` if a socket of the connection was shut down during a call.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken.load(SeqCst)
     }
 
-    /// To be called with each cancel, which is repeated until the call returns: [`GRACE`] after the
-    /// first one the connection is shut down.
+    /// Must be called at each cancel of a driver call, and repeatedly until that driver call
+    /// returns. If at least [`GRACE`] has passed since the first cancel of the driver call, shuts
+    /// down the sockets for which the driver call waits.
     pub(crate) fn insist(&self) {
         let n_calls = self.n_calls.load(SeqCst);
         if self.thread.load(SeqCst) == 0 {
             return;
         }
-        let mut cancelled = self
-            .cancelled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut cancelled = lock(&self.cancelled);
         match *cancelled {
             Some((n, since)) if n == n_calls => {
                 if since.elapsed() >= GRACE {
@@ -71,7 +75,7 @@ impl Caller {
         }
     }
 
-    /// Shuts down the sockets that a call under way waits for, and those of its cancel.
+    /// Shuts down the sockets for which the current driver call and its `SQLCancel` wait.
     pub(crate) fn break_off(&self) {
         for thread in [&self.thread, &self.cancelling] {
             let thread = thread.load(SeqCst);
@@ -82,16 +86,18 @@ impl Caller {
     }
 }
 
-/// Shuts a call under way down when its time is over, until it is dropped.
+/// A time limit for a driver call. If it expires before this value is dropped, the call's sockets
+/// are shut down.
 pub(crate) struct Limit {
-    /// The call has ended.
+    /// The sender whose drop signals to the timer thread that the call has ended; `None` if there
+    /// is no timer thread.
     ended: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Caller {
-    /// Gives the call under way so much time: then its sockets are shut down, again and again until it returns. Without a
-    /// limit where the system has no thread for it.
+    /// Sets a time limit for the current driver call. After the limit, the call's sockets are shut
+    /// down, repeatedly until the call returns. If no thread can be started, there is no limit.
     pub(crate) fn limit(self: &Arc<Self>, limit: Duration) -> Limit {
         let (ended, is_ended) = channel();
         let caller = Arc::clone(self);
@@ -118,9 +124,9 @@ impl Drop for Limit {
     }
 }
 
-/// Signals of the process are for the threads that expect them.
+/// Blocks all signals in this thread, so that the threads that expect signals receive them.
 pub(super) fn block_signals() {
-    // SAFETY: the set is filled before use, and concerns this thread alone.
+    // SAFETY: the set is filled before use, and the mask concerns only this thread.
     unsafe {
         let mut all = std::mem::MaybeUninit::uninit();
         libc::sigfillset(all.as_mut_ptr());
@@ -129,11 +135,13 @@ pub(super) fn block_signals() {
 }
 
 thread_local! {
-    /// The fork generation of the process and the thread's number in it.
+    /// The second number is the system's id of this thread. The first number is the value of
+    /// [`fork::generation`](crate::fork::generation) at the time when the id was read, because the
+    /// id is no longer valid after a fork.
     static NUMBER: std::cell::Cell<(u32, i32)> = const { std::cell::Cell::new((0, 0)) };
 }
 
-/// The system's number of this thread.
+/// Returns the id that the operating system gave to this thread.
 fn thread_number() -> i32 {
     let generation = fork::generation();
     let known = NUMBER.try_with(std::cell::Cell::get).unwrap_or_default();
@@ -141,7 +149,7 @@ fn thread_number() -> i32 {
         return known.1;
     }
     #[cfg(target_os = "linux")]
-    // SAFETY: it takes nothing and cannot fail.
+    // SAFETY: the call has no parameters and cannot fail.
     let number = unsafe { libc::gettid() };
     #[cfg(not(target_os = "linux"))]
     let number = 0;
@@ -154,14 +162,16 @@ fn unblock(_thread: i32) -> bool {
     false
 }
 
-/// Shuts down the sockets that `thread` waits for in a system call; whether there was one.
+/// Shuts down the sockets for which `thread` waits in a system call; returns `true` if a connected
+/// socket was shut down.
 #[cfg(target_os = "linux")]
 fn unblock(thread: i32) -> bool {
     let Some(call) = linux::system_call(thread) else {
         return false;
     };
     let sockets = linux::descriptors(&call);
-    // The thread may have gone on meanwhile: then the numbers may be those of anything.
+    // If the thread has left the system call in the meantime, its descriptors may belong to
+    // something else.
     if linux::system_call(thread).as_ref() != Some(&call) {
         return false;
     }
@@ -176,20 +186,22 @@ fn unblock(thread: i32) -> bool {
 mod linux {
     use libc::{c_int, c_long};
 
-    /// A system call under way: its number and its arguments.
+    /// The system call in which a thread waits: its number and its arguments.
     #[derive(Debug, PartialEq, Eq)]
     pub(super) struct SystemCall {
         number: c_long,
         arguments: [usize; 6],
     }
 
-    /// The system call that a thread of this process waits in; `None` where it runs, or the system does not show it.
+    /// Returns the system call in which a thread of this process waits; `None` if the thread is
+    /// running, or the system does not show the call.
     pub(super) fn system_call(thread: i32) -> Option<SystemCall> {
         let shown = std::fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).ok()?;
         parse(&shown)
     }
 
-    /// `NUMBER 0xARGUMENT…`, `running`, or `-1` outside of a call.
+    /// Parses the kernel's text `NUMBER 0xARGUMENT…`; `None` for `running`, and for `-1` outside a
+    /// system call.
     fn parse(shown: &str) -> Option<SystemCall> {
         let mut words = shown.split_ascii_whitespace();
         let number = words.next()?.parse().ok()?;
@@ -200,7 +212,7 @@ mod linux {
         Some(SystemCall { number, arguments })
     }
 
-    /// The descriptors that a call waits for, by the documentation of each.
+    /// Returns the file descriptors for which a system call waits.
     pub(super) fn descriptors(call: &SystemCall) -> Vec<c_int> {
         let [first, second, ..] = call.arguments;
         match call.number {
@@ -223,7 +235,7 @@ mod linux {
         }
     }
 
-    /// `struct pollfd[n]`: a descriptor, then two times 16 bits of events.
+    /// Reads the descriptors of `struct pollfd[n]`: each is followed by two 16-bit sets of events.
     fn polled(at: usize, n: usize) -> Vec<c_int> {
         let mut bytes = vec![0; 8 * n.min(64)];
         match copied(at, &mut bytes) {
@@ -235,11 +247,11 @@ mod linux {
         }
     }
 
-    /// Sets of bits, of descriptors below `n`.
+    /// Reads the descriptors below `n` from the bit sets of `select`.
     fn selected(n: usize, sets: &[usize]) -> Vec<c_int> {
         let mut found = Vec::new();
         for &set in sets.iter().filter(|set| **set != 0) {
-            // The sets are arrays of words.
+            // Each bit set is an array of 64-bit words.
             let mut bytes = vec![0; n.min(1024).div_ceil(64) * 8];
             if copied(set, &mut bytes) {
                 let is_set = |fd: &usize| bytes[fd / 8] >> (fd % 8) & 1 != 0;
@@ -249,7 +261,8 @@ mod linux {
         found
     }
 
-    /// Copies this process's memory at an address that may not be valid any more.
+    /// Copies memory of this process from an address that may have become invalid; returns `true`
+    /// if all bytes were copied.
     fn copied(at: usize, into: &mut [u8]) -> bool {
         let local = libc::iovec {
             iov_base: into.as_mut_ptr().cast(),
@@ -260,14 +273,15 @@ mod linux {
             iov_len: into.len(),
         };
         // SAFETY: `local` is a live buffer of the length given. The kernel reads at `remote`, and
-        // fails where nothing is mapped; another thread may write there, whose bytes are any.
+        // fails if nothing is mapped there; another thread may write there, and any bytes are
+        // valid.
         let n = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
         usize::try_from(n).is_ok_and(|n| n == into.len())
     }
 
-    /// Ends both directions of a socket; whether it is a connected one.
+    /// Shuts down both directions of a socket; returns `true` if the socket is connected.
     pub(super) fn shut_down(socket: c_int) -> bool {
-        // SAFETY: a system call on a number; one that is no connected socket is refused.
+        // SAFETY: a system call on a number, which is refused if it is not a connected socket.
         unsafe { libc::shutdown(socket, libc::SHUT_RDWR) == 0 }
     }
 
@@ -297,10 +311,11 @@ mod tests {
 
     use super::*;
 
-    /// Waits as a driver waits for its server; how many bytes came.
+    /// Waits, by the system call `how`, until the socket has data, as a driver waits for its
+    /// server. Returns the number of bytes received.
     fn waits(how: &str, mut socket: TcpStream) -> usize {
         let fd = socket.as_raw_fd();
-        // SAFETY: live locals, of one descriptor each.
+        // SAFETY: the pointers are to live locals, with one descriptor each.
         unsafe {
             let mut polled = libc::pollfd {
                 fd,

@@ -1,14 +1,16 @@
-//! Text as calls pass it: bytes in narrow ones, 16-bit units in wide ones. What is the same in both is written once.
+//! `SqlUnit`: the unit of text in an ODBC call. Calls such as `SQLExecDirect` use bytes, calls such
+//! as `SQLExecDirectW` use 16-bit units. The trait makes the code for both generic.
 
 use std::cell::Cell;
 use std::thread::LocalKey;
 
-/// `SQLCHAR` or `SQLWCHAR`.
-pub(super) trait Unit: Copy + Default + PartialEq + 'static {
-    /// A thread's room for messages, which goes from one to the next.
-    fn room() -> &'static LocalKey<Cell<Vec<Self>>>;
+/// The unit of text in an ODBC call: `SQLCHAR` (a byte) or `SQLWCHAR` (16 bits).
+pub(super) trait SqlUnit: Copy + Default + PartialEq + 'static {
+    /// Returns the buffer of this thread into which drivers write messages.
+    fn message_buffer() -> &'static LocalKey<Cell<Vec<Self>>>;
 
-    /// Units as text, U+FFFD for what is malformed: names and messages are for people.
+    /// Converts units to text. Malformed units become U+FFFD, because this function converts only
+    /// names and messages.
     fn text_lossy(units: &[Self]) -> String;
 }
 
@@ -17,8 +19,8 @@ thread_local! {
     static WIDE: Cell<Vec<u16>> = const { Cell::new(Vec::new()) };
 }
 
-impl Unit for u8 {
-    fn room() -> &'static LocalKey<Cell<Vec<u8>>> {
+impl SqlUnit for u8 {
+    fn message_buffer() -> &'static LocalKey<Cell<Vec<u8>>> {
         &NARROW
     }
 
@@ -27,8 +29,8 @@ impl Unit for u8 {
     }
 }
 
-impl Unit for u16 {
-    fn room() -> &'static LocalKey<Cell<Vec<u16>>> {
+impl SqlUnit for u16 {
+    fn message_buffer() -> &'static LocalKey<Cell<Vec<u16>>> {
         &WIDE
     }
 
@@ -37,15 +39,15 @@ impl Unit for u16 {
     }
 }
 
-/// The text before the terminator; all of it where there is none.
-pub(super) fn until_nul<U: Unit>(units: &[U]) -> String {
+/// Returns the text in `units` before the first NUL; the whole text if it has none.
+pub(super) fn until_nul<U: SqlUnit>(units: &[U]) -> String {
     let nul = units.iter().position(|u| *u == U::default());
     U::text_lossy(&units[..nul.unwrap_or(units.len())])
 }
 
-/// The text that `call` writes into a zeroed buffer of `N` units. Its length counts for nothing: some drivers give it in
-/// bytes and others in characters.
-pub(super) fn written<U: Unit, const N: usize>(call: impl FnOnce(*mut U)) -> String {
+/// Returns the text that `call` writes into a zeroed buffer of `N` units, up to its terminator. The
+/// length that ODBC functions report is not used: some drivers report bytes, others characters.
+pub(super) fn written<U: SqlUnit, const N: usize>(call: impl FnOnce(*mut U)) -> String {
     let mut buffer = [U::default(); N];
     call(buffer.as_mut_ptr());
     until_nul(&buffer)

@@ -1,4 +1,5 @@
-//! `postgresql://`, `mysql://`, `mariadb://` and `mssql://` URLs (RFC 3986) to the parts of a connection string.
+//! `DatabaseUrl`: converts `odbc+postgresql://`, `mysql://`, `mariadb://` and `mssql://` URLs (RFC
+//! 3986) to connection strings.
 
 use percent_encoding::percent_decode_str;
 
@@ -7,23 +8,29 @@ use super::quirks::Quirks;
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 
-/// A database URL taken apart, percent-decoded. No `Debug`: it holds a password.
+/// A parsed database URL, percent-decoded. It does not implement `Debug`, because it contains a
+/// password.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct DatabaseUrl {
-    /// Lower case; without a `+driver` suffix as SQLAlchemy writes it.
+    /// The scheme in lower case, without the suffix `+driver` of SQLAlchemy's URLs.
     pub(crate) scheme: String,
     user: Option<String>,
     password: Option<String>,
     host: String,
     port: Option<u16>,
     database: Option<String>,
-    /// The query part: keywords for the driver.
+    /// The query parameters of the URL, which become keywords for the driver.
     options: Vec<(String, String)>,
 }
 
-/// The scheme of `target` where it is a URL.
+/// The prefix of a URL, as in `odbc+postgresql://`, that selects an ODBC driver even if this crate
+/// has a client of its own for the database.
+const ODBC: &str = "odbc+";
+
+/// Returns the scheme of `target` without the prefix [`ODBC`]; `None` if it is not a URL.
 pub(crate) fn scheme(target: &str) -> Option<&str> {
     let (scheme, _) = target.split_once("://")?;
+    let scheme = scheme.strip_prefix(ODBC).unwrap_or(scheme);
     let well_formed = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme
             .chars()
@@ -32,10 +39,10 @@ pub(crate) fn scheme(target: &str) -> Option<&str> {
 }
 
 impl DatabaseUrl {
-    /// Takes `target` apart.
+    /// Parses a database URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`]; the URL itself is never part of the message, it may hold a password.
+    /// [`ErrorKind::Connect`]; the message never contains the URL, which may contain a password.
     pub(crate) fn parse(target: &str) -> Result<DatabaseUrl, Error> {
         let (scheme, rest) = target
             .split_once("://")
@@ -63,7 +70,8 @@ impl DatabaseUrl {
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let key = decode(key)?;
-            // A name with one of these would be read as several pairs, or as part of a value.
+            // The connection string would parse a name with one of these characters as several
+            // pairs, or as part of a value.
             if key.trim() != key || key.is_empty() || key.contains([';', '=', '{', '}', '\0']) {
                 return Err(malformed("the name of an option is no keyword"));
             }
@@ -71,6 +79,8 @@ impl DatabaseUrl {
         }
         Ok(DatabaseUrl {
             scheme: scheme
+                .strip_prefix(ODBC)
+                .unwrap_or(scheme)
                 .split('+')
                 .next()
                 .unwrap_or_default()
@@ -84,7 +94,8 @@ impl DatabaseUrl {
         })
     }
 
-    /// The connection string for the driver `quirks`, found at `driver`.
+    /// Returns the connection string for the ODBC driver `driver` (a path or name) with these
+    /// `quirks`.
     pub(crate) fn connection_string(&self, driver: &str, quirks: &Quirks) -> ConnectionString {
         let mut s = ConnectionString::default();
         s.set("Driver", driver);
@@ -94,7 +105,7 @@ impl DatabaseUrl {
             &self.host
         };
         match (quirks.dialect, self.port) {
-            // Microsoft's drivers take the port behind a comma; FreeTDS by a keyword of its own.
+            // Microsoft's drivers expect the port after a comma; FreeTDS has a keyword for it.
             (Dialect::SqlServer, Some(port)) if quirks.name != "FreeTDS" => {
                 s.set("Server", &format!("{host},{port}"));
             }
@@ -145,7 +156,7 @@ fn split_port(host_port: &str) -> Result<(&str, Option<u16>), Error> {
         None | Some("") => None,
         Some(port) => Some(
             port.parse()
-                .map_err(|_| malformed("its port is no number from 0 to 65535"))?,
+                .map_err(|_| malformed("its port is not a number from 0 to 65535"))?,
         ),
     };
     Ok((host, port))
@@ -162,7 +173,7 @@ fn malformed(why: &str) -> Error {
     Error::new(
         ErrorKind::Connect,
         format!(
-            "malformed database URL: {why}\nWrite it as `postgresql://user:password@host:port/database`; \
+            "malformed database URL: {why}\nWrite it as `odbc+postgresql://user:password@host:port/database`; \
              percent-encode `@ : / ? #` in a user or password."
         ),
     )
@@ -227,6 +238,7 @@ mod tests {
     #[test]
     fn only_urls_have_a_scheme() {
         assert_eq!(scheme("postgresql://h/d"), Some("postgresql"));
+        assert_eq!(scheme("odbc+postgresql://h/d"), Some("postgresql"));
         assert_eq!(scheme("Driver=x;Url=http://y"), None);
         assert_eq!(scheme("DSN=x"), None);
     }

@@ -1,18 +1,18 @@
-//! Memory that bytes are received into: first as the connection's inbox, then as the block of the
-//! statement whose rows they are. Two buffers take turns, so rows are never copied; only the
-//! incomplete message at the end moves to the next buffer.
+//! `Buffer`: memory for received bytes. A buffer is first the inbox of the connection, then the
+//! block of the statement to which its rows belong. Two buffers alternate, so rows are never
+//! copied; only an incomplete message at the end of a buffer is moved to the next buffer.
 
 use super::message::{Frame, Framed, frame};
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// Bytes of a new buffer: the server's results arrive at most as fast as they are read by so much.
+/// The size of a new buffer in bytes.
 const NEW_BYTES: usize = 256 << 10;
 
-/// A larger buffer, which a large row needed, is not kept.
+/// The largest size in bytes of a buffer that is kept for another result; a larger buffer is freed.
 const LARGEST_KEPT: usize = 1 << 20;
 
-/// Received bytes, of which those before `start` were read.
+/// A buffer of received bytes; the bytes before `start` were consumed.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pages: Pages,
@@ -29,7 +29,7 @@ impl Buffer {
         })
     }
 
-    /// The bytes that were not read yet.
+    /// Returns the received bytes that were not consumed yet.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.pages.bytes()[self.start..self.end]
@@ -39,7 +39,7 @@ impl Buffer {
         &mut self.pages.bytes_mut()[self.start..self.end]
     }
 
-    /// Marks `n` bytes as read.
+    /// Marks the first `n` unconsumed bytes as consumed.
     #[inline]
     pub(super) fn consume(&mut self, n: usize) {
         self.start = (self.start + n).min(self.end);
@@ -52,15 +52,16 @@ impl Buffer {
         (self.start, self.end) = (0, 0);
     }
 
-    /// Returns whether it is worth keeping for another result.
+    /// Returns `true` if the buffer is small enough to be used again for another result.
     pub(super) fn is_kept(&self) -> bool {
         self.pages.bytes().len() <= LARGEST_KEPT
     }
 
-    /// The complete message at the start.
+    /// Returns the frame of the message at the start of the unconsumed bytes; `None` if the message
+    /// is incomplete.
     ///
     /// # Errors
-    /// A length that cannot be.
+    /// The message has an invalid length.
     #[inline]
     pub(super) fn frame(&self) -> Result<Option<Frame>, Error> {
         match frame(self.bytes())? {
@@ -69,8 +70,9 @@ impl Buffer {
         }
     }
 
-    /// Free memory after the received bytes, for more of them; it grows where a message needs it,
-    /// never by more than what was received: a length that lies takes no memory.
+    /// Returns the unused memory after the received bytes. The buffer grows if a message needs more
+    /// memory, but at most by the number of received bytes, so that a false length in a message
+    /// cannot cause a large allocation.
     pub(super) fn free(&mut self) -> Result<&mut [u8], Error> {
         let capacity = self.pages.bytes().len();
         let len = self.end - self.start;
@@ -84,12 +86,13 @@ impl Buffer {
         Ok(&mut self.pages.bytes_mut()[self.end..])
     }
 
-    /// Marks `n` bytes of the free memory as received.
+    /// Adds the first `n` bytes of the unused memory to the received bytes.
     pub(super) fn received(&mut self, n: usize) {
         self.end = (self.end + n).min(self.pages.bytes().len());
     }
 
-    /// Keeps the first `n` bytes, and moves those after them to `next`, which is empty.
+    /// Keeps the first `n` unconsumed bytes, and moves the bytes after them to `next`, which must
+    /// be empty.
     pub(super) fn split_into(&mut self, n: usize, next: &mut Buffer) -> Result<(), Error> {
         let at = (self.start + n).min(self.end);
         let rest = &self.pages.bytes()[at..self.end];
@@ -132,7 +135,7 @@ mod tests {
     #[test]
     fn it_grows_only_with_what_was_received() {
         let mut buffer = Buffer::new().unwrap();
-        // A row of a gigabyte is announced.
+        // The header announces a row of a gigabyte.
         fill(&mut buffer, &[b'D', 0x40, 0, 0, 0]);
         assert_eq!(buffer.frame().unwrap(), None);
         assert_eq!(buffer.free().unwrap().len(), NEW_BYTES - 5);

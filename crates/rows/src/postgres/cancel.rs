@@ -1,8 +1,10 @@
-//! Cancelling: a request on a second connection, by a thread of its own; where the server does not
-//! answer it, the connection is shut down.
+//! `Activity`: cancels a statement by a CancelRequest on a second connection, from a separate
+//! thread. If the statement does not end, its connection is shut down.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
@@ -12,28 +14,36 @@ use super::dial::{Breaker, Reached, open_stream, start_tls};
 use super::socket::Socket;
 use crate::error::{Error, ErrorKind};
 
-/// How long a statement may go on after its first cancel: a server may have to roll back before it answers.
+/// The time that a statement may last after its first cancel. The server may have to roll back
+/// before it responds.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How long a request to cancel may take.
+/// The time limit of a CancelRequest.
 const REQUEST_LIMIT: Duration = Duration::from_secs(3);
+
+/// The time after which a CancelRequest is repeated; it doubles each time. The server ignores a
+/// request that arrives while it waits for the next message, also between the messages of one
+/// statement.
+const REPEAT_AFTER: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 struct ActivityState {
-    /// The number of the statement whose answer is under way, from 1; 0 for none.
+    /// The number (from 1) of the statement whose response is being received; 0 if there is none.
     running: u64,
     last: u64,
-    /// The statement that was cancelled last, and when first.
+    /// The number of the statement that was cancelled last, and the time of its first cancel;
+    /// `None` before the first cancel.
     cancelled: Option<(u64, Instant)>,
-    /// Requests to cancel that are under way.
+    /// The number of CancelRequests that are being sent.
     n_requests: usize,
 }
 
-/// The command that runs on a connection, and its cancellation.
+/// The statement that is running on a connection, with the state of its cancellation.
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<ActivityState>,
-    requested: Condvar,
+    /// Notified when a CancelRequest is finished, and when a cancelled statement ends.
+    changed: Condvar,
     reached: Reached,
     key: Option<(i32, i32)>,
     breaker: Arc<Breaker>,
@@ -47,7 +57,7 @@ impl Activity {
     ) -> Activity {
         Activity {
             state: Mutex::default(),
-            requested: Condvar::new(),
+            changed: Condvar::new(),
             reached,
             key,
             breaker,
@@ -55,76 +65,106 @@ impl Activity {
     }
 
     fn state(&self) -> MutexGuard<'_, ActivityState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(super) fn breaker(&self) -> &Breaker {
         &self.breaker
     }
 
-    /// Marks a new statement as running; returns its number. Waits for requests under way, which would reach it.
+    /// Records that a new statement runs; returns the statement's number. Waits until pending
+    /// CancelRequests are finished, because they could otherwise cancel this statement.
     pub(super) fn begin(&self) -> u64 {
         let state = self.state();
         let waited = self
-            .requested
+            .changed
             .wait_timeout_while(state, REQUEST_LIMIT, |state| state.n_requests > 0);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = unpoisoned(waited).0;
         state.last += 1;
         state.running = state.last;
         state.running
     }
 
-    /// Marks the answer as complete.
+    /// Records that the response to the running statement was received completely.
     pub(super) fn finish(&self) {
-        self.state().running = 0;
+        let mut state = self.state();
+        let id = std::mem::take(&mut state.running);
+        let was_cancelled = state
+            .cancelled
+            .is_some_and(|(cancelled, _)| cancelled == id);
+        drop(state);
+        if was_cancelled {
+            self.changed.notify_all();
+        }
     }
 
-    /// Returns whether the statement was cancelled while it ran.
+    /// Returns `true` if statement `id` was cancelled while it ran.
     pub(super) fn was_cancelled(&self, id: u64) -> bool {
         self.state()
             .cancelled
             .is_some_and(|(cancelled, _)| cancelled == id)
     }
 
-    /// Cancels the statement `id` (`None`: whichever runs), if it runs. Does not block. To be called again while the
-    /// statement goes on.
+    /// Cancels statement `id`, or any statement if `id` is `None`, if it is running. Does not
+    /// block. If the statement does not end, a call after [`GRACE`] shuts the connection down.
     pub(super) fn cancel(self: &Arc<Self>, id: Option<u64>) {
         let mut state = self.state();
-        if state.running == 0 || id.is_some_and(|id| id != state.running) {
+        let running = state.running;
+        if running == 0 || id.is_some_and(|id| id != running) {
             return;
         }
         match state.cancelled {
-            Some((cancelled, since)) if cancelled == state.running => {
+            Some((cancelled, since)) if cancelled == running => {
                 if since.elapsed() >= GRACE {
                     self.breaker.break_off();
                 }
                 return;
             }
-            _ => state.cancelled = Some((state.running, Instant::now())),
+            _ => state.cancelled = Some((running, Instant::now())),
         }
         state.n_requests += 1;
         drop(state);
         let activity = Arc::clone(self);
         let thread = std::thread::Builder::new().name("onecopy-cancel".to_owned());
-        let started = thread.spawn(move || {
-            // If it fails, the statement goes on until the connection is shut down.
-            let _ = activity.request();
-            activity.end_request();
-        });
-        if started.is_err() {
+        if thread
+            .spawn(move || activity.request_until_end(running))
+            .is_err()
+        {
             self.end_request();
         }
     }
 
     fn end_request(&self) {
         self.state().n_requests -= 1;
-        self.requested.notify_all();
+        self.changed.notify_all();
     }
 
-    /// Requests on a connection of its own that the server cancels what runs.
+    /// Sends CancelRequests, of which the caller has counted the first, until statement `id` ends
+    /// or [`GRACE`] is over.
+    fn request_until_end(&self, id: u64) {
+        let deadline = Instant::now() + GRACE;
+        let mut interval = REPEAT_AFTER;
+        loop {
+            // If this fails, the statement continues until the connection is shut down.
+            let _ = self.request();
+            self.end_request();
+            let state = self.state();
+            let waited = self
+                .changed
+                .wait_timeout_while(state, interval, |state| state.running == id);
+            let mut state = unpoisoned(waited).0;
+            if state.running != id || Instant::now() >= deadline {
+                return;
+            }
+            state.n_requests += 1;
+            interval *= 2;
+        }
+    }
+
+    /// Sends a CancelRequest on a second connection to the server.
     ///
     /// # Errors
-    /// As connecting.
+    /// The connection cannot be opened.
     pub(super) fn request(&self) -> Result<(), Error> {
         let Some((process_id, secret_key)) = self.key else {
             return Ok(());
@@ -146,13 +186,13 @@ impl Activity {
         let mut inbox = Buffer::new()?;
         let failed = |e: std::io::Error| Error::new(ErrorKind::Operational, e.to_string());
         socket.write_all(&out, &mut inbox).map_err(failed)?;
-        // The server closes the connection when it has signalled the session.
+        // The server closes this connection after it has signalled the statement's session.
         let _ = socket.read(&mut [0; 16]);
         Ok(())
     }
 }
 
-/// The error of a statement that was cancelled.
+/// Creates the error of a cancelled statement.
 pub(super) fn cancelled() -> Error {
     let mut error = Error::new(ErrorKind::Cancelled, "the statement was cancelled");
     "57014".clone_into(&mut error.sqlstate);

@@ -1,4 +1,4 @@
-//! Open, execute, transactions, close.
+//! `Connection`: opens a session, executes statements, ends transactions, closes the session.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -6,27 +6,38 @@ use std::sync::atomic::Ordering::SeqCst;
 use onecopy_wire::CancelHandle;
 use postgres_protocol::message::frontend;
 
+use super::connect_defaults::OfProcess;
+use super::copy_rows::insert_rows;
 use super::dial::Breaker;
-use super::execute::{describe, execute, execute_many, prepare};
+use super::execute::{describe, execute, prepare};
+use super::execute_many::execute_many;
 use super::parameters::translate;
+use super::preamble::Preamble;
 use super::server::TransactionStatus;
 use super::settings::Settings;
 use super::shared::{Shared, error_of_state};
 use super::statement::Statement;
-use super::surroundings::OfProcess;
+use super::statement_cache::StatementCache;
 use super::wire::Wire;
 use crate::database::{ConnectCancel, ConnectOptions, DatabaseConnection, Names, Prepared};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
+use crate::sql::insert::TableInsert;
 use crate::value::Value;
 
-/// The prefix of a target; a URL's `//` or `key=value` pairs follow.
-const SCHEMES: [&str; 2] = ["postgresql+native:", "postgres+native:"];
+/// The start of a target, before the `//` of a URL or the `key=value` pairs.
+const SCHEMES: [&str; 2] = ["postgresql:", "postgres:"];
 
 /// A connection to PostgreSQL.
 #[derive(Debug)]
 pub struct Connection {
     shared: Arc<Shared>,
+}
+
+impl Connection {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
 }
 
 fn without_scheme(target: &str) -> Option<&str> {
@@ -35,15 +46,32 @@ fn without_scheme(target: &str) -> Option<&str> {
         .find_map(|scheme| target.strip_prefix(scheme))
 }
 
-/// Ends a result that is under way before a rollback: what it would still send is of no use.
-fn stop_reader(shared: &Shared, wire: &mut Wire) {
-    if wire.reader.is_some() {
-        let _ = shared.activity.request();
+/// Cancels the statement whose result is being received, before a rollback: its remaining rows are
+/// not needed.
+fn stop_reader(shared: &Shared, wire: &mut Wire) -> Result<(), Error> {
+    let Some(reader) = wire.reader.clone() else {
+        return Ok(());
+    };
+    let _ = shared.activity.request();
+    wire.settle()?;
+    let mut delivered = reader.state();
+    if let Some(Err(error)) = &mut delivered.end
+        && error.sqlstate == "57014"
+    {
+        *error = Error::new(
+            ErrorKind::Interface,
+            "the cursor was ended by a commit or rollback of its connection\n\
+             Read all rows before it, or use a second connection.",
+        );
+        delivered.chunks.clear();
     }
+    Ok(())
 }
 
 impl DatabaseConnection for Connection {
     type Statement = Statement;
+
+    const SUSPENDS: bool = true;
 
     fn accepts(target: &str) -> bool {
         without_scheme(target).is_some()
@@ -66,7 +94,7 @@ impl DatabaseConnection for Connection {
         let breaker = Arc::new(Breaker::default());
         let cancelled = Arc::clone(&breaker);
         cancel.begin(CancelHandle::new(move || cancelled.break_off()));
-        let wire = super::open::open(&settings, options.read_only, &breaker)?;
+        let mut wire = super::open::open(&settings, options.read_only, &breaker)?;
         let version = wire
             .server
             .parameter("server_version")
@@ -78,8 +106,8 @@ impl DatabaseConnection for Connection {
             driver: "onecopy".to_owned(),
             driver_version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let (autocommit, read_only) = (options.autocommit, options.read_only);
-        let shared = Shared::new(wire, autocommit, read_only, options.text_policy, names);
+        wire.cache = StatementCache::new(options.prepare);
+        let shared = Shared::new(wire, options, names);
         Ok(Connection {
             shared: Arc::new(shared),
         })
@@ -97,10 +125,24 @@ impl DatabaseConnection for Connection {
         execute_many(&self.shared, sql, rows)
     }
 
+    fn insert_rows(
+        &self,
+        insert: &TableInsert,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<u64>, Error> {
+        insert_rows(&self.shared, insert, rows)
+    }
+
     fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
         self.shared.call(|wire| {
             let translated = translate(sql);
-            let prepared = prepare(wire, &translated.sql, String::new(), &[], false)?;
+            let prepared = prepare(
+                wire,
+                &translated.sql,
+                String::new(),
+                &[],
+                Preamble::default(),
+            )?;
             frontend::sync(&mut wire.out);
             wire.send()?;
             wire.read_to_ready(sql)?;
@@ -117,19 +159,21 @@ impl DatabaseConnection for Connection {
         CancelHandle::new(move || activity.cancel(None))
     }
 
-    /// Commits the transaction; no effect if none is open. The rest of a result under way is kept in memory.
+    /// Commits the transaction; has no effect if none is open. If a result is being received, its
+    /// remaining rows are received first and stored in memory.
     ///
     /// # Errors
-    /// As the server reports; SQLSTATE 25P02 for a transaction in which a statement failed, which is rolled back.
+    /// The error of the server; SQLSTATE 25P02 for a transaction in which a statement failed, which
+    /// is rolled back.
     fn commit(&self) -> Result<(), Error> {
         self.shared.call(|wire| match wire.server.status() {
             TransactionStatus::Idle => Ok(()),
             TransactionStatus::Open if self.shared.read_only => {
-                wire.command("ROLLBACK").map(|_| ())
+                self.shared.command(wire, "ROLLBACK")
             }
-            TransactionStatus::Open => wire.command("COMMIT").map(|_| ()),
+            TransactionStatus::Open => self.shared.command(wire, "COMMIT"),
             TransactionStatus::Failed => {
-                wire.command("ROLLBACK")?;
+                self.shared.command(wire, "ROLLBACK")?;
                 let message = "the transaction was rolled back, since a statement in it failed";
                 Err(error_of_state("25P02", message))
             }
@@ -138,11 +182,13 @@ impl DatabaseConnection for Connection {
 
     fn rollback(&self) -> Result<(), Error> {
         self.shared.with(|wire| {
-            stop_reader(&self.shared, wire);
-            wire.settle()?;
+            if let Some(waiting) = wire.further.take() {
+                waiting.clear();
+            }
+            stop_reader(&self.shared, wire)?;
             match wire.server.status() {
                 TransactionStatus::Idle => Ok(()),
-                _ => wire.command("ROLLBACK").map(|_| ()),
+                _ => self.shared.command(wire, "ROLLBACK"),
             }
         })
     }
@@ -178,5 +224,15 @@ impl DatabaseConnection for Connection {
 
     fn names(&self) -> Names {
         self.shared.names.clone()
+    }
+
+    fn describe(&self) -> String {
+        let Names {
+            dbms,
+            dbms_version,
+            driver,
+            driver_version,
+        } = &self.shared.names;
+        format!("{dbms} {dbms_version} by {driver} {driver_version}")
     }
 }

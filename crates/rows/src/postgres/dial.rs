@@ -1,32 +1,43 @@
-//! Connects to the first of several servers that accepts: name lookup, socket, TLS, login, the kind of session.
+//! Connects to a server: resolves its host name, opens the socket, and starts TLS.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+
+use onecopy_wire::lock::lock;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, Shutdown, SocketFlags, SocketType, connect, shutdown, socket_with, sockopt,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, shutdown,
+    socket_with, sockopt,
 };
 
-use super::settings::{Address, Host, Keepalives, Settings, SslMode, TlsSettings};
+use super::connect_defaults::user_name;
+use super::settings::{Address, Host, Keepalives, Settings};
 use super::socket::{Socket, Stream, wait_for};
 use super::tls;
+use super::tls_settings::{SslMode, TlsSettings};
 use crate::error::{Error, ErrorKind};
+use crate::task;
 
-/// How long sent bytes may stay without acknowledgement, unless the connection string says otherwise: a connection to a
-/// server that is gone is an error after this time, not after the quarter of an hour of TCP.
+/// The default time that sent bytes may stay unacknowledged. If the server is gone, the connection
+/// fails after this time instead of after about 15 minutes, the default of TCP in Linux.
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A second handle of the socket, which ends what another thread waits for.
+/// The time between two attempts to connect to a unix socket whose queue is full.
+const UNIX_RETRY: Duration = Duration::from_millis(10);
+
+/// A second handle of the socket, with which another thread ends a blocking read or write.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
     socket: Mutex<Option<OwnedFd>>,
@@ -35,10 +46,10 @@ pub(super) struct Breaker {
 
 impl Breaker {
     fn socket(&self) -> std::sync::MutexGuard<'_, Option<OwnedFd>> {
-        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.socket)
     }
 
-    /// Replaces the socket.
+    /// Stores the handle of a new socket, and drops that of an earlier socket.
     fn set(&self, fd: OwnedFd) {
         *self.socket() = Some(fd);
         if self.is_broken() {
@@ -46,12 +57,13 @@ impl Breaker {
         }
     }
 
-    /// Whether [`Breaker::break_off`] was called.
+    /// Returns `true` after a call of [`Breaker::break_off`].
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken.load(SeqCst)
     }
 
-    /// Shuts the socket down, now or as soon as there is one: reads and writes return.
+    /// Shuts the socket down, now or as soon as it exists, so that blocking reads and writes
+    /// return.
     pub(super) fn break_off(&self) {
         self.is_broken.store(true, SeqCst);
         if let Some(fd) = self.socket().as_ref() {
@@ -60,7 +72,7 @@ impl Breaker {
     }
 }
 
-/// The address at which a session's server was found, to which a CancelRequest is sent.
+/// The server to which a session is connected. A CancelRequest is sent to its address.
 #[derive(Clone, Debug)]
 pub(super) struct Reached {
     pub(super) endpoint: Endpoint,
@@ -68,7 +80,7 @@ pub(super) struct Reached {
     pub(super) tls: Option<TlsSettings>,
 }
 
-/// An address that needs no lookup.
+/// An address of a server: a resolved IP address, or the path of a unix socket.
 #[derive(Clone, Debug)]
 pub(super) enum Endpoint {
     Tcp(SocketAddr),
@@ -96,7 +108,7 @@ fn connect_error(endpoint: &Endpoint, error: &io::Error) -> Error {
     connect_error
 }
 
-/// An error in words, without the system's number.
+/// Returns the text of a system error without its number.
 fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "the time to connect has passed".to_owned(),
@@ -105,7 +117,7 @@ fn describe(error: &io::Error) -> String {
     }
 }
 
-/// The addresses of a host, within the time to connect.
+/// Resolves the addresses of a host, until the time limit for connecting.
 pub(super) fn endpoints(address: &Address, deadline: Instant) -> Result<Vec<Endpoint>, Error> {
     let (name, port) = match address {
         Address::Unix(path) => return Ok(vec![Endpoint::Unix(path.clone())]),
@@ -126,25 +138,38 @@ pub(super) fn endpoints(address: &Address, deadline: Instant) -> Result<Vec<Endp
     let found = if name.parse::<std::net::IpAddr>().is_ok() || name == "localhost" {
         lookup()
     } else {
-        // The C library's lookup has no time limit that is ours: it may be left to itself.
-        let (sender, receiver) = channel();
-        let thread = std::thread::Builder::new().name("onecopy-lookup".to_owned());
-        thread
-            .spawn(move || sender.send(lookup()))
-            .map_err(|e| error(ErrorKind::Operational, &e))?;
-        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(found) => found,
-            Err(RecvTimeoutError::Timeout) => {
-                return Err(error(ErrorKind::Timeout, &"the time to connect has passed"));
-            }
-            Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the lookup failed")),
-        }
+        lookup_until(deadline, lookup).map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => error(ErrorKind::Timeout, &describe(&e)),
+            _ => error(ErrorKind::Operational, &e),
+        })?
     };
     let found = found.map_err(|e| error(ErrorKind::Connect, &e))?;
     Ok(found.into_iter().map(Endpoint::Tcp).collect())
 }
 
-/// A connected socket.
+/// Runs `lookup` in a thread, and returns its result. The lookup of the C library has no time
+/// limit, and cannot suspend, so this function stops waiting for it at the deadline.
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] after the deadline; no thread can be started.
+fn lookup_until<T: Send + 'static>(
+    deadline: Instant,
+    lookup: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<io::Result<T>> {
+    let (wake_reader, wake_writer) = UnixStream::pair()?;
+    let (sender, receiver) = channel();
+    let thread = std::thread::Builder::new().name("onecopy-lookup".to_owned());
+    thread.spawn(move || {
+        // Nobody receives the result after the deadline.
+        let _ = sender.send(lookup());
+        drop(wake_writer); // The other end becomes readable.
+    })?;
+    wait_for(wake_reader.as_fd(), PollFlags::IN, Some(deadline))?;
+    let found = receiver.try_recv();
+    Ok(found.unwrap_or_else(|_| Err(io::Error::other("the lookup failed"))))
+}
+
+/// Opens a socket to an endpoint, with the settings `keepalives` if it is a TCP socket.
 pub(super) fn open_stream(
     endpoint: &Endpoint,
     keepalives: Option<&Keepalives>,
@@ -152,7 +177,7 @@ pub(super) fn open_stream(
     breaker: &Breaker,
 ) -> Result<Stream, Error> {
     let opened = match endpoint {
-        Endpoint::Unix(path) => UnixStream::connect(path).map(Stream::Unix),
+        Endpoint::Unix(path) => open_unix(path, deadline).map(Stream::Unix),
         Endpoint::Tcp(address) => open_tcp(*address, deadline, breaker).map(Stream::Tcp),
     };
     let stream = opened.map_err(|e| connect_error(endpoint, &e))?;
@@ -167,6 +192,27 @@ pub(super) fn open_stream(
         Ok(())
     };
     options().map_err(|e| connect_error(endpoint, &e))?;
+    Ok(stream)
+}
+
+fn open_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let address = match path.as_os_str().as_bytes() {
+        [b'@', name @ ..] => SocketAddrUnix::new_abstract_name(name)?,
+        _ => SocketAddrUnix::new(path)?,
+    };
+    loop {
+        match connect(&socket, &address) {
+            Ok(()) => break,
+            // The queue of the server is full, and the system does not signal when it has space.
+            Err(Errno::AGAIN) if Instant::now() < deadline => task::sleep(UNIX_RETRY)?,
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
     Ok(stream)
 }
 
@@ -210,10 +256,10 @@ fn set_keepalives(tcp: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
     Ok(())
 }
 
-/// The socket, with TLS as `mode` has it; whether TLS is used is in the socket.
+/// Opens a socket to an endpoint, and starts TLS as the `sslmode` requires.
 ///
 /// # Errors
-/// [`ErrorKind::Connect`], [`ErrorKind::Timeout`].
+/// [`ErrorKind::Connect`]; [`ErrorKind::Timeout`] after the time limit.
 pub(super) fn open_socket(
     settings: &Settings,
     host: &Host,
@@ -223,8 +269,11 @@ pub(super) fn open_socket(
     breaker: &Breaker,
 ) -> Result<Socket, Error> {
     let stream = open_stream(endpoint, Some(&settings.keepalives), deadline, breaker)?;
+    if let (Some(required), Stream::Unix(unix)) = (&settings.required_peer, &stream) {
+        check_peer(required, unix, endpoint)?;
+    }
     let mut socket = Socket::new(stream, Some(deadline));
-    // TLS is not for unix sockets, as in libpq.
+    // A unix socket is used without TLS, as in libpq.
     if matches!(endpoint, Endpoint::Unix(_)) || mode <= SslMode::Allow {
         return Ok(socket);
     }
@@ -236,7 +285,23 @@ pub(super) fn open_socket(
     Ok(socket)
 }
 
-/// Requests TLS and makes its handshake. A server without TLS is accepted where the mode allows it.
+/// Returns an error if the server runs as another system user than `requirepeer` names.
+fn check_peer(required: &str, unix: &UnixStream, endpoint: &Endpoint) -> Result<(), Error> {
+    let peer = sockopt::socket_peercred(unix).map_err(|e| connect_error(endpoint, &e.into()))?;
+    let name = user_name(peer.uid.as_raw());
+    match name.as_deref() == Some(required) {
+        true => Ok(()),
+        false => {
+            let found = name.unwrap_or_else(|| format!("number {}", peer.uid.as_raw()));
+            let message =
+                format!("the server runs as the user {found}, but `requirepeer` is {required}");
+            Err(Error::new(ErrorKind::Connect, message))
+        }
+    }
+}
+
+/// Requests TLS and performs the handshake. A server without TLS is accepted if `sslmode` allows
+/// it.
 pub(super) fn start_tls(
     socket: &mut Socket,
     settings: &TlsSettings,
@@ -272,7 +337,10 @@ pub(super) fn start_tls(
                 ErrorKind::Connect,
                 format!(
                     "the TLS handshake with the server failed: {}",
-                    describe(&error)
+                    match error.kind() {
+                        io::ErrorKind::UnexpectedEof => describe(&error),
+                        _ => tls::explain(&error, host_name),
+                    }
                 ),
             ),
         })

@@ -1,32 +1,35 @@
-//! Executes statements: prepare and describe, bind, execute; one for many rows of parameters.
+//! Executes statements in the extended query protocol: Parse, Describe, Bind, Execute.
 
 use std::sync::Arc;
 
 use postgres_protocol::message::frontend;
 
-use super::message::violation;
+use super::delivery::Delivery;
+use super::later_statements::Further;
+use super::message::{no_copy, violation};
 use super::parameters::{self, Translated};
+use super::preamble::Preamble;
 use super::server::TransactionStatus;
 use super::shared::Shared;
 use super::statement::Statement;
 use super::statement_cache::PreparedStatement;
 use super::types::{self, Kind};
-use super::wire::{Completion, Delivery, Event, Wire, no_copy};
+use super::wire::{Event, Wire};
 use crate::error::Error;
 use crate::schema::{Column, Schema};
 use crate::sql::dialect::Dialect;
 use crate::sql::statements::{copies_through_client, first_word};
-use crate::value::{Value, batch};
+use crate::value::Value;
 
-/// Time zones whose offset is always zero.
+/// The names of time zones whose offset from UTC is always zero.
 const UTC: [&str; 6] = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "Etc/UCT", "Zulu"];
 
-/// An error that a write to memory cannot have but for what the caller gave.
+/// Creates the error for text that cannot be encoded in a message.
 fn unfit(error: impl std::fmt::Display) -> Error {
     Error::new(crate::error::ErrorKind::Programming, error.to_string())
 }
 
-/// The forms of a prepared statement's columns, and its schema.
+/// Returns the [`Kind`]s of a prepared statement's columns, and the schema of its result.
 pub(super) fn describe(prepared: &PreparedStatement, wire: &Wire) -> (Arc<[Kind]>, Schema) {
     let is_utc = wire
         .server
@@ -40,39 +43,34 @@ pub(super) fn describe(prepared: &PreparedStatement, wire: &Wire) -> (Arc<[Kind]
     (kinds.into(), Schema::new(columns))
 }
 
-/// Begins a transaction where one is due: the message is written, not sent.
-fn begin(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<bool, Error> {
+/// Writes BEGIN if a transaction must be started before `sql`. BEGIN is sent with the next message.
+pub(super) fn begin(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Preamble, Error> {
     if shared.autocommit() || wire.server.status() != TransactionStatus::Idle {
-        return Ok(false);
+        return Ok(Preamble::default());
     }
     let word = first_word(sql, Dialect::Postgres);
     let ends = ["BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"].contains(&word.as_str());
-    if !ends {
-        frontend::query("BEGIN", &mut wire.out).map_err(unfit)?;
-    }
-    Ok(!ends)
+    wire.write_preamble(!ends)
 }
 
-/// Prepares and describes a statement. `begins`: a BEGIN was written before it.
+/// Prepares and describes the statement `sql`. `preamble` contains the commands that were written
+/// before the statement; their responses arrive first.
 pub(super) fn prepare(
     wire: &mut Wire,
     sql: &str,
     name: String,
     declared: &[u32],
-    begins: bool,
+    preamble: Preamble,
 ) -> Result<PreparedStatement, Error> {
     for closing in wire.cache.take_closing() {
         frontend::close(b'S', &closing, &mut wire.out).map_err(unfit)?;
     }
-    frontend::parse(&name, sql, declared.iter().copied(), &mut wire.out).map_err(unfit)?;
+    frontend::parse(&name, sql, declared.iter().copied(), &mut wire.out)
+        .map_err(|_| unfit("the statement contains a NUL character"))?;
     frontend::describe(b'S', &name, &mut wire.out).map_err(unfit)?;
     frontend::flush(&mut wire.out);
     wire.send()?;
-    let begun = if begins {
-        wire.read_to_ready("BEGIN").err()
-    } else {
-        None
-    };
+    let begun = wire.read_preamble(preamble);
     let mut parameters = Vec::new();
     let described = loop {
         match wire.event()? {
@@ -83,11 +81,7 @@ pub(super) fn prepare(
             _ => return Err(violation("a description was expected")),
         }
     };
-    let described = match begun {
-        Some(error) => Err(error),
-        None => described,
-    };
-    match described {
+    match begun.and(described) {
         Ok(fields) => Ok(PreparedStatement {
             name,
             declared: declared.to_vec(),
@@ -97,32 +91,32 @@ pub(super) fn prepare(
         Err(error) => {
             frontend::sync(&mut wire.out);
             wire.send()?;
-            // The error of the statement goes before what follows it.
+            // The error of the statement takes precedence over an error of the later messages.
             let _ = wire.read_to_ready(sql);
             Err(error)
         }
     }
 }
 
-/// Writes Bind and Execute.
-fn write_execution(
+/// Writes the messages Bind and Execute for one execution of a prepared statement.
+pub(super) fn write_execution<'v>(
     wire: &mut Wire,
     prepared: &PreparedStatement,
-    values: &[Value],
+    values: impl Iterator<Item = &'v Value> + Clone,
     kinds: &[Kind],
 ) -> Result<(), Error> {
-    // A parameter declared as unknown has the type that the server found.
+    // For a parameter without a declared type (0), the server has inferred the type.
     let oid = |i: usize| {
         let declared = prepared.declared.get(i).copied().filter(|oid| *oid != 0);
         declared.unwrap_or(0)
     };
-    let formats = values.iter().enumerate();
+    let formats = values.clone().enumerate();
     let formats = formats.map(|(i, value)| i16::from(parameters::is_binary(value, oid(i))));
     frontend::bind(
         "",
         &prepared.name,
         formats,
-        values.iter().enumerate(),
+        values.enumerate(),
         |(i, value), out| Ok(parameters::encode(value, oid(i), out)),
         kinds.iter().map(|kind| kind.format()),
         &mut wire.out,
@@ -131,248 +125,196 @@ fn write_execution(
     frontend::execute("", 0, &mut wire.out).map_err(unfit)
 }
 
-/// Returns whether an error means that a prepared statement does not exist any more, or has another result now.
+/// Returns `true` if an error means that a prepared statement no longer exists, or that its result
+/// type has changed.
 fn is_stale(error: &Error) -> bool {
     let is_plan = error.sqlstate == "0A000" && error.message.contains("cached plan");
     is_plan || matches!(error.sqlstate.as_str(), "26000" | "42P05")
 }
 
-/// Executes a statement to its first rows, or to its end.
+/// Returns an error for a SQL text that must not be executed. The protocol cannot represent a text
+/// with a NUL, and there are separate functions for a COPY between a table and the client.
+pub(super) fn check_text(sql: &str) -> Result<(), Error> {
+    if sql.contains('\0') {
+        return Err(unfit("the statement contains a NUL character"));
+    }
+    match copies_through_client(sql) {
+        true => Err(no_copy()),
+        false => Ok(()),
+    }
+}
+
+/// One execution of a statement: its SQL text, its parameter values, and their types.
+struct Execution<'a> {
+    shared: &'a Arc<Shared>,
+    /// The SQL text that the caller passed. It is the key in the statement cache.
+    sql: &'a str,
+    translated: &'a Translated,
+    n_uses: u32,
+    values: &'a [Value],
+    /// The types of the parameter values; 0 for a type that the server infers.
+    declared: Vec<u32>,
+    id: u64,
+}
+
+/// Executes the first statement of a SQL text until its first rows arrive, or until it ends. If it
+/// returns no rows, the following statements are executed too, up to one that returns rows.
 pub(super) fn execute(
     shared: &Arc<Shared>,
     sql: &str,
     values: &[Value],
 ) -> Result<Statement, Error> {
-    if copies_through_client(sql) {
-        return Err(no_copy());
-    }
+    check_text(sql)?;
     shared.call(|wire| {
         let (translated, n_uses) = wire.cache.translated(sql);
         parameters::check(translated.n_parameters, values)?;
-        let declared: Vec<u32> = values.iter().map(parameters::type_of).collect();
-        let id = shared.activity.begin();
-        let executed = execute_in(
-            shared,
-            wire,
-            sql,
-            &translated,
-            n_uses,
-            values,
-            &declared,
-            id,
-        );
-        if executed.is_err() {
-            shared.activity.finish();
+        if translated.pieces.is_empty() {
+            return execute_one(shared, wire, sql, (&translated, n_uses), values);
         }
-        executed.map_err(|error| shared.error_of(id, error))
+        let further = Further::new(&translated.pieces, values);
+        let mut first = match further.run_next(shared, wire) {
+            Some(first) => first?,
+            None => return Err(violation("a text has no statement")),
+        };
+        // The next statements are executed now, while a result has no rows that would have to be
+        // stored.
+        while first.is_at_end() && further.run_ahead(shared, wire) {}
+        wire.further = Some(further.waiting());
+        first.set_further(further);
+        Ok(first)
     })
 }
 
-#[allow(clippy::too_many_arguments)] // One call, split for its length.
-fn execute_in(
+/// Executes one statement, with the prepared statement for its SQL text and parameter types if the
+/// cache has one.
+pub(super) fn execute_one(
     shared: &Arc<Shared>,
     wire: &mut Wire,
     sql: &str,
-    translated: &Arc<Translated>,
-    n_uses: u32,
+    (translated, n_uses): (&Translated, u32),
     values: &[Value],
-    declared: &[u32],
-    id: u64,
 ) -> Result<Statement, Error> {
-    let mut is_repeated = false;
-    loop {
-        let was_idle = wire.server.status() == TransactionStatus::Idle;
-        let kept = wire.cache.prepared(sql, declared);
-        let ran = run(
-            shared, wire, sql, translated, n_uses, values, declared, kept, id,
-        );
-        let Err(error) = ran else { return ran };
-        // Nothing has happened in this transaction but the attempt.
-        if !is_stale(&error) || is_repeated || !was_idle || wire.is_lost {
-            return Err(error);
-        }
-        is_repeated = true;
-        if wire.server.status() != TransactionStatus::Idle {
-            wire.command("ROLLBACK")?;
-        }
-        if error.sqlstate == "0A000" {
-            wire.cache.invalidate();
-        } else {
-            wire.cache.turn_off();
-        }
+    let execution = Execution {
+        shared,
+        sql,
+        translated,
+        n_uses,
+        values,
+        declared: values.iter().map(parameters::type_of).collect(),
+        id: shared.activity.begin(),
+    };
+    let executed = execution.run(wire);
+    if executed.is_err() {
+        shared.activity.finish();
     }
+    executed.map_err(|error| shared.error_of(execution.id, error))
 }
 
-#[allow(clippy::too_many_arguments)] // As above.
-fn run(
-    shared: &Arc<Shared>,
-    wire: &mut Wire,
-    sql: &str,
-    translated: &Arc<Translated>,
-    n_uses: u32,
-    values: &[Value],
-    declared: &[u32],
-    kept: Option<Arc<PreparedStatement>>,
-    id: u64,
-) -> Result<Statement, Error> {
-    let mut begins = begin(shared, wire, sql)?;
-    let prepared = match kept {
-        Some(kept) => kept,
-        None => {
-            let name = wire.cache.new_name(n_uses);
-            let new = prepare(
-                wire,
-                &translated.sql,
-                name,
-                declared,
-                std::mem::take(&mut begins),
-            )?;
-            let new = Arc::new(new);
-            wire.cache.keep(sql, &new);
-            new
+impl Execution<'_> {
+    /// Executes the statement; executes it again if its prepared statement was stale.
+    fn run(&self, wire: &mut Wire) -> Result<Statement, Error> {
+        if self.n_uses >= 2 {
+            wire.check_for_pooler()?;
         }
-    };
-    let (kinds, schema) = describe(&prepared, wire);
-    write_execution(wire, &prepared, values, &kinds)?;
-    frontend::sync(&mut wire.out);
-    wire.send()?;
-    let begun = if begins {
-        wire.read_to_ready("BEGIN").err()
-    } else {
-        None
-    };
-    if let Some(error) = begun {
-        let _ = wire.read_to_ready(sql);
-        return Err(error);
-    }
-    let mut completion = Completion::default();
-    loop {
-        match wire.event()? {
-            Event::Bound | Event::Closed => {}
-            Event::Row => break,
-            Event::Completed(completed) => completion = completed,
-            Event::Ready => {
-                shared.activity.finish();
-                let ended = Statement::ended(Arc::clone(shared), id, schema, kinds, completion);
-                return Ok(ended.with_messages(wire));
-            }
-            Event::Failed(fields) => {
-                let error = fields.to_error(&translated.sql);
-                wire.read_to_ready(sql)?;
+        let mut is_repeated = false;
+        loop {
+            let was_idle = wire.server.status() == TransactionStatus::Idle;
+            let kept = wire.cache.prepared(self.sql, &self.declared);
+            let ran = self.run_once(wire, kept);
+            let Err(mut error) = ran else { return ran };
+            if !is_stale(&error) || is_repeated || wire.is_lost {
                 return Err(error);
             }
-            Event::CopyIn => {
-                wire.refuse_copy()?;
-                let _ = wire.read_to_ready(sql);
-                return Err(no_copy());
+            if !was_idle {
+                error.message.push_str(
+                    "\na table of this statement was changed, and the server has aborted the transaction\n\
+                     roll back, and run the transaction again",
+                );
+                return Err(error);
             }
-            Event::CopyOut => {
-                let _ = wire.read_to_ready(sql);
-                return Err(no_copy());
+            // The transaction contains only the failed attempt, so it can be rolled back.
+            is_repeated = true;
+            if wire.server.status() != TransactionStatus::Idle {
+                wire.command("ROLLBACK")?;
             }
-            _ => return Err(violation("rows were expected")),
+            if error.sqlstate == "0A000" {
+                wire.cache.invalidate();
+            } else {
+                wire.cache.turn_off();
+            }
         }
     }
-    let delivery = Arc::new(Delivery::new(&translated.sql));
-    wire.begin_result(&delivery);
-    let mut statement = Statement::reading(Arc::clone(shared), id, schema, kinds, delivery);
-    statement.pull(wire)?;
-    Ok(statement.with_messages(wire))
-}
 
-/// Executes a statement for each row of parameters, many of them in one round trip.
-pub(super) fn execute_many(
-    shared: &Arc<Shared>,
-    sql: &str,
-    rows: &mut dyn Iterator<Item = Vec<Value>>,
-) -> Result<Option<u64>, Error> {
-    if copies_through_client(sql) {
-        return Err(no_copy());
-    }
-    let is_own_transaction = shared.autocommit()
-        && shared.call(|wire| Ok(wire.server.status() == TransactionStatus::Idle))?;
-    let (mut n_rows, mut changed, mut is_begun) = (0, Some(0), false);
-    let done = loop {
-        // The iterator may run the caller's code: it is called outside of the lock.
-        let values = batch(rows);
-        if values.is_empty() {
-            break Ok(());
-        }
-        let many = shared.call(|wire| {
-            if is_own_transaction && !is_begun {
-                wire.command("BEGIN")?;
-                is_begun = true;
+    fn run_once(
+        &self,
+        wire: &mut Wire,
+        kept: Option<Arc<PreparedStatement>>,
+    ) -> Result<Statement, Error> {
+        let mut preamble = begin(self.shared, wire, self.sql)?;
+        let prepared = match kept {
+            Some(kept) => kept,
+            None => {
+                let name = wire.cache.new_name(self.n_uses);
+                let new = prepare(
+                    wire,
+                    &self.translated.sql,
+                    name,
+                    &self.declared,
+                    std::mem::take(&mut preamble),
+                )?;
+                let new = Arc::new(new);
+                wire.cache.keep(self.sql, &new);
+                new
             }
-            let id = shared.activity.begin();
-            let many = run_batch(shared, wire, sql, &values, n_rows);
-            shared.activity.finish();
-            many.map_err(|error| shared.error_of(id, error))
-        });
-        match many {
-            Ok(n) => changed = changed.zip(n).map(|(sum, n)| sum + n),
-            Err(error) => break Err(error),
+        };
+        let (kinds, schema) = describe(&prepared, wire);
+        write_execution(wire, &prepared, self.values.iter(), &kinds)?;
+        frontend::sync(&mut wire.out);
+        wire.send()?;
+        if let Err(error) = wire.read_preamble(preamble) {
+            let _ = wire.read_to_ready(self.sql);
+            return Err(error);
         }
-        n_rows += values.len() as u64;
-    };
-    if is_begun {
-        let ended =
-            shared.call(|wire| wire.command(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }));
-        // The error of a row goes before that of the rollback.
-        return done.and(ended).map(|_| changed);
-    }
-    done.map(|()| changed)
-}
-
-fn run_batch(
-    shared: &Shared,
-    wire: &mut Wire,
-    sql: &str,
-    rows: &[Vec<Value>],
-    first_row: u64,
-) -> Result<Option<u64>, Error> {
-    let (translated, n_uses) = wire.cache.translated(sql);
-    for (row, values) in (first_row..).zip(rows) {
-        parameters::check(translated.n_parameters, values).map_err(|e| e.at_row(row))?;
-    }
-    let declared = parameters::types_of_rows(rows, translated.n_parameters);
-    let begins = begin(shared, wire, sql)?;
-    let prepared = match wire.cache.prepared(sql, &declared) {
-        Some(kept) => {
-            if begins {
-                wire.send()?;
-                wire.read_to_ready("BEGIN")?;
+        let mut completion = None;
+        loop {
+            match wire.event()? {
+                Event::Bound | Event::Closed => {}
+                Event::Row => break,
+                Event::Completed(completed) => completion = Some(completed),
+                Event::Ready => {
+                    self.shared.activity.finish();
+                    let completion = wire.completed(completion)?;
+                    let ended = Statement::ended(
+                        Arc::clone(self.shared),
+                        self.id,
+                        schema,
+                        kinds,
+                        completion,
+                    );
+                    return Ok(ended.with_messages(wire));
+                }
+                Event::Failed(fields) => {
+                    let error = fields.to_error(&self.translated.sql);
+                    wire.read_to_ready(self.sql)?;
+                    return Err(error);
+                }
+                Event::CopyIn => {
+                    wire.refuse_copy()?;
+                    let _ = wire.read_to_ready(self.sql);
+                    return Err(no_copy());
+                }
+                Event::CopyOut => {
+                    let _ = wire.read_to_ready(self.sql);
+                    return Err(no_copy());
+                }
+                _ => return Err(violation("rows were expected")),
             }
-            kept
         }
-        None => {
-            let name = wire.cache.new_name(n_uses.max(2));
-            let new = prepare(wire, &translated.sql, name, &declared, begins)
-                .map_err(|e| e.at_row(first_row))?;
-            let new = Arc::new(new);
-            wire.cache.keep(sql, &new);
-            new
-        }
-    };
-    let (kinds, _) = describe(&prepared, wire);
-    for values in rows {
-        write_execution(wire, &prepared, values, &kinds)?;
-    }
-    frontend::sync(&mut wire.out);
-    wire.send()?;
-    let (mut n_done, mut changed, mut failure) = (0, Some(0), None);
-    loop {
-        match wire.event()? {
-            Event::Completed(completion) => {
-                n_done += 1;
-                changed = changed.zip(completion.n_changed).map(|(sum, n)| sum + n);
-            }
-            Event::Failed(fields) => {
-                let error = fields.to_error(&translated.sql).at_row(first_row + n_done);
-                failure.get_or_insert(error);
-            }
-            Event::Row => wire.skip()?,
-            Event::Ready => return failure.map_or(Ok(changed), Err),
-            _ => {}
-        }
+        let delivery = Arc::new(Delivery::new(&self.translated.sql));
+        wire.begin_result(&delivery);
+        let mut statement =
+            Statement::reading(Arc::clone(self.shared), self.id, schema, kinds, delivery);
+        statement.pull_first(wire)?;
+        Ok(statement.with_messages(wire))
     }
 }

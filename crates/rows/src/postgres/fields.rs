@@ -1,24 +1,27 @@
-//! The fields of an error or notice, and the crate's error that they become.
+//! `Fields`: the fields of an ErrorResponse or NoticeResponse, and their conversion to an [`Error`]
+//! or [`Message`].
 //!
 //! Source: PostgreSQL's documentation, "Error and Notice Message Fields".
 
-use super::message::Reader;
+use super::message::FieldReader;
 use crate::codes;
 use crate::error::{Error, ErrorKind, Message};
 use crate::sql::dialect::Dialect;
 
-/// The fields of an error or of a notice. Those that the server left out are empty.
+/// The fields of an error or notice. A field that the server omitted is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
-    /// `ERROR`, `FATAL`, `PANIC`, or of a notice `WARNING`, `NOTICE`, `DEBUG`, `INFO`, `LOG`: never translated.
+    /// The severity in English: `ERROR`, `FATAL` or `PANIC`; in a notice `WARNING`, `NOTICE`,
+    /// `DEBUG`, `INFO` or `LOG`.
     pub(super) severity: String,
     pub(super) sqlstate: String,
     pub(super) message: String,
     pub(super) detail: String,
     pub(super) hint: String,
-    /// Character of the statement, from 1.
+    /// The position of the error in the statement, in characters from 1; `None` if the server
+    /// reported none.
     pub(super) position: Option<u32>,
-    /// The call stack of procedures.
+    /// The context of the error, such as the call stack of procedures.
     pub(super) context: String,
     pub(super) schema: String,
     pub(super) table: String,
@@ -28,11 +31,11 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Reads the body of an ErrorResponse or NoticeResponse.
+    /// Parses the body of an ErrorResponse or NoticeResponse.
     ///
     /// # Errors
-    /// A body that is cut or has bytes left over.
-    pub(super) fn read(mut reader: Reader<'_>) -> Result<Fields, Error> {
+    /// The body is truncated, or has trailing data.
+    pub(super) fn read(mut reader: FieldReader<'_>) -> Result<Fields, Error> {
         let mut fields = Fields::default();
         let mut localized = String::new();
         loop {
@@ -55,24 +58,25 @@ impl Fields {
                 b'c' => fields.column = value,
                 b'd' => fields.data_type = value,
                 b'n' => fields.constraint = value,
-                // Internal positions, and the place in the server's source.
+                // The other fields are internal positions, and the position in the server's source
+                // code.
                 _ => {}
             }
         }
         reader.end()?;
-        // Servers before 9.6 send only the localized one.
+        // Servers before version 9.6 send the severity only in the language of the server.
         if fields.severity.is_empty() {
             fields.severity = localized;
         }
         Ok(fields)
     }
 
-    /// Returns whether the server ends the session with it.
+    /// Returns `true` if the server ends the session after this error.
     pub(super) fn is_fatal(&self) -> bool {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
 
-    /// The message with detail, hint and the place in `sql`, each on a line of its own.
+    /// Returns the message, and the detail, the hint and the position in `sql` on separate lines.
     fn text(&self, sql: &str) -> String {
         let mut text = self.message.clone();
         if let Some(place) = self.position.and_then(|at| place(sql, at)) {
@@ -94,17 +98,34 @@ impl Fields {
         text
     }
 
-    /// The error of a statement whose text is `sql`.
+    /// Converts the fields to the error of a statement whose text is `sql`.
     pub(super) fn to_error(&self, sql: &str) -> Error {
         let mut error = Error::new(ErrorKind::Operational, self.text(sql));
         error.sqlstate.clone_from(&self.sqlstate);
         if let Some(meaning) = codes::meaning(Dialect::Postgres, &self.sqlstate, 0) {
             error.set_meaning(meaning);
         }
+        let position = self.position.map_or_else(String::new, |at| at.to_string());
+        error.details = [
+            ("severity", &self.severity),
+            ("detail", &self.detail),
+            ("hint", &self.hint),
+            ("position", &position),
+            ("context", &self.context),
+            ("schema", &self.schema),
+            ("table", &self.table),
+            ("column", &self.column),
+            ("data_type", &self.data_type),
+            ("constraint", &self.constraint),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name, value.clone()))
+        .collect();
         error
     }
 
-    /// The notice as a message of a result.
+    /// Converts the fields of a notice to a message.
     pub(super) fn to_message(&self) -> Message {
         Message {
             text: self.text(""),
@@ -114,7 +135,8 @@ impl Fields {
     }
 }
 
-/// The line of `sql` with the character `position` (from 1), and a caret below it, as psql draws them.
+/// Returns the line of `sql` that contains the character `position` (from 1), and below it a caret
+/// at the character, as psql prints it; `None` if `sql` has no such character.
 fn place(sql: &str, position: u32) -> Option<String> {
     let before = usize::try_from(position).ok()?.checked_sub(1)?;
     let at = sql.char_indices().nth(before).map(|(at, _)| at)?;
@@ -123,7 +145,7 @@ fn place(sql: &str, position: u32) -> Option<String> {
     let number = sql[..at].matches('\n').count() + 1;
     let label = format!("LINE {number}: ");
     let n_chars = label.len() + sql[start..at].chars().count();
-    // A long line would hide the caret.
+    // In a very long line, the caret would not be visible.
     if n_chars > 200 || line.len() > 1000 {
         return Some(format!("at character {position} of the statement"));
     }
@@ -141,7 +163,7 @@ mod tests {
 
     #[test]
     fn fields_are_those_of_the_documentation() {
-        let fields = Fields::read(Reader::new(BODY)).unwrap();
+        let fields = Fields::read(FieldReader::new(BODY)).unwrap();
         assert_eq!(fields.severity, "ERROR");
         assert!(!fields.is_fatal());
         assert_eq!(fields.position, Some(8));
@@ -161,14 +183,14 @@ mod tests {
     #[test]
     fn a_body_that_is_cut_is_an_error() {
         for n in 0..BODY.len() {
-            assert!(Fields::read(Reader::new(&BODY[..n])).is_err(), "{n}");
+            assert!(Fields::read(FieldReader::new(&BODY[..n])).is_err(), "{n}");
         }
-        assert!(Fields::read(Reader::new(b"\0x")).is_err());
+        assert!(Fields::read(FieldReader::new(b"\0x")).is_err());
     }
 
     #[test]
     fn an_old_server_has_only_the_localized_severity() {
-        let fields = Fields::read(Reader::new(b"SFATAL\0C57P01\0Mbye\0\0")).unwrap();
+        let fields = Fields::read(FieldReader::new(b"SFATAL\0C57P01\0Mbye\0\0")).unwrap();
         assert!(fields.is_fatal());
         assert!(fields.to_error("").is_transient);
     }

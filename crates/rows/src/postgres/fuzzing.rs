@@ -1,18 +1,22 @@
-//! Functions for the fuzz target `postgres_messages`: bytes of a server as messages and as rows, without a socket.
+//! Entry points of the fuzz target `postgres_messages`: parse bytes of a server as messages and as
+//! rows, without a socket.
 
 use onecopy_wire::CancelHandle;
 
 use super::buffer::Buffer;
-use super::message::{FieldDescription, Frame, Framed, Message, frame};
+use super::message::{BackendMessage, FieldDescription, Frame, Framed, HEADER_BYTES, frame};
+use super::row_check::check;
 use super::rows::Rows;
 use super::server::ServerState;
+use super::split_row::{Parts, SplitRow};
 use super::target::parse;
-use super::types::describe;
+use super::types::{Kind, describe};
 use crate::error::Error;
-use crate::schema::Schema;
+use crate::schema::{Column, Schema};
 use crate::source::{Budget, Fetched, Source};
 
-/// Reads messages until one is incomplete or malformed. Returns a description of each, and the error.
+/// Parses messages up to the first one that is incomplete or malformed. Returns a description of
+/// each message, and the error, if any.
 #[must_use]
 pub fn messages(mut bytes: &[u8]) -> (Vec<String>, Option<String>) {
     let mut described = Vec::new();
@@ -20,7 +24,7 @@ pub fn messages(mut bytes: &[u8]) -> (Vec<String>, Option<String>) {
     loop {
         let read = frame(bytes).and_then(|framed| match framed {
             Framed::Partial(_) => Ok(None),
-            Framed::Complete(frame) => Message::read(frame, bytes).map(|m| Some((frame, m))),
+            Framed::Complete(frame) => BackendMessage::read(frame, bytes).map(|m| Some((frame, m))),
         });
         let (frame, message) = match read {
             Ok(Some(read)) => read,
@@ -28,7 +32,7 @@ pub fn messages(mut bytes: &[u8]) -> (Vec<String>, Option<String>) {
             Err(error) => return (described, Some(error.to_string())),
         };
         state.note(&message);
-        if let Message::ErrorResponse(fields) = &message {
+        if let BackendMessage::ErrorResponse(fields) = &message {
             described.push(fields.to_error("select 1").to_string());
         }
         described.push(format!("{message:?} {:?}", state.status()));
@@ -36,15 +40,62 @@ pub fn messages(mut bytes: &[u8]) -> (Vec<String>, Option<String>) {
     }
 }
 
-/// Reads a connection string; the error if it is malformed.
+/// Parses a connection string; returns its keywords and values.
 ///
 /// # Errors
-/// As for a user.
+/// The error that a user would get for a malformed string.
 pub fn target(text: &str) -> Result<Vec<(String, String)>, Error> {
     Ok(parse(text)?.into_iter().collect())
 }
 
-/// The rows of the DataRow messages at the start of some bytes.
+/// Reads the body of a DataRow message twice: as a whole, and in pieces as if it were received
+/// `step` bytes at a time. Returns for each of the two ways `true` if the body is accepted. `types`
+/// are the column types, as in [`ReceivedRows::new`]; `part_bytes` is the largest size of a part of
+/// a long value.
+#[must_use]
+pub fn accepts_row(
+    types: &[(u32, i32)],
+    body: &[u8],
+    part_bytes: usize,
+    step: usize,
+) -> (bool, bool) {
+    let kinds: Vec<_> = describe_all(types, true).map(|(kind, _)| kind).collect();
+    let mut bytes = body.to_vec();
+    let whole = check(&mut bytes, &kinds).is_ok();
+    bytes.copy_from_slice(body);
+    let parts = Parts {
+        kinds: kinds.into(),
+        first_column: 0,
+        part_bytes: part_bytes.max(1),
+    };
+    let mut split = SplitRow::new(body.len() + HEADER_BYTES, parts);
+    let (mut at, mut n_received) = (0, 0);
+    while !split.is_at_end() {
+        match split.next_piece(&mut bytes[at..n_received]) {
+            Ok(Some((_, n))) => at += n,
+            // An error follows if everything was received.
+            Ok(None) => n_received = (n_received + step.max(1)).min(bytes.len()),
+            Err(_) => return (whole, false),
+        }
+    }
+    (whole, true)
+}
+
+/// Returns the kind and the description of columns of these types (object identifier and type
+/// modifier).
+fn describe_all(types: &[(u32, i32)], is_utc: bool) -> impl Iterator<Item = (Kind, Column)> {
+    types.iter().map(move |&(type_oid, type_modifier)| {
+        let field = FieldDescription {
+            name: "c".to_owned(),
+            type_oid,
+            type_len: 0,
+            type_modifier,
+        };
+        describe(&field, is_utc)
+    })
+}
+
+/// The rows of the DataRow messages at the start of the fuzz target's input.
 #[derive(Debug)]
 pub struct ReceivedRows {
     rows: Rows,
@@ -52,25 +103,18 @@ pub struct ReceivedRows {
 }
 
 impl ReceivedRows {
-    /// Rows of columns of these types (object identifier and modifier).
+    /// Reads the DataRow messages at the start of `bytes` as rows, whose columns have the given
+    /// `types` (object identifier and type modifier).
     ///
     /// # Errors
-    /// If there is no memory, or a length is impossible.
+    /// The allocation failed, or a length is invalid.
     pub fn new(
         types: &[(u32, i32)],
         is_utc: bool,
+        far_dates_as_text: bool,
         mut bytes: &[u8],
     ) -> Result<ReceivedRows, Error> {
-        let columns = types.iter().map(|&(type_oid, type_modifier)| {
-            let field = FieldDescription {
-                name: "c".to_owned(),
-                type_oid,
-                type_len: 0,
-                type_modifier,
-            };
-            describe(&field, is_utc)
-        });
-        let (kinds, columns): (Vec<_>, Vec<_>) = columns.unzip();
+        let (kinds, columns): (Vec<_>, Vec<_>) = describe_all(types, is_utc).unzip();
         let mut buffer = Buffer::new()?;
         while let Framed::Complete(Frame { tag: b'D', len }) = frame(bytes)? {
             let free = buffer.free()?;
@@ -81,7 +125,7 @@ impl ReceivedRows {
             buffer.received(len);
             bytes = &bytes[len..];
         }
-        let mut rows = Rows::new(kinds.into());
+        let mut rows = Rows::new(kinds.into(), far_dates_as_text);
         rows.replace(buffer);
         Ok(ReceivedRows {
             rows,

@@ -1,22 +1,24 @@
-//! Messages of the server: their frame and their fields, read from bytes that were received.
+//! Parses messages of the server from received bytes: `frame` finds the bounds of a message, and
+//! `BackendMessage::read` parses its fields.
 //!
-//! Source: PostgreSQL's documentation, "Message Formats". Each length is checked before it is used:
-//! a length below that of its own field, a field beyond the end of its message, bytes left over,
-//! and a message too long for its kind are errors.
+//! Source: PostgreSQL's documentation, "Message Formats". Each length is checked before it is used.
+//! A length shorter than its own field, a field beyond the end of its message, trailing data, and a
+//! message too long for its kind are errors.
 
 use super::fields::Fields;
 use crate::error::{Error, ErrorKind};
 
-/// Bytes of the tag and the length.
+/// The size in bytes of a message's header: a tag and a length.
 pub(super) const HEADER_BYTES: usize = 5;
 
-/// Longest message that holds neither a row nor data of COPY. Error messages may quote a statement.
+/// The largest size in bytes of a message other than a row or COPY data. It is large because an
+/// error message may quote a statement.
 const LONGEST_CONTROL: usize = 64 << 20;
 
-/// Longest message of all: the server's own limit of a value, and as much for what is around it.
+/// The largest size of a message in bytes: the server's own limit.
 const LONGEST: usize = i32::MAX as usize;
 
-/// The error of bytes that do not follow the protocol.
+/// Creates the error for a message that violates PostgreSQL's protocol.
 pub(super) fn violation(what: impl std::fmt::Display) -> Error {
     let mut error = Error::new(
         ErrorKind::Operational,
@@ -26,41 +28,52 @@ pub(super) fn violation(what: impl std::fmt::Display) -> Error {
     error
 }
 
-/// A complete message at the start of received bytes.
+/// Creates the error for a COPY between a table and the client that is passed to `execute`, which
+/// does not transfer its data.
+pub(super) fn no_copy() -> Error {
+    Error::new(
+        ErrorKind::NotSupported,
+        "`COPY … TO STDOUT` and `COPY … FROM STDIN` are not run by `execute`\n\
+         Use `Cursor.copy_out` and `Cursor.copy_in`.",
+    )
+}
+
+/// The tag and the length of a complete message at the start of received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// The kind of message.
+    /// The tag byte, which identifies the kind of the message.
     pub(super) tag: u8,
-    /// Bytes of the message, its header included.
+    /// The length of the message in bytes, including its header.
     pub(super) len: usize,
 }
 
 impl Frame {
-    /// The body in the bytes that the frame was read from.
+    /// Returns the body of the message; `bytes` must begin with the message.
     pub(super) fn body<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(HEADER_BYTES..self.len).unwrap_or_default()
     }
 }
 
-/// The start of received bytes.
+/// The result of [`frame`]: a complete or an incomplete message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framed {
-    /// A complete message.
+    /// The message is complete; contains its tag and length.
     Complete(Frame),
-    /// A message of which more is to come; so many bytes in all, or 0 while its header is incomplete.
+    /// The message is incomplete. Contains its total length in bytes, or 0 if its header is
+    /// incomplete.
     Partial(usize),
 }
 
-/// Reads the frame at the start of `bytes`.
+/// Reads the header of the message at the start of `bytes`.
 ///
 /// # Errors
-/// A length that cannot be.
+/// The length is invalid.
 #[inline]
 pub(super) fn frame(bytes: &[u8]) -> Result<Framed, Error> {
     let Some((&[tag, a, b, c, d], _)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
         return Ok(Framed::Partial(0));
     };
-    // The length counts itself, and not the tag.
+    // The length counts its own four bytes, but not the tag.
     let length = i32::from_be_bytes([a, b, c, d]);
     let len = match usize::try_from(length) {
         Ok(n) if (4..LONGEST).contains(&n) => n + 1,
@@ -76,16 +89,16 @@ pub(super) fn frame(bytes: &[u8]) -> Result<Framed, Error> {
     })
 }
 
-/// Reads the fields of a message's body in their order.
+/// A reader of the fields of a message's body, in order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(super) struct FieldReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(body: &'a [u8]) -> Reader<'a> {
-        Reader(body)
+impl<'a> FieldReader<'a> {
+    pub(super) fn new(body: &'a [u8]) -> FieldReader<'a> {
+        FieldReader(body)
     }
 
-    /// The next `n` bytes.
+    /// Returns the next `n` bytes of the body; an error if fewer bytes remain.
     pub(super) fn bytes(&mut self, n: usize) -> Result<&'a [u8], Error> {
         let (bytes, rest) = self.0.split_at_checked(n).ok_or_else(cut)?;
         self.0 = rest;
@@ -114,13 +127,13 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A count of fields, which is never negative.
+    /// Reads a 16-bit integer that is a number of items, such as the number of columns.
     pub(super) fn count(&mut self) -> Result<usize, Error> {
-        // Parameters are counted up to 65,535.
+        // The number is unsigned, up to 65,535.
         self.array().map(|two| usize::from(u16::from_be_bytes(two)))
     }
 
-    /// The bytes before the next NUL.
+    /// Returns the bytes of the body before the next NUL; an error if there is no NUL.
     pub(super) fn string_bytes(&mut self) -> Result<&'a [u8], Error> {
         let end = self.0.iter().position(|b| *b == 0).ok_or_else(cut)?;
         let text = self.bytes(end)?;
@@ -128,18 +141,19 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    /// The text before the next NUL; malformed sequences become U+FFFD.
+    /// Returns the text of the body before the next NUL, with U+FFFD for malformed sequences; an
+    /// error if there is no NUL.
     pub(super) fn string_lossy(&mut self) -> Result<String, Error> {
         let bytes = self.string_bytes()?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The rest.
+    /// Returns the bytes of the body that were not read yet.
     pub(super) fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// Refuses bytes that are left over.
+    /// Returns an error if bytes of the body were not read yet.
     pub(super) fn end(self) -> Result<(), Error> {
         match self.0.is_empty() {
             true => Ok(()),
@@ -152,34 +166,34 @@ fn cut() -> Error {
     violation("a message is shorter than its fields")
 }
 
-/// A column of a RowDescription.
+/// The description of one column in a RowDescription message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FieldDescription {
     pub(super) name: String,
     pub(super) type_oid: u32,
-    /// Bytes of a value; negative for a type of variable length.
+    /// The size of a value in bytes; negative for a type whose values vary in length.
     pub(super) type_len: i16,
-    /// The type modifier; -1 for none.
+    /// The type modifier, such as the length of a `varchar`; -1 if there is none.
     pub(super) type_modifier: i32,
 }
 
-/// A request or report of the server about the authentication.
+/// An authentication message of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Authentication<'a> {
     Ok,
     CleartextPassword,
     Md5Password([u8; 4]),
-    /// The names of the mechanisms that the server has.
+    /// The names of the SASL mechanisms that the server supports.
     Sasl(Vec<&'a [u8]>),
     SaslContinue(&'a [u8]),
     SaslFinal(&'a [u8]),
-    /// A method that this crate does not have, by its number.
+    /// An authentication method that is not supported, by its number in the protocol.
     Other(i32),
 }
 
 /// A message of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Message<'a> {
+pub(super) enum BackendMessage<'a> {
     Authentication(Authentication<'a>),
     BackendKeyData {
         process_id: i32,
@@ -187,14 +201,15 @@ pub(super) enum Message<'a> {
     },
     BindComplete,
     CloseComplete,
-    /// The command's name, and how many rows it read or changed.
+    /// The command tag: the name of the command, and the number of rows that it returned or
+    /// changed.
     CommandComplete(&'a [u8]),
     CopyData(&'a [u8]),
     CopyDone,
     CopyInResponse,
     CopyOutResponse,
     CopyBothResponse,
-    /// A row, not yet read.
+    /// The body of a DataRow message.
     DataRow(&'a [u8]),
     EmptyQueryResponse,
     ErrorResponse(Box<Fields>),
@@ -202,6 +217,7 @@ pub(super) enum Message<'a> {
     NoData,
     NoticeResponse(Box<Fields>),
     NotificationResponse {
+        process_id: i32,
         channel: String,
         payload: String,
     },
@@ -216,58 +232,60 @@ pub(super) enum Message<'a> {
     RowDescription(Vec<FieldDescription>),
 }
 
-impl<'a> Message<'a> {
-    /// Reads the message of `frame`.
+impl<'a> BackendMessage<'a> {
+    /// Parses the message of `frame` at the start of `bytes`.
     ///
     /// # Errors
-    /// A tag that is unknown, or fields that do not fill the body exactly.
-    pub(super) fn read(frame: Frame, bytes: &'a [u8]) -> Result<Message<'a>, Error> {
-        let mut reader = Reader::new(frame.body(bytes));
+    /// The tag is unknown, or the fields do not fill the body exactly.
+    pub(super) fn read(frame: Frame, bytes: &'a [u8]) -> Result<BackendMessage<'a>, Error> {
+        let mut reader = FieldReader::new(frame.body(bytes));
         let message = match frame.tag {
-            b'R' => return authentication(reader).map(Message::Authentication),
-            b'E' => return Fields::read(reader).map(|f| Message::ErrorResponse(Box::new(f))),
-            b'N' => return Fields::read(reader).map(|f| Message::NoticeResponse(Box::new(f))),
-            b'D' => return Ok(Message::DataRow(reader.rest())),
-            b'd' => return Ok(Message::CopyData(reader.rest())),
-            b'G' => return Ok(Message::CopyInResponse),
-            b'H' => return Ok(Message::CopyOutResponse),
-            b'W' => return Ok(Message::CopyBothResponse),
-            b'v' => return Ok(Message::NegotiateProtocolVersion),
-            b'1' => Message::ParseComplete,
-            b'2' => Message::BindComplete,
-            b'3' => Message::CloseComplete,
-            b'c' => Message::CopyDone,
-            b'I' => Message::EmptyQueryResponse,
-            b'n' => Message::NoData,
-            b's' => Message::PortalSuspended,
-            b'C' => Message::CommandComplete(reader.string_bytes()?),
-            b'Z' => Message::ReadyForQuery(reader.u8()?),
-            b'K' => Message::BackendKeyData {
+            b'R' => return authentication(reader).map(BackendMessage::Authentication),
+            b'E' => {
+                return Fields::read(reader).map(|f| BackendMessage::ErrorResponse(Box::new(f)));
+            }
+            b'N' => {
+                return Fields::read(reader).map(|f| BackendMessage::NoticeResponse(Box::new(f)));
+            }
+            b'D' => return Ok(BackendMessage::DataRow(reader.rest())),
+            b'd' => return Ok(BackendMessage::CopyData(reader.rest())),
+            b'G' => return Ok(BackendMessage::CopyInResponse),
+            b'H' => return Ok(BackendMessage::CopyOutResponse),
+            b'W' => return Ok(BackendMessage::CopyBothResponse),
+            b'v' => return Ok(BackendMessage::NegotiateProtocolVersion),
+            b'1' => BackendMessage::ParseComplete,
+            b'2' => BackendMessage::BindComplete,
+            b'3' => BackendMessage::CloseComplete,
+            b'c' => BackendMessage::CopyDone,
+            b'I' => BackendMessage::EmptyQueryResponse,
+            b'n' => BackendMessage::NoData,
+            b's' => BackendMessage::PortalSuspended,
+            b'C' => BackendMessage::CommandComplete(reader.string_bytes()?),
+            b'Z' => BackendMessage::ReadyForQuery(reader.u8()?),
+            b'K' => BackendMessage::BackendKeyData {
                 process_id: reader.i32()?,
                 secret_key: reader.i32()?,
             },
-            b'S' => Message::ParameterStatus {
+            b'S' => BackendMessage::ParameterStatus {
                 name: reader.string_lossy()?,
                 value: reader.string_lossy()?,
             },
-            b'A' => {
-                reader.i32()?;
-                Message::NotificationResponse {
-                    channel: reader.string_lossy()?,
-                    payload: reader.string_lossy()?,
-                }
-            }
+            b'A' => BackendMessage::NotificationResponse {
+                process_id: reader.i32()?,
+                channel: reader.string_lossy()?,
+                payload: reader.string_lossy()?,
+            },
             b't' => {
                 let n = reader.count()?;
                 let oids = (0..n).map(|_| reader.u32()).collect::<Result<_, _>>()?;
-                Message::ParameterDescription(oids)
+                BackendMessage::ParameterDescription(oids)
             }
             b'T' => {
                 let n = reader.count()?;
                 let fields = (0..n)
                     .map(|_| field(&mut reader))
                     .collect::<Result<_, _>>()?;
-                Message::RowDescription(fields)
+                BackendMessage::RowDescription(fields)
             }
             tag => {
                 let what = format_args!("a message has the unknown kind 0x{tag:02x}");
@@ -279,9 +297,9 @@ impl<'a> Message<'a> {
     }
 }
 
-fn field(reader: &mut Reader<'_>) -> Result<FieldDescription, Error> {
+fn field(reader: &mut FieldReader<'_>) -> Result<FieldDescription, Error> {
     let name = reader.string_lossy()?;
-    // The table and the column that it comes from.
+    // The object identifier of the table, and the number of the column in it, are skipped.
     reader.u32()?;
     reader.i16()?;
     let described = FieldDescription {
@@ -290,12 +308,12 @@ fn field(reader: &mut Reader<'_>) -> Result<FieldDescription, Error> {
         type_len: reader.i16()?,
         type_modifier: reader.i32()?,
     };
-    // The format, which is that of the last Bind.
+    // The format code is skipped: the Bind message determines the format.
     reader.i16()?;
     Ok(described)
 }
 
-fn authentication(mut reader: Reader<'_>) -> Result<Authentication<'_>, Error> {
+fn authentication(mut reader: FieldReader<'_>) -> Result<Authentication<'_>, Error> {
     let request = match reader.i32()? {
         0 => Authentication::Ok,
         3 => Authentication::CleartextPassword,

@@ -1,18 +1,18 @@
-//! Tests of `message`, and messages for other tests.
+//! Tests of `message`, and a function that encodes messages for other tests.
 
 use super::message::*;
 use crate::error::Error;
 use proptest::prelude::*;
 
-/// A message of this kind and body.
+/// Encodes a message with this tag and body.
 pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap();
     [&[tag], &length.to_be_bytes()[..], body].concat()
 }
 
-fn read(bytes: &[u8]) -> Result<Message<'_>, Error> {
+fn read(bytes: &[u8]) -> Result<BackendMessage<'_>, Error> {
     match frame(bytes)? {
-        Framed::Complete(frame) => Message::read(frame, bytes),
+        Framed::Complete(frame) => BackendMessage::read(frame, bytes),
         Framed::Partial(_) => panic!("the message is complete"),
     }
 }
@@ -73,42 +73,42 @@ fn each_kind_of_message_has_its_fields() {
         (
             b'R',
             &[0, 0, 0, 0][..],
-            Message::Authentication(Authentication::Ok),
+            BackendMessage::Authentication(Authentication::Ok),
         ),
         (
             b'R',
             &[0, 0, 0, 3],
-            Message::Authentication(Authentication::CleartextPassword),
+            BackendMessage::Authentication(Authentication::CleartextPassword),
         ),
         (
             b'R',
             &[0, 0, 0, 5, 1, 2, 3, 4],
-            Message::Authentication(Authentication::Md5Password([1, 2, 3, 4])),
+            BackendMessage::Authentication(Authentication::Md5Password([1, 2, 3, 4])),
         ),
         (
             b'R',
             b"\0\0\0\x0aSCRAM-SHA-256\0\0",
-            Message::Authentication(Authentication::Sasl(vec![b"SCRAM-SHA-256"])),
+            BackendMessage::Authentication(Authentication::Sasl(vec![b"SCRAM-SHA-256"])),
         ),
         (
             b'R',
             b"\0\0\0\x0br=1",
-            Message::Authentication(Authentication::SaslContinue(b"r=1")),
+            BackendMessage::Authentication(Authentication::SaslContinue(b"r=1")),
         ),
         (
             b'R',
             b"\0\0\0\x0cv=1",
-            Message::Authentication(Authentication::SaslFinal(b"v=1")),
+            BackendMessage::Authentication(Authentication::SaslFinal(b"v=1")),
         ),
         (
             b'R',
             &[0, 0, 0, 7],
-            Message::Authentication(Authentication::Other(7)),
+            BackendMessage::Authentication(Authentication::Other(7)),
         ),
         (
             b'K',
             &[0, 0, 0, 7, 0, 0, 0, 9],
-            Message::BackendKeyData {
+            BackendMessage::BackendKeyData {
                 process_id: 7,
                 secret_key: 9,
             },
@@ -116,38 +116,43 @@ fn each_kind_of_message_has_its_fields() {
         (
             b'S',
             b"TimeZone\0UTC\0",
-            Message::ParameterStatus {
+            BackendMessage::ParameterStatus {
                 name: "TimeZone".to_owned(),
                 value: "UTC".to_owned(),
             },
         ),
-        (b'Z', b"I", Message::ReadyForQuery(b'I')),
+        (b'Z', b"I", BackendMessage::ReadyForQuery(b'I')),
         (
             b'C',
             b"INSERT 0 1\0",
-            Message::CommandComplete(b"INSERT 0 1"),
+            BackendMessage::CommandComplete(b"INSERT 0 1"),
         ),
-        (b'D', b"anything", Message::DataRow(b"anything")),
+        (b'D', b"anything", BackendMessage::DataRow(b"anything")),
         (
             b't',
             &[0, 1, 0, 0, 0, 23],
-            Message::ParameterDescription(vec![23]),
+            BackendMessage::ParameterDescription(vec![23]),
         ),
-        (b'T', &described, Message::RowDescription(vec![field])),
+        (
+            b'T',
+            &described,
+            BackendMessage::RowDescription(vec![field]),
+        ),
         (
             b'A',
             b"\0\0\0\x01c\0p\0",
-            Message::NotificationResponse {
+            BackendMessage::NotificationResponse {
+                process_id: 1,
                 channel: "c".to_owned(),
                 payload: "p".to_owned(),
             },
         ),
-        (b'1', b"", Message::ParseComplete),
-        (b'2', b"", Message::BindComplete),
-        (b'3', b"", Message::CloseComplete),
-        (b'I', b"", Message::EmptyQueryResponse),
-        (b'n', b"", Message::NoData),
-        (b's', b"", Message::PortalSuspended),
+        (b'1', b"", BackendMessage::ParseComplete),
+        (b'2', b"", BackendMessage::BindComplete),
+        (b'3', b"", BackendMessage::CloseComplete),
+        (b'I', b"", BackendMessage::EmptyQueryResponse),
+        (b'n', b"", BackendMessage::NoData),
+        (b's', b"", BackendMessage::PortalSuspended),
     ] {
         assert_eq!(read(&message(tag, body)).unwrap(), expected);
     }
@@ -175,7 +180,7 @@ fn messages_that_are_cut_or_too_long_are_errors() {
         let longer = [body, b"x"].concat();
         assert!(read(&message(tag, &longer)).is_err(), "{}", char::from(tag));
     }
-    // A count of columns that are not there takes no memory for them.
+    // The message announces columns that it does not contain; no memory is allocated for them.
     assert!(read(&message(b'T', &[0xff, 0xff])).is_err());
     assert!(read(&message(b'?', b"")).is_err());
 }

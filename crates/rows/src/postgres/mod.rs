@@ -1,50 +1,76 @@
-//! PostgreSQL by its own protocol (3.0), without a driver.
+//! The PostgreSQL database: its own client for protocol 3.0, without a driver.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
-//! | `target` | connection URLs and `key=value` strings to libpq's keywords |
-//! | `surroundings` | the service file, `PG*` variables, the password file |
+//! | `target` | parses connection URLs and `key=value` strings to libpq's keywords |
+//! | `connect_defaults` | the service file, `PG*` variables, the password file |
 //! | `settings` | the settings of a connection |
-//! | `socket`, `tls`, `binding` | TCP, unix sockets and TLS; what SCRAM is bound to |
-//! | `buffer` | memory that bytes are received into, and blocks of rows are |
-//! | `message`, `fields` | messages of the server, read from received bytes; the fields of errors and notices |
-//! | `startup`, `server` | the start of a session: authentication; what the server has reported of it |
-//! | `dial`, `open` | the hosts in their order, TLS or not, the login, the kind of session |
-//! | `wire` | a session's socket with what was received and what is to be sent |
-//! | `types`, `moments`, `parameters` | types and forms of columns, dates and times in binary form, parameters |
-//! | `rows` | a block of rows: the receive buffer, of which a cell is a slice |
-//! | `shared`, `statement_cache` | what a connection and its statements share; statements by their texts |
-//! | `execute`, `statement`, `connection`, `cancel` | what a user calls |
+//! | `socket`, `tls`, `channel_binding` | TCP, unix sockets and TLS; channel binding for SCRAM |
+//! | `buffer` | memory for received bytes, which becomes a block of rows |
+//! | `message`, `fields` | parses messages of the server from received bytes; fields of errors and notices |
+//! | `startup`, `auth_methods`, `server` | authentication, accepted methods; the session's reported state |
+//! | `dial`, `open` | opens a session: hosts in order, with or without TLS, login, kind of session |
+//! | `wire` | a session: its socket, received bytes, bytes to send |
+//! | `delivery` | passes the rows and the end of a result from the connection to its statement |
+//! | `types`, `date_time`, `parameters` | types and formats of columns; dates and times in binary format; parameters |
+//! | `rows` | a block of rows in the receive buffer, of which a cell is a slice |
+//! | `row_check` | the checks of a row's lengths and values |
+//! | `split_row` | a row that is longer than the receive buffer, read in pieces |
+//! | `shared`, `statement_cache` | the state that a connection and its statements share; statements by SQL text |
+//! | `copy`, `copy_rows`, `copy_values` | COPY between a table and the client; inserts rows of values by binary COPY |
+//! | `preamble` | BEGIN and the check for a pooler, sent before a statement |
+//! | `execute_many`, `batch` | one statement for many rows of parameters, in batches |
+//! | `multi_row_insert` | executes an INSERT for many rows of parameters as an INSERT of several rows |
+//! | `waiting`, `later_statements` | the statements of a SQL text after the first one |
+//! | `execute`, `statement`, `connection`, `cancel` | the calls of a user: execute, fetch, commit, close, cancel |
 
-mod binding;
+mod auth_methods;
+mod batch;
 mod buffer;
 mod cancel;
+mod channel_binding;
+mod connect_defaults;
 mod connection;
+mod copy;
+mod copy_rows;
+mod copy_values;
+mod date_time;
+mod delivery;
 mod dial;
 mod execute;
+mod execute_many;
 mod fields;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod later_statements;
 mod message;
 #[cfg(test)]
 mod message_tests;
-mod moments;
+mod multi_row_insert;
 mod open;
 mod parameters;
+mod preamble;
+mod row_check;
 mod rows;
 mod server;
 mod settings;
 mod shared;
 mod socket;
+mod split_row;
 mod startup;
 mod statement;
 mod statement_cache;
-mod surroundings;
 mod target;
 mod tls;
+mod tls_settings;
 mod types;
+mod value_cell;
+mod waiting;
 mod wire;
 
 pub use connection::Connection;
+pub use copy::CopyOut;
+pub use parameters::text_of_value;
 pub use rows::Rows;
+pub use server::Notification;
 pub use statement::Statement;

@@ -1,5 +1,5 @@
-//! Opens a session: the hosts in their order, TLS or not, the login, and whether the session is of
-//! the kind that is wanted.
+//! Opens a session: tries the hosts in order, with or without TLS, logs in, and checks that the
+//! session has the required kind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,56 +7,60 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::BytesMut;
 
-use super::binding::tls_server_end_point;
 use super::buffer::Buffer;
 use super::cancel::Activity;
+use super::channel_binding::tls_server_end_point;
 use super::dial::{Breaker, Endpoint, Reached, endpoints, open_socket};
-use super::message::{Framed, Message, frame};
+use super::message::{BackendMessage, Framed, frame};
 use super::server::ServerState;
-use super::settings::{ChannelBinding, Host, SessionAttributes, Settings, SslMode, TlsSettings};
+use super::settings::{ChannelBinding, Host, SessionAttributes, Settings};
+use super::socket::Socket;
 use super::startup::{Login, Progress, Startup};
+use super::tls_settings::{SslMode, TlsSettings};
 use super::wire::Wire;
 use crate::error::{Error, ErrorKind};
 
-/// Opens a session with the first server that has one.
+/// Opens a session on the first server that accepts one.
+///
+/// `connect_timeout` limits the time for each host, `timeout` the time for all hosts. Without
+/// `connect_timeout`, the remaining hosts share the remaining time, so that a host that does not
+/// respond cannot use all of the time.
 ///
 /// # Errors
-/// That of the last server that was tried; [`ErrorKind::Timeout`] after the time limit.
+/// The errors of all servers that were tried; [`ErrorKind::Timeout`] after the time limit.
 pub(super) fn open(
     settings: &Settings,
     read_only: bool,
     breaker: &Arc<Breaker>,
 ) -> Result<Wire, Error> {
-    let deadline = Instant::now() + settings.connect_timeout;
+    let deadline = Instant::now() + settings.timeout;
     let mut hosts: Vec<&Host> = settings.hosts.iter().collect();
     if settings.balances {
         shuffle(&mut hosts);
     }
-    // Of `prefer-standby`, any server is right where no standby is.
+    // `prefer-standby` accepts any server if no host is a standby.
     let rounds: &[SessionAttributes] = match settings.session {
         SessionAttributes::PreferStandby => &[SessionAttributes::Standby, SessionAttributes::Any],
         ref other => std::slice::from_ref(other),
     };
-    let mut failure = None;
+    let mut failures = Vec::new();
     for wanted in rounds {
-        for host in &hosts {
-            let found = endpoints(&host.address, deadline);
-            let attempts = found.map(|found| {
-                let attempt = |endpoint| {
-                    open_one(
-                        settings, host, endpoint, *wanted, read_only, deadline, breaker,
-                    )
-                };
-                found
-                    .iter()
-                    .map(attempt)
-                    .find(Result::is_ok)
-                    .or_else(|| Some(attempt(found.last()?)))
-            });
-            match attempts {
-                Ok(Some(Ok(wire))) => return Ok(wire),
-                Ok(Some(Err(error))) | Err(error) => failure = Some(error),
-                Ok(None) => {}
+        failures.clear();
+        for (i, host) in hosts.iter().enumerate() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let n_left = u32::try_from(hosts.len() - i).unwrap_or(u32::MAX);
+            let limit = settings.connect_timeout.unwrap_or(left / n_left).min(left);
+            let attempt = Attempt {
+                settings,
+                host,
+                wanted: *wanted,
+                read_only,
+                deadline: Instant::now() + limit,
+                breaker,
+            };
+            match attempt.open_host() {
+                Ok(wire) => return Ok(wire),
+                Err(error) => failures.push(error),
             }
             if breaker.is_broken() {
                 return Err(Error::new(
@@ -66,25 +70,38 @@ pub(super) fn open(
             }
         }
     }
-    Err(failure.unwrap_or_else(|| Error::new(ErrorKind::Connect, "no server was found")))
+    Err(joined(failures))
 }
 
-fn shuffle(hosts: &mut [&Host]) {
+/// Returns the last error. Its message begins with the messages of the earlier errors.
+fn joined(failures: Vec<Error>) -> Error {
+    let messages: Vec<&str> = failures.iter().map(|e| e.message.as_str()).collect();
+    let message = messages.join("\n");
+    let last = failures.into_iter().next_back();
+    let mut error = last.unwrap_or_else(|| Error::new(ErrorKind::Connect, "no server was found"));
+    if !message.is_empty() {
+        error.message = message;
+    }
+    error
+}
+
+fn shuffle<T>(items: &mut [T]) {
     static SEED: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_nanos() as u64);
     let mut state = now ^ SEED.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed) | 1;
-    for i in (1..hosts.len()).rev() {
-        // Xorshift.
+    for i in (1..items.len()).rev() {
+        // The xorshift algorithm generates the random numbers.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        hosts.swap(i, (state % (i as u64 + 1)) as usize);
+        items.swap(i, (state % (i as u64 + 1)) as usize);
     }
 }
 
-/// The ways to try: libpq's `allow` begins without TLS, `prefer` with it.
+/// Returns the TLS modes to try, in order: as in libpq, `allow` begins without TLS, `prefer` with
+/// TLS.
 fn modes(mode: SslMode) -> &'static [SslMode] {
     match mode {
         SslMode::Disable => &[SslMode::Disable],
@@ -96,70 +113,101 @@ fn modes(mode: SslMode) -> &'static [SslMode] {
     }
 }
 
-fn open_one(
-    settings: &Settings,
-    host: &Host,
-    endpoint: &Endpoint,
+/// An attempt to open a session on one host: the host, the settings and the time limit.
+struct Attempt<'a> {
+    settings: &'a Settings,
+    host: &'a Host,
     wanted: SessionAttributes,
     read_only: bool,
     deadline: Instant,
-    breaker: &Arc<Breaker>,
-) -> Result<Wire, Error> {
-    let modes = modes(settings.tls.mode);
-    let mut failure = None;
-    for mode in modes {
-        let opened = log_in(
-            settings, host, endpoint, *mode, read_only, deadline, breaker,
-        );
-        match opened {
-            Ok(mut wire) => {
-                check_session(&mut wire, wanted)?;
-                wire.socket.clear_deadline();
-                return Ok(wire);
-            }
-            // Only a refusal of the way, not of the password, makes another way worth trying.
-            Err(error) if error.sqlstate == "28000" || error.sqlstate.is_empty() => {
-                failure.get_or_insert(error);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Err(failure.unwrap_or_else(|| Error::new(ErrorKind::Connect, "no way to connect")))
+    breaker: &'a Arc<Breaker>,
 }
 
-fn log_in(
-    settings: &Settings,
-    host: &Host,
-    endpoint: &Endpoint,
-    mode: SslMode,
-    read_only: bool,
-    deadline: Instant,
-    breaker: &Arc<Breaker>,
-) -> Result<Wire, Error> {
-    let mut socket = open_socket(settings, host, endpoint, mode, deadline, breaker)?;
-    let channel_binding = socket.tls().and_then(tls_server_end_point);
-    let is_bound = channel_binding.is_some();
-    if settings.channel_binding == ChannelBinding::Require && !is_bound {
-        let message = "`channel_binding=require` needs TLS and a certificate that can be bound to";
-        return Err(Error::new(ErrorKind::Connect, message));
+impl Attempt<'_> {
+    /// Opens a session on the first address of the host that accepts a session.
+    fn open_host(&self) -> Result<Wire, Error> {
+        let mut found = endpoints(&self.host.address, self.deadline)?;
+        if self.settings.balances {
+            shuffle(&mut found);
+        }
+        let mut failures = Vec::new();
+        for endpoint in &found {
+            match self.open_endpoint(endpoint) {
+                Ok(wire) => return Ok(wire),
+                Err(error) => failures.push(error),
+            }
+            if self.breaker.is_broken() {
+                break;
+            }
+        }
+        Err(joined(failures))
     }
-    let login = Login {
-        user: settings.user.clone(),
-        password: host.password.clone(),
-        parameters: session_parameters(settings, read_only),
-        channel_binding: channel_binding
-            .filter(|_| settings.channel_binding != ChannelBinding::Disable),
-        requires_binding: settings.channel_binding == ChannelBinding::Require,
-        is_encrypted: socket.tls().is_some(),
-    };
-    let reached = Reached {
-        endpoint: endpoint.clone(),
-        host_name: host.name.clone(),
-        tls: login.is_encrypted.then(|| TlsSettings {
-            mode,
-            ..settings.tls.clone()
-        }),
-    };
+
+    fn open_endpoint(&self, endpoint: &Endpoint) -> Result<Wire, Error> {
+        let mut failure = None;
+        for mode in modes(self.settings.tls.mode) {
+            match self.log_in(endpoint, *mode) {
+                Ok(mut wire) => {
+                    check_session(&mut wire, self.wanted)?;
+                    wire.socket.set_deadline(None);
+                    return Ok(wire);
+                }
+                // Another attempt, with or without TLS, is useful only if the server refused the
+                // kind of connection, not if it refused the password.
+                Err(error) if error.sqlstate == "28000" || error.sqlstate.is_empty() => {
+                    failure.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failure.unwrap_or_else(|| Error::new(ErrorKind::Connect, "no way to connect")))
+    }
+
+    fn log_in(&self, endpoint: &Endpoint, mode: SslMode) -> Result<Wire, Error> {
+        let Attempt {
+            settings,
+            host,
+            breaker,
+            ..
+        } = *self;
+        let mut socket = open_socket(settings, host, endpoint, mode, self.deadline, breaker)?;
+        let channel_binding = socket.tls().and_then(tls_server_end_point);
+        let requires_binding = settings.channel_binding == ChannelBinding::Require;
+        if requires_binding && channel_binding.is_none() {
+            let message =
+                "`channel_binding=require` needs TLS and a certificate that can be bound to";
+            return Err(Error::new(ErrorKind::Connect, message));
+        }
+        let login = Login {
+            user: settings.user.clone(),
+            password: host.password.clone(),
+            password_hint: settings.password_hint.clone(),
+            parameters: session_parameters(settings, self.read_only),
+            channel_binding: channel_binding
+                .filter(|_| settings.channel_binding != ChannelBinding::Disable),
+            requires_binding,
+            accepted: settings.accepted.clone(),
+        };
+        let reached = Reached {
+            endpoint: endpoint.clone(),
+            host_name: host.name.clone(),
+            tls: socket.tls().map(|_| TlsSettings {
+                mode,
+                ..settings.tls.clone()
+            }),
+        };
+        let (server, inbox) = start_session(&mut socket, login, breaker)?;
+        let activity = Arc::new(Activity::new(reached, server.key(), Arc::clone(breaker)));
+        Ok(Wire::new(socket, inbox, server, activity))
+    }
+}
+
+/// Logs in, and reads messages up to the first ReadyForQuery.
+fn start_session(
+    socket: &mut Socket,
+    login: Login,
+    breaker: &Breaker,
+) -> Result<(ServerState, Buffer), Error> {
     let (mut out, mut inbox, mut server) =
         (BytesMut::new(), Buffer::new()?, ServerState::default());
     let mut startup = Startup::begin(login, &mut out)?;
@@ -184,7 +232,7 @@ fn log_in(
             out.clear();
         }
         if let Framed::Complete(frame) = frame(inbox.bytes())? {
-            let message = Message::read(frame, inbox.bytes())?;
+            let message = BackendMessage::read(frame, inbox.bytes())?;
             let progress = startup.take(&message, &mut server, &mut out)?;
             inbox.consume(frame.len);
             if progress == Progress::Ready {
@@ -197,8 +245,7 @@ fn log_in(
             n => inbox.received(n),
         }
     }
-    let activity = Arc::new(Activity::new(reached, server.key(), Arc::clone(breaker)));
-    Ok(Wire::new(socket, inbox, server, activity))
+    Ok((server, inbox))
 }
 
 fn session_parameters(settings: &Settings, read_only: bool) -> Vec<(String, String)> {
@@ -216,15 +263,15 @@ fn session_parameters(settings: &Settings, read_only: bool) -> Vec<(String, Stri
         options.push_str(" -c default_transaction_read_only=on");
     }
     if !options.is_empty() {
-        parameters.push(of("options", options.trim()));
+        parameters.push(of("options", &options));
     }
     parameters
 }
 
-/// Refuses a session of another kind than `target_session_attrs` has.
+/// Returns an error if the session is not of the kind that `target_session_attrs` requires.
 fn check_session(wire: &mut Wire, wanted: SessionAttributes) -> Result<(), Error> {
     let mut is_on = |parameter: &str, query: &str| -> Result<bool, Error> {
-        // Servers from 14 on report it.
+        // Servers from version 14 on report this parameter at the start of a session.
         if let Some(value) = wire.server.parameter(parameter) {
             return Ok(value == "on");
         }

@@ -1,37 +1,50 @@
-//! Parameters: `?` to `$1`, their types, and their form in Bind.
+//! Parameters of statements: converts `?` to `$1`, chooses types, and encodes values for Bind.
+
+use std::borrow::Cow;
 
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 
-use super::moments;
+use super::date_time::{self, with_era};
 use super::types::{oid, oid_of_name};
-use crate::cell::{Date, Time};
+use crate::cell::Time;
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 use crate::sql::lexer::{Lexer, TokenKind};
+use crate::sql::statements;
 use crate::value::{DeclaredKind, Value};
 
-/// Parameters of a statement, at most: they are counted in 16 bits.
+/// The largest number of parameters of a statement: the protocol counts them in 16 bits.
 const MOST: usize = 65_535;
 
-/// A statement's text as the server gets it.
+/// A SQL text in the form that the server accepts: `$1` for the first `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Translated {
     pub(super) sql: String,
     pub(super) n_parameters: usize,
+    /// The statements of the SQL text, as the caller wrote them; empty if the text has only one
+    /// statement.
+    pub(super) pieces: Vec<String>,
 }
 
-/// Numbers the parameters of a text: each `?` outside of strings, names and comments is one, and
-/// `??` is the character `?` of an operator.
+/// Replaces the parameters of a SQL text by `$1`, `$2`, …. Each `?` outside strings, names and
+/// comments is a parameter, and `??` is the character `?` of an operator.
 pub(super) fn translate(sql: &str) -> Translated {
     let mut translated = Translated {
         sql: String::with_capacity(sql.len() + 16),
         n_parameters: 0,
+        pieces: Vec::new(),
     };
+    if sql.contains(';') {
+        let pieces = statements::split(sql);
+        if pieces.len() > 1 {
+            translated.pieces = pieces.into_iter().map(str::to_owned).collect();
+        }
+    }
     let mut tokens = Lexer::of_statement(sql, Dialect::Postgres).peekable();
     while let Some(token) = tokens.next() {
         if token.kind != TokenKind::QuestionMark {
-            // `??` is one token where the lexer takes it for an operator.
+            // The lexer returns `??` as a part of an operator token.
             match token.kind {
                 TokenKind::Other => translated.sql.push_str(&token.text.replace("??", "?")),
                 _ => translated.sql.push_str(token.text),
@@ -52,10 +65,11 @@ pub(super) fn translate(sql: &str) -> Translated {
     translated
 }
 
-/// Refuses a wrong number of values, and text that PostgreSQL cannot hold.
+/// Returns an error if the number of values is not `n_parameters` or exceeds [`MOST`], or if a text
+/// contains a NUL, which PostgreSQL cannot store.
 ///
 /// # Errors
-/// [`ErrorKind::Programming`], [`ErrorKind::Data`].
+/// [`ErrorKind::Programming`] for a wrong number; [`ErrorKind::Data`] for a text with NUL.
 pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> {
     if values.len() != n_parameters {
         return Err(Error::wrong_count(n_parameters, values.len()));
@@ -82,20 +96,45 @@ pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> 
     Ok(())
 }
 
-/// The value without a declaration around it.
-fn own(value: &Value) -> &Value {
+/// Returns an error if a parameter is binary in the row `values` but not in the rows `before`, or
+/// if it is binary in them but not in `values`. The server would store such a binary value as text.
+///
+/// # Errors
+/// [`ErrorKind::Data`].
+pub(super) fn check_types(before: &[Vec<Value>], values: &[Value]) -> Result<(), Error> {
+    for (i, value) in values.iter().enumerate() {
+        let is_bytes = |value: &Value| matches!(own(value), Value::Bytes(_));
+        let other = before.iter().rev().map(|row| &row[i]);
+        let mut other = other.filter(|other| *own(other) != Value::Null);
+        if *own(value) != Value::Null
+            && other
+                .next()
+                .is_some_and(|other| is_bytes(other) != is_bytes(value))
+        {
+            let message = format!("parameter {} is bytes in some rows only", i + 1);
+            return Err(Error::new(ErrorKind::Data, message));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the value itself, without the types that the caller declared for it
+/// ([`Value::Declared`]).
+pub(super) fn own(value: &Value) -> &Value {
     match value {
         Value::Declared(inner, _) => own(inner),
         value => value,
     }
 }
 
-/// The type that a value is sent as; 0 leaves it to the server, as for a literal in quotes.
+/// Returns the object identifier of the type that is declared for a value; 0 to let the server
+/// infer the type, as it does for a quoted literal.
 pub(super) fn type_of(value: &Value) -> u32 {
     match value {
         Value::Null | Value::Text(_) => 0,
         Value::Bool(_) => oid::BOOL,
-        // As for a number in the text of a statement.
+        // The type of an integer is the type that PostgreSQL gives to an integer in the text of a
+        // statement.
         Value::I64(n) if i32::try_from(*n).is_ok() => oid::INT4,
         Value::I64(_) => oid::INT8,
         Value::F64(_) => oid::FLOAT8,
@@ -131,7 +170,8 @@ pub(super) fn type_of(value: &Value) -> u32 {
     }
 }
 
-/// The types for several rows of values: of those that differ between rows, one that holds all, or 0.
+/// Returns the type of each parameter for several rows of values. If the values of a parameter have
+/// different types, the type is `int8` for integers, otherwise 0: the server infers the type.
 pub(super) fn types_of_rows(rows: &[Vec<Value>], n_parameters: usize) -> Vec<u32> {
     let mut types: Vec<Option<u32>> = vec![None; n_parameters];
     for row in rows {
@@ -153,7 +193,7 @@ pub(super) fn types_of_rows(rows: &[Vec<Value>], n_parameters: usize) -> Vec<u32
     types.into_iter().map(|t| t.unwrap_or(0)).collect()
 }
 
-/// Returns whether a value is sent in binary form as the type `as_oid`.
+/// Returns `true` if a value is sent in binary format for a parameter of type `as_oid`.
 pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
     match (own(value), as_oid) {
         (Value::Bool(_), oid::BOOL)
@@ -163,18 +203,18 @@ pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
         | (Value::I64(_), oid::INT8)
         | (Value::Time(_), oid::TIME) => true,
         (Value::I64(n), oid::INT4) => i32::try_from(*n).is_ok(),
-        (Value::Date(date), oid::DATE) => moments::days_of_date(date).is_some(),
+        (Value::Date(date), oid::DATE) => date_time::days_of_date(date).is_some(),
         (Value::Timestamp(stamp), oid::TIMESTAMP) if stamp.offset_minutes.is_none() => {
-            moments::micros_of_timestamp(stamp).is_some()
+            date_time::micros_of_timestamp(stamp).is_some()
         }
         (Value::Timestamp(stamp), oid::TIMESTAMPTZ) if stamp.offset_minutes.is_some() => {
-            moments::micros_of_timestamp(stamp).is_some()
+            date_time::micros_of_timestamp(stamp).is_some()
         }
         _ => false,
     }
 }
 
-/// Writes a value in the form that [`is_binary`] says.
+/// Writes a value in the format that [`is_binary`] selects.
 pub(super) fn encode(value: &Value, as_oid: u32, out: &mut BytesMut) -> IsNull {
     let value = own(value);
     if *value == Value::Null {
@@ -191,10 +231,10 @@ pub(super) fn encode(value: &Value, as_oid: u32, out: &mut BytesMut) -> IsNull {
         Value::F64(f) => out.put_f64(*f),
         Value::Bytes(bytes) => out.put_slice(bytes),
         Value::Uuid(uuid) => out.put_slice(uuid),
-        Value::Date(date) => out.put_i32(moments::days_of_date(date).unwrap_or_default()),
-        Value::Time(time) => out.put_i64(moments::micros_of_time(time)),
+        Value::Date(date) => out.put_i32(date_time::days_of_date(date).unwrap_or_default()),
+        Value::Time(time) => out.put_i64(date_time::micros_of_time(time)),
         Value::Timestamp(stamp) => {
-            out.put_i64(moments::micros_of_timestamp(stamp).unwrap_or_default());
+            out.put_i64(date_time::micros_of_timestamp(stamp).unwrap_or_default());
         }
         _ => put_text(value, out),
     }
@@ -202,11 +242,19 @@ pub(super) fn encode(value: &Value, as_oid: u32, out: &mut BytesMut) -> IsNull {
 }
 
 fn put_text(value: &Value, out: &mut BytesMut) {
-    let text = match value {
+    if let Some(text) = text_of_value(value) {
+        out.put_slice(text.as_bytes());
+    }
+}
+
+/// Returns the text that PostgreSQL would read as this value, without quotes; `None` for NULL.
+#[must_use]
+pub fn text_of_value(value: &Value) -> Option<Cow<'_, str>> {
+    Some(Cow::Owned(match value {
         Value::Text(text) | Value::Decimal(text) | Value::Cast(text, _) => {
-            return out.put_slice(text.as_bytes());
+            return Some(Cow::Borrowed(text));
         }
-        Value::Null => return,
+        Value::Null => return None,
         Value::Bool(b) => b.to_string(),
         Value::I64(n) => n.to_string(),
         Value::F64(f) => f.to_string(),
@@ -226,18 +274,8 @@ fn put_text(value: &Value, out: &mut BytesMut) {
             with_era(&stamp.date, &rest)
         }
         Value::Uuid(uuid) => uuid.iter().map(|b| format!("{b:02x}")).collect(),
-        Value::Declared(inner, _) => return put_text(inner, out),
-    };
-    out.put_slice(text.as_bytes());
-}
-
-/// A date in ISO form with what follows it, and the era where it is before Christ.
-fn with_era(date: &Date, rest: &str) -> String {
-    let (year, era) = match date.year {
-        year @ 1.. => (i64::from(year), ""),
-        year => (1 - i64::from(year), " BC"),
-    };
-    format!("{year:04}-{:02}-{:02}{rest}{era}", date.month, date.day)
+        Value::Declared(inner, _) => return text_of_value(inner),
+    }))
 }
 
 fn time_text(time: &Time) -> String {
@@ -253,7 +291,7 @@ fn time_text(time: &Time) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Timestamp;
+    use crate::cell::{Date, Timestamp};
     use crate::value::Declared;
 
     #[test]

@@ -1,84 +1,134 @@
-//! A block of rows: the receive buffer itself. A cell is a slice of it, found by walking over the lengths of its row.
+//! `Rows`: a block of rows in the receive buffer itself. A cell is a slice of the buffer; its
+//! position follows from the lengths of the values before it in the row.
 
 use std::cell::Cell as MutCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use onecopy_text::Units;
 
 use super::buffer::Buffer;
+use super::date_time;
 use super::message::{HEADER_BYTES, violation};
-use super::moments;
+use super::row_check::{COUNT_BYTES, check, four, wrong};
+use super::split_row::{LONG_ROW_BYTES, Parts, Piece, SplitRow};
 use super::types::Kind;
+use super::value_cell::{as_text, cell};
 use crate::cell::Cell;
 use crate::error::Error;
-use crate::interval;
 use crate::source::{Block, Emitted, RowSink};
 
-/// Bytes of the count of columns, before the first column.
-const COUNT_BYTES: usize = 2;
+/// The largest part, in bytes, of a deferred value in a long row.
+const DEFERRED_PART_BYTES: usize = 64 << 10;
 
-/// Rows of a result, as the server sent them.
+/// The received bytes of a deferred value; returned by [`Rows::deferred_value`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum DeferredValue<'a> {
+    Null,
+    /// Bytes of the value; the last ones if the flag is `true`.
+    Bytes(&'a [u8], bool),
+    /// The next bytes were not received yet.
+    NotReceived,
+}
+
+/// A block of rows of a result, in the bytes that the server sent.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// Complete DataRow messages, back to back.
+    /// The buffer with consecutive DataRow messages, of which only a long row may be incomplete;
+    /// `None` without rows.
     buffer: Option<Buffer>,
     kinds: Arc<[Kind]>,
-    /// Bytes of the buffer whose rows were shown in this block or an earlier one.
+    /// The number of bytes of the buffer that this block and earlier blocks have used.
     n_read: usize,
-    /// The offset of the first column of each row of this block.
+    /// For each row of this block, the offset in the buffer of its first value.
     rows: Vec<u32>,
-    /// The row that was emitted last.
+    /// The index of the row of this block that was emitted last.
     last_emitted: MutCell<usize>,
-    /// Columns that are left out of rows; empty where none is.
-    pub(super) deferred: Vec<bool>,
-}
-
-/// Four bytes of a length or a number.
-#[inline]
-fn four(bytes: &[u8], at: usize) -> [u8; 4] {
-    let mut four = [0; 4];
-    four.copy_from_slice(&bytes[at..at + 4]);
-    four
-}
-
-fn eight(value: &[u8]) -> [u8; 8] {
-    let mut eight = [0; 8];
-    eight.copy_from_slice(value);
-    eight
+    /// The position in a row that is read in pieces.
+    split: Option<SplitRow>,
+    /// The block, if it is a piece of a row, and the offset of its first byte.
+    piece: Option<(Piece, usize)>,
+    /// The offset in its value of the piece, if it is a part of a value.
+    part_offset: u64,
+    /// The largest part of a value in a stream, in bytes; `None` for another reader.
+    part_bytes: Option<usize>,
+    /// The values that are read in parts if their row is long; `None` if rows are read whole.
+    parts: Option<Parts>,
+    /// `true` for each deferred column; empty if no column is deferred.
+    deferred: Vec<bool>,
+    far_dates_as_text: bool,
 }
 
 impl Rows {
-    pub(super) fn new(kinds: Arc<[Kind]>) -> Rows {
+    pub(super) fn new(kinds: Arc<[Kind]>, far_dates_as_text: bool) -> Rows {
         Rows {
             kinds,
+            far_dates_as_text,
             ..Rows::default()
         }
     }
 
-    /// Replaces the rows by those of `buffer`; returns the buffer that is free now.
+    /// Replaces the rows by those in `buffer`, before the first block of them; returns the old
+    /// buffer.
     pub(super) fn replace(&mut self, buffer: Buffer) -> Option<Buffer> {
-        self.rows.clear();
-        self.n_read = 0;
-        self.buffer.replace(buffer)
+        let old = self.take_buffer();
+        self.buffer = Some(buffer);
+        old
     }
 
-    /// Takes the buffer out: there are no rows any more.
+    /// Removes the buffer, and with it all rows; returns the buffer.
     pub(super) fn take_buffer(&mut self) -> Option<Buffer> {
         self.rows.clear();
+        self.piece = None;
         self.n_read = 0;
         self.buffer.take()
     }
 
-    pub(super) fn kinds(&self) -> &[Kind] {
+    pub(super) fn kinds(&self) -> &Arc<[Kind]> {
         &self.kinds
     }
 
-    /// The row of the block that was emitted last.
-    pub(super) fn last_emitted(&self) -> usize {
-        self.last_emitted.get()
+    /// Returns the values that are read in parts if their row is long; `None` if every row is read
+    /// whole.
+    pub(super) fn parts(&self) -> Option<&Parts> {
+        self.parts.as_ref()
     }
 
-    /// Returns whether the buffer has rows that were not shown yet.
+    /// Reads the long values of all columns in parts of at most `part_bytes` bytes; `None` to read
+    /// rows whole.
+    pub(super) fn set_part_bytes(&mut self, part_bytes: Option<usize>) {
+        self.part_bytes = part_bytes;
+        self.update_parts();
+    }
+
+    /// Omits the values of columns from the rows: `deferred` has `true` for each of these columns,
+    /// or is empty. Deferred values are read in parts if all columns after the first of them are
+    /// deferred too.
+    pub(super) fn set_deferred(&mut self, deferred: Vec<bool>) {
+        self.deferred = deferred;
+        self.update_parts();
+    }
+
+    fn update_parts(&mut self) {
+        let first = self.deferred.iter().position(|is_deferred| *is_deferred);
+        let first = first.filter(|first| self.deferred[*first..].iter().all(|d| *d));
+        let parts = match self.part_bytes {
+            Some(part_bytes) => Some((0, part_bytes.max(1))),
+            None => first.map(|first| (first, DEFERRED_PART_BYTES)),
+        };
+        self.parts = parts.map(|(first_column, part_bytes)| Parts {
+            kinds: Arc::clone(&self.kinds),
+            first_column,
+            part_bytes,
+        });
+    }
+
+    /// Returns `true` if columns are deferred.
+    pub(super) fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// Returns `true` if the buffer contains rows after this block.
     pub(super) fn has_more(&self) -> bool {
         self.bytes().len() > self.n_read
     }
@@ -87,36 +137,62 @@ impl Rows {
         self.buffer.as_ref().map_or(&[], Buffer::bytes)
     }
 
-    /// Makes the next rows of the buffer the block, at most so many; how many there are. Each
-    /// length is checked here, so that emitting cannot fail.
+    /// Makes at most `most_rows` rows of the buffer the current block; returns their number. Each
+    /// length is checked here, so emitting cannot fail.
     ///
     /// # Errors
-    /// A row that does not have the described columns, or whose lengths do not fill it.
+    /// A row does not have the described columns, or the lengths of its values do not fill it.
     pub(super) fn advance(&mut self, most_rows: usize) -> Result<usize, Error> {
         self.rows.clear();
+        self.piece = None;
+        self.last_emitted.set(0);
         let Some(buffer) = &mut self.buffer else {
             return Ok(0);
         };
         let bytes = buffer.bytes_mut();
-        while self.rows.len() < most_rows && bytes.len() - self.n_read >= HEADER_BYTES {
-            // The message is complete: its length was read before.
+        if let Some(split) = &mut self.split
+            && !self.deferred.is_empty()
+            && !split.is_at_start()
+        {
+            // The rest of the last row: values that the caller has not read.
+            self.n_read += split.skip_pieces(&mut bytes[self.n_read..])?;
+            if !split.is_at_end() {
+                return Ok(0);
+            }
+            self.split = None;
+        }
+        while self.split.is_none()
+            && self.rows.len() < most_rows
+            && bytes.len() - self.n_read >= HEADER_BYTES
+        {
             let len = u32::from_be_bytes(four(bytes, self.n_read + 1)) as usize + 1;
+            if let Some(parts) = self.parts.as_ref().filter(|_| len >= LONG_ROW_BYTES) {
+                if self.rows.is_empty() {
+                    self.split = Some(SplitRow::new(len, parts.clone()));
+                    self.n_read += HEADER_BYTES;
+                }
+                break;
+            }
             let row = &mut bytes[self.n_read..self.n_read + len];
             match check(&mut row[HEADER_BYTES..], &self.kinds) {
                 Ok(()) => {}
-                // It is reported after the rows before it.
+                // The rows before the wrong one are returned first; the next call returns the
+                // error.
                 Err(_) if !self.rows.is_empty() => break,
-                Err(error) => return Err(error),
+                Err(fault) => return Err(wrong(fault)),
             }
             let first = self.n_read + HEADER_BYTES + COUNT_BYTES;
             self.rows
                 .push(u32::try_from(first).map_err(|_| violation("too long a row"))?);
             self.n_read += len;
         }
+        if self.split.is_some() {
+            return self.next_piece().map(usize::from);
+        }
         Ok(self.rows.len())
     }
 
-    /// The value at `at`, and where the next one begins.
+    /// Returns the value at `at`, `None` for NULL, and the position of the next value.
     #[inline]
     fn value(bytes: &[u8], at: usize) -> (Option<&[u8]>, usize) {
         let len = i32::from_be_bytes(four(bytes, at));
@@ -127,14 +203,181 @@ impl Rows {
         }
     }
 
-    /// The bytes of a value of this block, and whether they are text; `None` for NULL.
-    pub(super) fn raw_value(&self, row: usize, column: usize) -> Option<(&[u8], Kind)> {
+    /// Makes the next piece of the long row the current block; returns `false` if it was not
+    /// received yet.
+    fn next_piece(&mut self) -> Result<bool, Error> {
+        match self.piece.take() {
+            Some((Piece::Part { bytes, .. }, _)) => self.part_offset += bytes.len() as u64,
+            Some((Piece::Cells { .. }, _)) => self.part_offset = 0,
+            None => {}
+        }
+        let (Some(buffer), Some(split)) = (&mut self.buffer, &mut self.split) else {
+            return Ok(false);
+        };
+        let Some((piece, n)) = split.next_piece(&mut buffer.bytes_mut()[self.n_read..])? else {
+            return Ok(false);
+        };
+        self.piece = Some((piece, self.n_read));
+        self.n_read += n;
+        if split.is_at_end() {
+            self.split = None;
+        }
+        Ok(true)
+    }
+
+    /// Returns the received bytes from `offset` on of the deferred value in `column` of the row
+    /// that was emitted last. In a long row, the values before it are skipped. `None` if this value
+    /// itself was skipped.
+    ///
+    /// # Errors
+    /// The lengths of the row's values do not fill it.
+    pub(super) fn deferred_value(
+        &mut self,
+        column: usize,
+        offset: u64,
+    ) -> Result<Option<DeferredValue<'_>>, Error> {
+        if let Some(first) = self.rows.get(self.last_emitted.get()) {
+            return Ok(Some(self.complete_value(*first as usize, column, offset)));
+        }
+        loop {
+            match &self.piece {
+                Some((Piece::Cells { columns, at, .. }, start)) => {
+                    if column < columns.start {
+                        return Ok(None);
+                    }
+                    if columns.contains(&column) {
+                        let n_before = column - columns.start;
+                        return Ok(Some(self.complete_value(start + at, n_before, offset)));
+                    }
+                }
+                Some((
+                    Piece::Part {
+                        column: current,
+                        bytes,
+                        is_last,
+                        ..
+                    },
+                    start,
+                )) => {
+                    if column < *current {
+                        return Ok(None);
+                    }
+                    let n_before = usize::try_from(offset - self.part_offset.min(offset));
+                    let n_before = n_before.unwrap_or(usize::MAX).min(bytes.len());
+                    if column == *current && (n_before < bytes.len() || *is_last) {
+                        let rest = start + bytes.start + n_before..start + bytes.end;
+                        let is_last = *is_last;
+                        return Ok(Some(DeferredValue::Bytes(&self.bytes()[rest], is_last)));
+                    }
+                }
+                None => {}
+            }
+            if !self.next_piece()? {
+                return Ok(Some(DeferredValue::NotReceived));
+            }
+        }
+    }
+
+    /// Returns the bytes from `offset` on of a value that was received completely: the one after
+    /// the `n_before` values at `at`.
+    fn complete_value(&self, mut at: usize, n_before: usize, offset: u64) -> DeferredValue<'_> {
         let bytes = self.bytes();
-        let mut at = *self.rows.get(row)? as usize;
-        for _ in 0..column {
+        for _ in 0..n_before {
             at = Self::value(bytes, at).1;
         }
-        Some((Self::value(bytes, at).0?, *self.kinds.get(column)?))
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        match Self::value(bytes, at).0 {
+            Some(value) => DeferredValue::Bytes(value.get(offset..).unwrap_or_default(), true),
+            None => DeferredValue::Null,
+        }
+    }
+
+    /// Returns the text of a date or timestamp outside the years 1 to 9999, if the option
+    /// `far_dates_as_text` is set; otherwise `None`.
+    #[inline]
+    fn far_date(&self, cell: Cell<'_>) -> Option<String> {
+        match self.far_dates_as_text {
+            true => date_time::far_text(cell),
+            false => None,
+        }
+    }
+
+    /// Emits the values of `columns`, of which the first one is at the offset `at` of `bytes`, the
+    /// bytes of the block.
+    #[inline(always)]
+    fn cells<S: RowSink>(
+        &self,
+        bytes: &[u8],
+        columns: Range<usize>,
+        mut at: usize,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        let first = columns.start;
+        for (index, kind) in self.kinds[columns].iter().enumerate() {
+            let column = first + index;
+            let (value, next) = Self::value(bytes, at);
+            at = next;
+            match value {
+                Some(value) if !self.is_deferred(column) => {
+                    let cell = cell(value, *kind);
+                    match self.far_date(cell) {
+                        None => sink.cell(column, cell)?,
+                        Some(text) => sink.cell(column, as_text(&text))?,
+                    }
+                }
+                _ => sink.cell(column, Cell::Null)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn emit_piece<S: RowSink>(
+        &self,
+        piece: &Piece,
+        start: usize,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        let ends_row = match piece {
+            Piece::Cells { columns, at, next } => {
+                if columns.start == 0 && *at > 0 {
+                    sink.begin_row()?;
+                }
+                self.cells(self.bytes(), columns.clone(), start + at, sink)?;
+                match next {
+                    Some((first, _)) if self.has_deferred() => {
+                        for column in *first..self.kinds.len() {
+                            sink.cell(column, Cell::Null)?;
+                        }
+                    }
+                    Some((column, kind)) => sink.long_begin(*column, *kind)?,
+                    None => {}
+                }
+                next.is_none() || self.has_deferred()
+            }
+            Piece::Part {
+                column,
+                bytes,
+                is_text,
+                is_last,
+                ends_row,
+            } => {
+                let part = &self.bytes()[start + bytes.start..start + bytes.end];
+                let part = match is_text {
+                    true => Cell::Text(Units::Utf8(part)),
+                    false => Cell::Bytes(part),
+                };
+                sink.long_part(*column, part)?;
+                if *is_last {
+                    sink.long_end(*column)?;
+                }
+                *ends_row
+            }
+        };
+        // The block is at its end, whether the sink accepts another row or not.
+        if ends_row {
+            sink.end_row()?;
+        }
+        Ok(())
     }
 
     fn is_deferred(&self, column: usize) -> bool {
@@ -142,162 +385,21 @@ impl Rows {
     }
 }
 
-/// Checks that the body of a row has a value of the right size for each column, and nothing else.
-fn check(body: &mut [u8], kinds: &[Kind]) -> Result<(), Error> {
-    let wrong = |what: &str| violation(format_args!("a row {what}"));
-    if body.len() < COUNT_BYTES
-        || usize::from(u16::from_be_bytes([body[0], body[1]])) != kinds.len()
-    {
-        return Err(wrong("has not as many columns as were described"));
-    }
-    let mut at = COUNT_BYTES;
-    for kind in kinds {
-        let rest = body.len() - at;
-        if rest < 4 {
-            return Err(wrong("is shorter than its values"));
-        }
-        let len = i32::from_be_bytes(four(body, at));
-        at += 4;
-        if len == -1 {
-            continue;
-        }
-        let len = usize::try_from(len).map_err(|_| wrong("has a negative length"))?;
-        if len > rest - 4 {
-            return Err(wrong("is shorter than its values"));
-        }
-        let width = usize::from(kind.width());
-        if width != 0 && width != len {
-            return Err(wrong("has a value of the wrong size for its type"));
-        }
-        match kind {
-            Kind::Time(_) => {
-                let micros = i64::from_be_bytes(eight(&body[at..at + 8]));
-                if !(0..=moments::DAY).contains(&micros) {
-                    return Err(wrong("has a time that is not within a day"));
-                }
-            }
-            Kind::Money => plain_money(&mut body[at..at + len]),
-            _ => {}
-        }
-        at += len;
-    }
-    match at == body.len() {
-        true => Ok(()),
-        false => Err(wrong("is longer than its values")),
-    }
-}
-
-/// Rewrites an amount such as `-$1,234.50` to its digits, in place and after as many spaces as it
-/// became shorter. An amount in another form, which `lc_monetary` decides, stays as it is.
-fn plain_money(amount: &mut [u8]) {
-    let is_expected = |b: &u8| b.is_ascii_digit() || matches!(b, b'-' | b'$' | b',' | b'.');
-    let n_points = amount.iter().filter(|b| **b == b'.').count();
-    let has_cents = amount.len() > 3 && amount[amount.len() - 3] == b'.';
-    if !amount.iter().all(is_expected) || n_points != 1 || !has_cents {
-        return;
-    }
-    let mut to = amount.len();
-    for from in (0..amount.len()).rev() {
-        let b = amount[from];
-        if !matches!(b, b'$' | b',') {
-            to -= 1;
-            amount[to] = b;
-        }
-    }
-    amount[..to].fill(b' ');
-}
-
-#[inline]
-fn cell(value: &[u8], kind: Kind) -> Cell<'_> {
-    let infinite = |is_positive| {
-        let text: &[u8] = if is_positive {
-            b"infinity"
-        } else {
-            b"-infinity"
-        };
-        Cell::Text(Units::Utf8(text))
-    };
-    match kind {
-        Kind::Text => Cell::Text(Units::Utf8(value)),
-        Kind::Bool => Cell::Bool(value[0] != 0),
-        Kind::I16 => Cell::I64(i64::from(i16::from_be_bytes([value[0], value[1]]))),
-        Kind::I32 => Cell::I64(i64::from(i32::from_be_bytes(four(value, 0)))),
-        Kind::U32 => Cell::I64(i64::from(u32::from_be_bytes(four(value, 0)))),
-        Kind::I64 => Cell::I64(i64::from_be_bytes(eight(value))),
-        Kind::F32 => Cell::F32(f32::from_be_bytes(four(value, 0))),
-        Kind::F64 => Cell::F64(f64::from_be_bytes(eight(value))),
-        Kind::Bytes => Cell::Bytes(value),
-        Kind::Uuid => {
-            let mut uuid = [0; 16];
-            uuid.copy_from_slice(value);
-            Cell::Uuid(uuid)
-        }
-        Kind::Date => match i32::from_be_bytes(four(value, 0)) {
-            days @ (i32::MAX | i32::MIN) => infinite(days > 0),
-            days => Cell::Date(moments::date_of_days(days)),
-        },
-        Kind::Time(digits) => Cell::Time(
-            moments::time_of_micros(i64::from_be_bytes(eight(value))),
-            digits,
-        ),
-        Kind::Timestamp(digits) | Kind::TimestampUtc(digits) => {
-            let offset = matches!(kind, Kind::TimestampUtc(_)).then_some(0);
-            match i64::from_be_bytes(eight(value)) {
-                micros @ (i64::MAX | i64::MIN) => infinite(micros > 0),
-                micros => Cell::Timestamp(moments::timestamp_of_micros(micros, offset), digits),
-            }
-        }
-        Kind::TimestampText(digits) => match moments::parse_timestamptz(value) {
-            Some(stamp) => Cell::Timestamp(stamp, digits),
-            None => Cell::Text(Units::Utf8(value)),
-        },
-        Kind::Decimal => decimal(value),
-        Kind::Money => match value.iter().position(|b| *b != b' ').map(|at| &value[at..]) {
-            Some(digits)
-                if digits
-                    .iter()
-                    .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.')) =>
-            {
-                Cell::Decimal(digits)
-            }
-            _ => Cell::Text(Units::Utf8(value)),
-        },
-        Kind::Interval => interval::cell(value),
-    }
-}
-
-/// A numeric in text form: digits, or one of the three that are none.
-#[inline]
-fn decimal(value: &[u8]) -> Cell<'_> {
-    match value {
-        b"NaN" => Cell::F64(f64::NAN),
-        b"Infinity" => Cell::F64(f64::INFINITY),
-        b"-Infinity" => Cell::F64(f64::NEG_INFINITY),
-        digits => Cell::Decimal(digits),
-    }
-}
-
 impl Block for Rows {
     fn n_rows(&self) -> usize {
-        self.rows.len()
+        self.rows.len() + usize::from(self.piece.is_some())
     }
 
     fn emit<S: RowSink>(&self, first_row: usize, sink: &mut S) -> Result<Emitted, S::Error> {
+        if let Some((piece, start)) = &self.piece {
+            self.emit_piece(piece, *start, sink)?;
+            return Ok(Emitted::All);
+        }
         let bytes = self.bytes();
         for (row, start) in self.rows.iter().enumerate().skip(first_row) {
             sink.begin_row()?;
             self.last_emitted.set(row);
-            let mut at = *start as usize;
-            for (column, kind) in self.kinds.iter().enumerate() {
-                let (value, next) = Self::value(bytes, at);
-                at = next;
-                match value {
-                    Some(value) if !self.is_deferred(column) => {
-                        sink.cell(column, cell(value, *kind))?;
-                    }
-                    _ => sink.cell(column, Cell::Null)?,
-                }
-            }
+            self.cells(bytes, 0..self.kinds.len(), *start as usize, sink)?;
             if !sink.end_row()? && row + 1 < self.rows.len() {
                 return Ok(Emitted::Paused { next_row: row + 1 });
             }
@@ -313,111 +415,41 @@ impl Block for Rows {
     ) -> Result<(), S::Error> {
         let bytes = self.bytes();
         sink.begin_columns(n_rows)?;
-        let mut places: Vec<u32> = self.rows[first_row..first_row + n_rows].to_vec();
+        let (mut places, n_received) = match &self.piece {
+            // A row whose deferred values were not received yet.
+            Some((Piece::Cells { columns, at, .. }, start)) => {
+                // A row does not extend past the end of the buffer, whose offsets fit into `u32`.
+                (vec![(start + at) as u32], columns.end)
+            }
+            _ => (
+                self.rows[first_row..first_row + n_rows].to_vec(),
+                self.kinds.len(),
+            ),
+        };
         for (column, kind) in self.kinds.iter().enumerate() {
+            if column >= n_received {
+                for row in 0..n_rows {
+                    sink.column_cell(row, column, Cell::Null)?;
+                }
+                continue;
+            }
             for (row, at) in places.iter_mut().enumerate() {
                 let (value, next) = Self::value(bytes, *at as usize);
-                // It was one of 32 bits when the row was checked, and rows only lie before the end.
+                // The length was read when the row was checked, and no row extends past the end of
+                // the buffer.
                 *at = next as u32;
                 match value {
                     Some(value) if !self.is_deferred(column) => {
-                        sink.column_cell(row, column, cell(value, *kind))?;
+                        let cell = cell(value, *kind);
+                        match self.far_date(cell) {
+                            None => sink.column_cell(row, column, cell)?,
+                            Some(text) => sink.column_cell(row, column, as_text(&text))?,
+                        }
                     }
                     _ => sink.column_cell(row, column, Cell::Null)?,
                 }
             }
         }
         sink.end_columns()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(values: &[Option<&[u8]>]) -> Vec<u8> {
-        let mut body = u16::try_from(values.len()).unwrap().to_be_bytes().to_vec();
-        for value in values {
-            let len = value.map_or(-1, |v| i32::try_from(v.len()).unwrap());
-            body.extend_from_slice(&len.to_be_bytes());
-            body.extend_from_slice(value.unwrap_or_default());
-        }
-        body
-    }
-
-    #[test]
-    fn values_are_cells_of_their_kind() {
-        let date = crate::cell::Date {
-            year: 2000,
-            month: 1,
-            day: 2,
-        };
-        let text = |t| Cell::Text(Units::Utf8(t));
-        for (kind, value, expected) in [
-            (Kind::Bool, &[1][..], Cell::Bool(true)),
-            (Kind::I16, &[0xff, 0xfe], Cell::I64(-2)),
-            (Kind::U32, &[0xff, 0xff, 0xff, 0xff], Cell::I64(0xffff_ffff)),
-            (Kind::F64, &1.5f64.to_be_bytes(), Cell::F64(1.5)),
-            (Kind::Date, &[0, 0, 0, 1], Cell::Date(date)),
-            (
-                Kind::Date,
-                &[0x7f, 0xff, 0xff, 0xff],
-                text(&b"infinity"[..]),
-            ),
-            (
-                Kind::Timestamp(6),
-                &i64::MIN.to_be_bytes(),
-                text(b"-infinity"),
-            ),
-            (Kind::TimestampText(6), b"infinity", text(b"infinity")),
-            (Kind::Decimal, b"-1.50", Cell::Decimal(b"-1.50")),
-            (Kind::Decimal, b"Infinity", Cell::F64(f64::INFINITY)),
-            (Kind::Text, b"{1,2}", text(b"{1,2}")),
-        ] {
-            assert_eq!(cell(value, kind), expected, "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn money_is_its_digits_where_its_form_is_known() {
-        for (amount, expected) in [
-            ("$1,234.50", Some("1234.50")),
-            ("-$0.05", Some("-0.05")),
-            ("$92,233,720,368,547,758.07", Some("92233720368547758.07")),
-            ("1.234,50 €", None),
-            ("¥5", None),
-        ] {
-            let mut bytes = amount.as_bytes().to_vec();
-            plain_money(&mut bytes);
-            match (cell(&bytes, Kind::Money), expected) {
-                (Cell::Decimal(digits), Some(expected)) => assert_eq!(digits, expected.as_bytes()),
-                (Cell::Text(Units::Utf8(text)), None) => assert_eq!(text, amount.as_bytes()),
-                (cell, _) => panic!("{amount} is {cell:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn rows_that_lie_are_errors() {
-        let kinds = [Kind::I32, Kind::Text];
-        let right = row(&[Some(&[0, 0, 0, 1]), None]);
-        assert!(check(&mut right.clone(), &kinds).is_ok());
-        for n in 0..right.len() {
-            assert!(
-                check(&mut right[..n].to_vec(), &kinds).is_err(),
-                "{n} bytes"
-            );
-        }
-        for wrong in [
-            row(&[Some(&[0, 0, 0, 1])]),
-            row(&[Some(&[0, 0, 1]), None]),
-            [&right[..], &[0]].concat(),
-            [&[0, 2][..], &[0xff, 0xff, 0xff, 0xfe], &[0, 0, 0, 0]].concat(),
-            [&[0, 2][..], &[0x7f, 0xff, 0xff, 0xff], &[0, 0, 0, 0]].concat(),
-        ] {
-            assert!(check(&mut wrong.clone(), &kinds).is_err(), "{wrong:x?}");
-        }
-        let late = row(&[Some(&(moments::DAY + 1).to_be_bytes())]);
-        assert!(check(&mut late.clone(), &[Kind::Time(6)]).is_err());
     }
 }

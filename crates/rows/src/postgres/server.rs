@@ -1,15 +1,39 @@
-//! The state of a session as the server has reported it: parameters, the transaction's status, its
-//! key for cancelling, notices and notifications. Without I/O.
+//! `ServerState`: the state of a session as the server has reported it: parameters, transaction
+//! status, cancel key, notices and notifications. It performs no I/O.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use super::message::Message;
+use super::message::BackendMessage;
 use crate::error;
 
-/// Notices that are kept until they are read; of more the oldest ones go.
+/// The largest number of notices that are stored until they are read; older notices are dropped.
 const MOST_NOTICES: usize = 1000;
 
-/// The status of the session's transaction.
+/// The largest total size in bytes of the notices that are stored until they are read.
+const MOST_NOTICE_BYTES: usize = 4 << 20;
+
+/// The largest number of session parameters that are stored; servers report about 15.
+const MOST_PARAMETERS: usize = 1000;
+
+/// The largest size in bytes of a parameter's name or value that is stored.
+const LONGEST_PARAMETER: usize = 64 << 10;
+
+/// The largest total size in bytes of the notifications that are stored until they are read; older
+/// notifications are dropped.
+const MOST_NOTIFICATION_BYTES: usize = 16 << 20;
+
+/// A message that another session sent with `NOTIFY`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// The name of the channel.
+    pub channel: String,
+    /// The text that the sender passed; empty if there is none.
+    pub payload: String,
+    /// The process id of the sender's session.
+    pub process_id: i32,
+}
+
+/// The transaction status of the session, as the last ReadyForQuery reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TransactionStatus {
     /// No transaction is open.
@@ -17,26 +41,31 @@ pub(super) enum TransactionStatus {
     Idle,
     /// A transaction is open.
     Open,
-    /// A statement failed in the transaction: only its end is accepted.
+    /// A statement in the transaction has failed; the server accepts only the end of the
+    /// transaction.
     Failed,
 }
 
-/// A session's state as the server has reported it.
+/// The state of a session, as the server has reported it in its messages.
 #[derive(Debug, Default)]
 pub(super) struct ServerState {
     parameters: HashMap<String, String>,
     key: Option<(i32, i32)>,
     status: TransactionStatus,
-    notices: Vec<error::Message>,
+    notices: VecDeque<error::Message>,
+    notice_bytes: usize,
+    notifications: VecDeque<Notification>,
+    notification_bytes: usize,
 }
 
 impl ServerState {
-    /// The value of a parameter that the server reports.
+    /// Returns the value of a session parameter; `None` if the server has not reported it.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// Process id and secret key, to cancel by.
+    /// Returns the process id and the secret key for a CancelRequest; `None` if the server sent
+    /// none.
     pub(super) fn key(&self) -> Option<(i32, i32)> {
         self.key
     }
@@ -45,36 +74,72 @@ impl ServerState {
         self.status
     }
 
-    /// The notices since the last call.
-    pub(super) fn take_notices(&mut self) -> Vec<error::Message> {
-        std::mem::take(&mut self.notices)
+    /// Returns the stored notifications, and removes them from the state.
+    pub(super) fn take_notifications(&mut self) -> Vec<Notification> {
+        self.notification_bytes = 0;
+        self.notifications.drain(..).collect()
     }
 
-    /// Notes a message that may come at any time; whether it was one.
-    pub(super) fn note_asynchronous(&mut self, message: &Message<'_>) -> bool {
+    pub(super) fn has_notifications(&self) -> bool {
+        !self.notifications.is_empty()
+    }
+
+    /// Returns the stored notices (warnings of the server), and removes them from the state.
+    pub(super) fn take_notices(&mut self) -> Vec<error::Message> {
+        self.notice_bytes = 0;
+        self.notices.drain(..).collect()
+    }
+
+    /// Records a message of a kind that the server may send at any time; returns `false` for any
+    /// other message.
+    pub(super) fn note_asynchronous(&mut self, message: &BackendMessage<'_>) -> bool {
         match message {
-            Message::ParameterStatus { name, value } => {
-                self.parameters.insert(name.clone(), value.clone());
-            }
-            Message::NoticeResponse(fields) => {
-                if self.notices.len() >= MOST_NOTICES {
-                    self.notices.remove(0);
+            BackendMessage::ParameterStatus { name, value } => {
+                let is_new = !self.parameters.contains_key(name);
+                let fits = name.len() + value.len() <= LONGEST_PARAMETER;
+                if fits && !(is_new && self.parameters.len() >= MOST_PARAMETERS) {
+                    self.parameters.insert(name.clone(), value.clone());
                 }
-                self.notices.push(fields.to_message());
             }
-            Message::NotificationResponse { .. } => {}
+            BackendMessage::NoticeResponse(fields) => {
+                let notice = fields.to_message();
+                self.notice_bytes += notice.text.len();
+                self.notices.push_back(notice);
+                while self.notices.len() > MOST_NOTICES || self.notice_bytes > MOST_NOTICE_BYTES {
+                    let oldest = self.notices.pop_front();
+                    self.notice_bytes -= oldest.map_or(self.notice_bytes, |m| m.text.len());
+                }
+            }
+            BackendMessage::NotificationResponse {
+                process_id,
+                channel,
+                payload,
+            } => {
+                let n_bytes = channel.len() + payload.len();
+                self.notification_bytes += n_bytes;
+                self.notifications.push_back(Notification {
+                    channel: channel.clone(),
+                    payload: payload.clone(),
+                    process_id: *process_id,
+                });
+                while self.notification_bytes > MOST_NOTIFICATION_BYTES {
+                    let oldest = self.notifications.pop_front();
+                    let n_oldest = oldest.map_or(usize::MAX, |n| n.channel.len() + n.payload.len());
+                    self.notification_bytes = self.notification_bytes.saturating_sub(n_oldest);
+                }
+            }
             _ => return false,
         }
         true
     }
 
-    /// Notes what a message reports of the session.
-    pub(super) fn note(&mut self, message: &Message<'_>) {
+    /// Records the transaction status or the cancel key, if the message contains one.
+    pub(super) fn note(&mut self, message: &BackendMessage<'_>) {
         match message {
-            Message::ReadyForQuery(b'I') => self.status = TransactionStatus::Idle,
-            Message::ReadyForQuery(b'T') => self.status = TransactionStatus::Open,
-            Message::ReadyForQuery(_) => self.status = TransactionStatus::Failed,
-            Message::BackendKeyData {
+            BackendMessage::ReadyForQuery(b'I') => self.status = TransactionStatus::Idle,
+            BackendMessage::ReadyForQuery(b'T') => self.status = TransactionStatus::Open,
+            BackendMessage::ReadyForQuery(_) => self.status = TransactionStatus::Failed,
+            BackendMessage::BackendKeyData {
                 process_id,
                 secret_key,
             } => {

@@ -1,43 +1,34 @@
-//! The settings of a connection, from keywords to what they mean.
+//! `Settings`: the settings of a connection, derived from libpq's keywords.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::surroundings::{self, Environment, PasswordKey};
+use super::auth_methods::Methods;
+use super::connect_defaults::{self, Environment, PasswordFile, PasswordKey};
 use super::target::{self, Keywords};
+use super::tls_settings::TlsSettings;
 use crate::database::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 
-/// The address of a server.
+/// The address of a server, as the connection string names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
-    /// A name or an address of IP, to be looked up, and its port.
+    /// A host name or IP address, which is resolved at the connect, and a port.
     Tcp(String, u16),
-    /// The file of a unix socket.
+    /// The path of a unix socket; a name that begins with `@` is in the abstract namespace.
     Unix(PathBuf),
 }
 
-/// One server that may be connected to.
+/// A server of the connection string, which may name several.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Host {
-    /// The name that a certificate has to have.
+    /// The host name in the server's certificate, which is also sent in the TLS handshake.
     pub(super) name: String,
     pub(super) address: Address,
     pub(super) password: Option<Vec<u8>>,
 }
 
-/// The use of TLS, and the verification of the server's certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum SslMode {
-    Disable,
-    Allow,
-    Prefer,
-    Require,
-    VerifyCa,
-    VerifyFull,
-}
-
-/// The binding of the authentication to the TLS connection.
+/// `channel_binding`: whether SCRAM authentication is bound to the TLS connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChannelBinding {
     Disable,
@@ -45,7 +36,7 @@ pub(super) enum ChannelBinding {
     Require,
 }
 
-/// The sessions that are accepted, of several hosts.
+/// `target_session_attrs`: the kind of session that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionAttributes {
     Any,
@@ -56,48 +47,48 @@ pub(super) enum SessionAttributes {
     PreferStandby,
 }
 
-/// The settings of TLS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TlsSettings {
-    pub(super) mode: SslMode,
-    /// True if TLS begins without a request in the PostgreSQL protocol (servers from 17 on).
-    pub(super) is_direct: bool,
-    /// A file of certificates in PEM, or `system`.
-    pub(super) root_certificates: Option<String>,
-    pub(super) certificate: Option<PathBuf>,
-    pub(super) key: Option<PathBuf>,
-}
-
-/// How a lost network is noticed.
+/// The settings of TCP that detect a lost network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keepalives {
     pub(super) is_on: bool,
     pub(super) idle: Option<Duration>,
     pub(super) interval: Option<Duration>,
     pub(super) count: Option<u32>,
-    /// How long sent bytes may stay without acknowledgement; `None` leaves it to the system.
+    /// The time that sent bytes may stay unacknowledged; `None` for the default of the system.
     pub(super) user_timeout: Option<Duration>,
 }
 
-/// Everything that a connection is made by. No `Debug`: it has passwords.
+/// All settings of a connection. It does not implement `Debug`, because it contains passwords.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) hosts: Vec<Host>,
     pub(super) user: String,
     pub(super) database: String,
     pub(super) application_name: String,
-    /// Command-line options of the session.
+    /// The command-line options that the session is started with (`options`).
     pub(super) options: Option<String>,
-    pub(super) connect_timeout: Duration,
+    /// The time limit for connecting to each host; `None` if the hosts share `timeout`.
+    pub(super) connect_timeout: Option<Duration>,
+    /// The time limit for connecting to all hosts together.
+    pub(super) timeout: Duration,
     pub(super) tls: TlsSettings,
     pub(super) channel_binding: ChannelBinding,
+    pub(super) accepted: Methods,
+    /// The system user as which the server of a unix socket must run; `None` for any user.
+    pub(super) required_peer: Option<String>,
+    /// The reason for which the password file was ignored, for messages; otherwise empty.
+    pub(super) password_hint: String,
     pub(super) session: SessionAttributes,
     pub(super) keepalives: Keepalives,
-    /// True if the hosts are tried in a random order.
+    /// `true` if the hosts and their addresses are tried in random order.
     pub(super) balances: bool,
 }
 
-fn wrong(keyword: &str, what: &str) -> Error {
+const REQUIRE_AUTH: &str =
+    "it is a list of password, md5, scram-sha-256 and none, all with or all without `!`";
+
+/// Creates the error of a wrong value.
+pub(super) fn wrong(keyword: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::Connect,
         format!("wrong value of `{keyword}`: {what}"),
@@ -112,7 +103,7 @@ fn number<T: std::str::FromStr>(keywords: &Keywords, keyword: &str) -> Result<Op
     parsed.map_err(|_| wrong(keyword, "it is not a number in range"))
 }
 
-fn choice<T: Copy>(
+pub(super) fn choice<T: Copy>(
     keywords: &Keywords,
     keyword: &str,
     choices: &[(&str, T)],
@@ -134,22 +125,25 @@ fn choice<T: Copy>(
 }
 
 impl Settings {
-    /// Reads `target`, a URL without its scheme or a `key=value` string, and what the surroundings add to it.
+    /// Derives the settings from `target`, a URL without its scheme or a `key=value` string, and
+    /// from the defaults of the environment.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`] with the keyword that is wrong; never with a password.
+    /// [`ErrorKind::Connect`] with the name of the wrong keyword; it contains no password.
     pub(super) fn read(
         target: &str,
         options: &ConnectOptions,
         environment: &dyn Environment,
     ) -> Result<Settings, Error> {
         let mut keywords = target::parse(target)?;
-        surroundings::complete(&mut keywords, environment)?;
+        connect_defaults::complete(&mut keywords, environment)?;
         let of = |key: &str| keywords.get(key).filter(|value| !value.is_empty()).cloned();
-        let user = of("user").or_else(|| environment.variable("USER"));
-        let user = user.ok_or_else(|| wrong("user", "none is given, and USER is not set"))?;
+        let user = of("user").or_else(|| environment.user());
+        let user =
+            user.ok_or_else(|| wrong("user", "none is given, and the system's has no name"))?;
         let database = of("dbname").unwrap_or_else(|| user.clone());
         let mut hosts = hosts(&keywords)?;
+        let password_file = PasswordFile::read(&keywords, environment);
         for host in &mut hosts {
             let password = of("password").or_else(|| {
                 let (name, port) = match &host.address {
@@ -163,28 +157,31 @@ impl Settings {
                     database: &database,
                     user: &user,
                 };
-                surroundings::password(&keywords, environment, &key)
+                password_file.password(&key)
             });
             host.password = password.map(String::into_bytes);
-        }
-        if let Some(encoding) = of("client_encoding") {
-            let name = encoding.to_ascii_lowercase();
-            if !matches!(name.as_str(), "utf8" | "utf-8" | "auto" | "unicode") {
-                return Err(wrong("client_encoding", "text is always UTF8"));
-            }
         }
         if of("gssencmode").is_some_and(|mode| mode == "require") {
             return Err(wrong("gssencmode", "GSSAPI is not supported"));
         }
-        let tls = tls(&keywords, environment)?;
-        let seconds = |key| {
-            Ok(number::<u64>(&keywords, key)?
-                .filter(|n| *n > 0)
-                .map(Duration::from_secs))
+        let replicates = of("replication").map(|value| value.to_ascii_lowercase());
+        if replicates.is_some_and(|v| !matches!(v.as_str(), "false" | "off" | "no" | "0")) {
+            return Err(wrong("replication", "it is not supported"));
+        }
+        let accepted = match of("require_auth") {
+            None => Methods::default(),
+            Some(value) => {
+                Methods::parse(&value).ok_or_else(|| wrong("require_auth", REQUIRE_AUTH))?
+            }
         };
-        let connect_timeout = seconds("connect_timeout")?
-            .unwrap_or(Duration::from_secs(u64::from(options.login_timeout_s)));
-        let user_timeout = number::<u64>(&keywords, "tcp_user_timeout")?.filter(|ms| *ms > 0);
+        let tls = TlsSettings::read(&keywords, environment)?;
+        // As in libpq, 0 and negative numbers mean that there is no limit.
+        let positive = |key| {
+            let found = number::<i64>(&keywords, key)?;
+            Ok(found.and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0))
+        };
+        let seconds = |key| Ok(positive(key)?.map(Duration::from_secs));
+        let user_timeout = positive("tcp_user_timeout")?;
         Ok(Settings {
             hosts,
             user,
@@ -193,8 +190,12 @@ impl Settings {
                 .or_else(|| of("fallback_application_name"))
                 .unwrap_or_else(|| "onecopy".to_owned()),
             options: of("options"),
-            connect_timeout,
+            connect_timeout: seconds("connect_timeout")?,
+            timeout: Duration::from_secs(u64::from(options.login_timeout_s)),
             tls,
+            accepted,
+            required_peer: of("requirepeer"),
+            password_hint: password_file.hint,
             channel_binding: choice(
                 &keywords,
                 "channel_binding",
@@ -219,10 +220,10 @@ impl Settings {
                 SessionAttributes::Any,
             )?,
             keepalives: Keepalives {
-                is_on: choice(&keywords, "keepalives", &[("1", true), ("0", false)], true)?,
+                is_on: number::<i64>(&keywords, "keepalives")? != Some(0),
                 idle: seconds("keepalives_idle")?,
                 interval: seconds("keepalives_interval")?,
-                count: number(&keywords, "keepalives_count")?,
+                count: positive("keepalives_count")?.and_then(|n| u32::try_from(n).ok()),
                 user_timeout: user_timeout.map(Duration::from_millis),
             },
             balances: choice(
@@ -235,11 +236,16 @@ impl Settings {
     }
 }
 
-/// The host and port of the password file for a unix socket.
+/// Returns host and port for the password file; `localhost` for a socket in a default directory.
 fn password_host(socket: &Path) -> (&str, u16) {
     let name = socket.file_name().and_then(|name| name.to_str());
     let port = name.and_then(|name| name.rsplit('.').next()?.parse().ok());
-    ("localhost", port.unwrap_or(5432))
+    let directory = socket.parent().and_then(Path::to_str).unwrap_or_default();
+    let host = match SOCKET_DIRECTORIES.contains(&directory) {
+        true => "localhost",
+        false => directory,
+    };
+    (host, port.unwrap_or(5432))
 }
 
 fn hosts(keywords: &Keywords) -> Result<Vec<Host>, Error> {
@@ -268,16 +274,20 @@ fn hosts(keywords: &Keywords) -> Result<Vec<Host>, Error> {
                     .filter(|port| *port > 0)
                     .ok_or_else(|| wrong("port", "it is a number from 1 to 65535"))?,
             };
+            let is_default = name.is_empty() && address.is_empty();
             let address = match (address.is_empty(), name.as_str()) {
                 (false, _) => Address::Tcp(address, port),
                 (true, "") => default_address(port),
-                (true, name) if name.starts_with('/') => {
+                (true, name) if name.starts_with(['/', '@']) => {
                     Address::Unix(Path::new(name).join(format!(".s.PGSQL.{port}")))
                 }
                 (true, name) => Address::Tcp(name.to_owned(), port),
             };
             Ok(Host {
-                name,
+                name: match &address {
+                    Address::Tcp(host, _) if name.is_empty() && is_default => host.clone(),
+                    _ => name,
+                },
                 address,
                 password: None,
             })
@@ -285,65 +295,22 @@ fn hosts(keywords: &Keywords) -> Result<Vec<Host>, Error> {
         .collect()
 }
 
-/// The unix socket of a local server, if it exists in a directory of libpq (of Debian or PostgreSQL); else TCP.
+/// The default directories of unix sockets: Debian's, and PostgreSQL's.
+const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+
+/// Returns the path of the server's unix socket in a default directory if it exists; otherwise the
+/// TCP address of localhost.
 fn default_address(port: u16) -> Address {
     let file = format!(".s.PGSQL.{port}");
-    let sockets = ["/var/run/postgresql", "/tmp"].map(|dir| Path::new(dir).join(&file));
+    let sockets = SOCKET_DIRECTORIES.map(|dir| Path::new(dir).join(&file));
     let found = sockets.into_iter().find(|path| path.exists());
     found.map_or_else(|| Address::Tcp("localhost".to_owned(), port), Address::Unix)
 }
 
-fn tls(keywords: &Keywords, environment: &dyn Environment) -> Result<TlsSettings, Error> {
-    let of = |key: &str| keywords.get(key).filter(|value| !value.is_empty()).cloned();
-    let in_home = |name: &str| {
-        let path = environment.home()?.join(".postgresql").join(name);
-        path.exists().then_some(path)
-    };
-    let root = of("sslrootcert").or_else(|| Some(in_home("root.crt")?.to_str()?.to_owned()));
-    // `system` is of no use without a verification of the name.
-    let default = match root.as_deref() {
-        Some("system") => SslMode::VerifyFull,
-        _ => SslMode::Prefer,
-    };
-    let modes = [
-        ("disable", SslMode::Disable),
-        ("allow", SslMode::Allow),
-        ("prefer", SslMode::Prefer),
-        ("require", SslMode::Require),
-        ("verify-ca", SslMode::VerifyCa),
-        ("verify-full", SslMode::VerifyFull),
-    ];
-    let mode = choice(keywords, "sslmode", &modes, default)?;
-    let negotiations = [("postgres", false), ("direct", true)];
-    let is_direct = choice(keywords, "sslnegotiation", &negotiations, false)?;
-    if root.as_deref() == Some("system") && mode != SslMode::VerifyFull {
-        return Err(wrong(
-            "sslmode",
-            "`sslrootcert=system` is used with `verify-full` only",
-        ));
-    }
-    if is_direct && mode < SslMode::Require {
-        return Err(wrong(
-            "sslmode",
-            "`sslnegotiation=direct` needs `require` or more",
-        ));
-    }
-    Ok(TlsSettings {
-        mode,
-        is_direct,
-        root_certificates: root,
-        certificate: of("sslcert")
-            .map(PathBuf::from)
-            .or_else(|| in_home("postgresql.crt")),
-        key: of("sslkey")
-            .map(PathBuf::from)
-            .or_else(|| in_home("postgresql.key")),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::surroundings::tests::environment;
+    use super::super::connect_defaults::tests::environment;
+    use super::super::tls_settings::SslMode;
     use super::*;
 
     fn read(target: &str, variables: &[(&str, &str)]) -> Result<Settings, Error> {
@@ -373,6 +340,10 @@ mod tests {
             addresses("//%2Frun%2Fpg:6/d"),
             [Address::Unix("/run/pg/.s.PGSQL.6".into())]
         );
+        assert_eq!(
+            addresses("host=@name"),
+            [Address::Unix("@name/.s.PGSQL.5432".into())]
+        );
     }
 
     #[test]
@@ -386,7 +357,8 @@ mod tests {
         assert_eq!(settings.tls.mode, SslMode::Prefer);
         assert_eq!(settings.session, SessionAttributes::Any);
         assert!(settings.keepalives.is_on && settings.hosts[0].password.is_none());
-        assert_eq!(settings.connect_timeout, Duration::from_secs(15));
+        assert_eq!(settings.connect_timeout, None);
+        assert_eq!(settings.timeout, Duration::from_secs(15));
         let system = read("//h?sslrootcert=system", &[("USER", "me")]).unwrap();
         assert_eq!(system.tls.mode, SslMode::VerifyFull);
     }
@@ -399,7 +371,12 @@ mod tests {
             ("//h?sslmode=maybe", "sslmode"),
             ("host=a,b port=1,2,3", "host"),
             ("//h?connect_timeout=soon", "connect_timeout"),
-            ("//h?client_encoding=latin1", "client_encoding"),
+            ("//h?replication=database", "replication"),
+            ("//h?require_auth=md5,!none", "require_auth"),
+            (
+                "//h?ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.2",
+                "ssl_max_protocol_version",
+            ),
             ("//h?sslnegotiation=direct", "sslmode"),
             ("//h?sslrootcert=system&sslmode=require", "sslmode"),
             ("//h?target_session_attrs=fast", "target_session_attrs"),

@@ -1,7 +1,10 @@
-//! The state that a connection and its statements share: the session, with its lock.
+//! `Shared`: the state that a connection and its statements share: the session and its lock.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Instant;
+
+use onecopy_wire::lock::lock;
 
 use onecopy_text::Policy;
 use postgres_protocol::message::frontend;
@@ -10,60 +13,77 @@ use super::buffer::Buffer;
 use super::cancel::{Activity, cancelled};
 use super::wire::Wire;
 use crate::codes;
-use crate::database::Names;
+use crate::database::{ConnectOptions, Names};
+use crate::deadlock::thread_number;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
 use crate::health::{self, ConnectionHealth};
 use crate::sql::dialect::Dialect;
+use crate::task;
 
-/// The state that a connection and its statements share.
+/// The state that a connection to PostgreSQL and its statements share.
 #[derive(Debug)]
 pub(super) struct Shared {
     wire: Mutex<Wire>,
+    /// If a task holds the session's lock, the number of the thread on which that task runs;
+    /// otherwise 0. Other code on that thread must not wait for the lock, because the suspended
+    /// task could then not continue.
+    task_thread: AtomicU64,
     pub(super) activity: Arc<Activity>,
     pub(super) health: ConnectionHealth,
     fork_generation: u32,
     pub(super) autocommit: AtomicBool,
     pub(super) read_only: bool,
     pub(super) text_policy: Policy,
-    /// Memory of the last statement's rows, for the next one.
+    pub(super) far_dates_as_text: bool,
+    /// The memory of the last statement's rows, for the next statement; `None` while a statement
+    /// uses it.
     spare: Mutex<Option<Buffer>>,
     pub(super) names: Names,
 }
 
 impl Shared {
-    pub(super) fn new(
-        wire: Wire,
-        autocommit: bool,
-        read_only: bool,
-        text_policy: Policy,
-        names: Names,
-    ) -> Shared {
+    pub(super) fn new(wire: Wire, options: &ConnectOptions, names: Names) -> Shared {
         fork::watch_forks();
         Shared {
             activity: Arc::clone(&wire.activity),
             wire: Mutex::new(wire),
+            task_thread: AtomicU64::new(0),
             health: ConnectionHealth::default(),
             fork_generation: fork::generation(),
-            autocommit: AtomicBool::new(autocommit),
-            read_only,
-            text_policy,
+            autocommit: AtomicBool::new(options.autocommit),
+            read_only: options.read_only,
+            text_policy: options.text_policy,
+            far_dates_as_text: options.far_dates_as_text,
             spare: Mutex::default(),
             names,
         }
     }
 
-    /// Returns whether this process opened the connection.
+    /// Returns `true` if this process opened the connection, `false` in a forked child.
     pub(super) fn is_ours(&self) -> bool {
         self.fork_generation == fork::generation()
     }
 
-    pub(super) fn wire(&self) -> MutexGuard<'_, Wire> {
-        self.wire.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the session; an error if a suspended task of this thread holds the lock.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interface`] if a suspended task of this thread holds the lock.
+    fn wire(&self) -> Result<MutexGuard<'_, Wire>, Error> {
+        match self.wire.try_lock() {
+            Ok(wire) => Ok(wire),
+            Err(TryLockError::Poisoned(wire)) => Ok(wire.into_inner()),
+            Err(TryLockError::WouldBlock) if self.task_thread.load(SeqCst) == thread_number() => {
+                let message = "another call of this connection is under way on the same event loop\n\
+                               Await its end first.";
+                Err(Error::new(ErrorKind::Interface, message))
+            }
+            Err(TryLockError::WouldBlock) => Ok(lock(&self.wire)),
+        }
     }
 
-    /// Ends the session; a call of another thread under way returns. Closing twice is no error. A forked child only
-    /// forgets it: the parent's session goes on.
+    /// Ends the session; an active call of another thread returns an error. A second close is not
+    /// an error. A forked child only drops the connection: the session of the parent continues.
     pub(super) fn close(&self) {
         let is_usable = self.health.is_usable();
         if self.health.is_closed() {
@@ -78,15 +98,18 @@ impl Shared {
             && wire.reader.is_none()
         {
             frontend::terminate(&mut wire.out);
+            // The message is sent only if the system accepts it at once, because the network may
+            // not respond.
+            wire.socket.set_deadline(Some(Instant::now()));
             let _ = wire.send();
         }
         self.activity.breaker().break_off();
     }
 
-    /// Refuses a connection that cannot be used.
+    /// Returns an error if the connection was opened by another process, is closed, or is lost.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] if it was closed or belongs to another process;
+    /// [`ErrorKind::Interface`] if the connection was closed or belongs to another process;
     /// [`ErrorKind::Operational`] if it was lost.
     pub(super) fn check(&self) -> Result<(), Error> {
         if !self.is_ours() {
@@ -101,26 +124,54 @@ impl Shared {
         self.health.check()
     }
 
-    /// Runs `f` with the session to itself, after the rest of a result under way was received.
+    /// Calls `f` with exclusive access to the session. Before that, receives the remaining rows of
+    /// the current result, and executes the remaining statements of its SQL text.
     pub(super) fn call<T>(
-        &self,
+        self: &Arc<Self>,
         f: impl FnOnce(&mut Wire) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.with(|wire| {
+            if wire.is_copying {
+                let message =
+                    "a COPY is under way on this connection\nRead it to its end, or close it.";
+                return Err(Error::new(ErrorKind::Interface, message));
+            }
             wire.settle()?;
+            if let Some(waiting) = wire.further.take() {
+                (waiting.run_all)(waiting, self, wire)?;
+            }
             f(wire)
         })
     }
 
-    /// Runs `f` with the session; a loss is noted.
+    /// Executes `sql`, a command without parameters. A cancel can end it.
+    pub(super) fn command(&self, wire: &mut Wire, sql: &str) -> Result<(), Error> {
+        let id = self.activity.begin();
+        let done = wire.command(sql);
+        self.activity.finish();
+        done.map(drop).map_err(|error| self.error_of(id, error))
+    }
+
+    /// Calls `f` with the locked session, and records a loss of the connection.
     pub(super) fn with<T>(
         &self,
         f: impl FnOnce(&mut Wire) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.check()?;
-        let mut wire = self.wire();
+        let mut wire = self.wire()?;
         self.check()?;
+        let is_task = task::is_running();
+        if is_task {
+            self.task_thread.store(thread_number(), SeqCst);
+        }
         let done = f(&mut wire);
+        if is_task {
+            self.task_thread.store(0, SeqCst);
+        }
+        if done.is_err() {
+            // If a message could not be encoded completely, no part of it must be sent.
+            wire.out.clear();
+        }
         self.noted(&wire, done)
     }
 
@@ -138,7 +189,8 @@ impl Shared {
         })
     }
 
-    /// The error of the statement `id`: what stopped it on purpose comes first.
+    /// Returns the error to report for the statement `id`: the cancel or close that ended it,
+    /// otherwise `error`.
     pub(super) fn error_of(&self, id: u64, error: Error) -> Error {
         let was_cancelled = self.activity.was_cancelled(id);
         match was_cancelled && (error.sqlstate == "57014" || self.activity.breaker().is_broken()) {
@@ -147,19 +199,16 @@ impl Shared {
         }
     }
 
-    /// Memory for rows, if a statement has left any.
+    /// Returns the memory of an earlier statement's rows, if any was kept.
     pub(super) fn take_spare(&self) -> Option<Buffer> {
-        self.spare
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        lock(&self.spare).take()
     }
 
-    /// Keeps memory for the next statement.
+    /// Keeps the memory of a result's rows for the next statement, unless it is large.
     pub(super) fn keep_spare(&self, mut buffer: Buffer) {
         if buffer.is_kept() {
             buffer.clear();
-            *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffer);
+            *lock(&self.spare) = Some(buffer);
         }
     }
 
@@ -174,7 +223,7 @@ impl Drop for Shared {
     }
 }
 
-/// An error of this SQLSTATE.
+/// Creates an error with this SQLSTATE.
 pub(super) fn error_of_state(sqlstate: &str, message: &str) -> Error {
     let mut error = Error::new(ErrorKind::Operational, message);
     sqlstate.clone_into(&mut error.sqlstate);

@@ -1,66 +1,73 @@
-//! The start of a session: the parameters of the startup message, authentication, and what the
-//! server reports before it is ready. Without I/O: messages in, bytes out.
+//! `Startup`: the state machine of the login: the startup message, the authentication, and the
+//! server's reports up to ReadyForQuery. It performs no I/O: it receives the server's messages, and
+//! returns the bytes to send.
 
 use bytes::BytesMut;
 use postgres_protocol::authentication::{md5_hash, sasl};
 use postgres_protocol::message::frontend;
 
-use super::message::{Authentication, Message, violation};
+use super::auth_methods::{Method, Methods};
+use super::message::{Authentication, BackendMessage, violation};
 use super::server::ServerState;
 use crate::error::{Error, ErrorKind};
 
 const SCRAM: &[u8] = b"SCRAM-SHA-256";
 const SCRAM_PLUS: &[u8] = b"SCRAM-SHA-256-PLUS";
 
-/// The user and the database of a login. No `Debug`: it has the password.
+/// The user, password and parameters of a login. It does not implement `Debug`, because it contains
+/// the password.
 #[derive(Clone, Default)]
 pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Option<Vec<u8>>,
-    /// Parameters of the startup message, besides the user: `database`, `application_name` and settings of the session.
+    /// The reason for which the password file was ignored, for an error message; otherwise
+    /// empty.
+    pub(super) password_hint: String,
+    /// The parameters of the startup message other than the user: `database`, `application_name`
+    /// and session settings.
     pub(super) parameters: Vec<(String, String)>,
-    /// `tls-server-end-point` of the server's certificate (RFC 5929), of a connection with TLS.
+    /// The `tls-server-end-point` hash of the server's certificate (RFC 5929); `None` without TLS.
     pub(super) channel_binding: Option<Vec<u8>>,
-    /// True if a login without channel binding is refused.
+    /// `true` to refuse a login without channel binding.
     pub(super) requires_binding: bool,
-    /// True if TLS is used.
-    pub(super) is_encrypted: bool,
+    /// The authentication methods that `require_auth` accepts.
+    pub(super) accepted: Methods,
 }
 
-/// The state of the authentication.
+/// The stage that the authentication has reached.
 enum Stage {
-    /// The startup message was sent.
+    /// The startup message was sent; the server's first message is expected.
     Started,
-    /// The server answers the first message of SCRAM, then the second.
+    /// A SCRAM message was sent; the server's next SCRAM message is expected.
     Scram(Box<sasl::ScramSha256>),
-    /// The server has proved that it knows the password.
+    /// The server has proved that it stores the SCRAM verifier of the user's password.
     ScramVerified,
-    /// A password was sent.
+    /// The password was sent, in clear text or as an MD5 hash.
     PasswordSent,
-    /// The server has accepted the login and reports its parameters.
+    /// The server has accepted the login, and now reports its parameters.
     Accepted,
 }
 
-/// A session that starts.
+/// The state of a login, until the session is ready for statements.
 pub(super) struct Startup {
     login: Login,
     stage: Stage,
 }
 
-/// The next step after a message.
+/// The next step of the login after a message was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// More messages are to come; what is in `out` is to be sent.
+    /// More messages are expected; the caller must send the bytes in `out` first.
     Continue,
-    /// The session can be used.
+    /// The session is ready for statements.
     Ready,
 }
 
 impl Startup {
-    /// Writes the startup message.
+    /// Begins the login: writes the startup message to `out`.
     ///
     /// # Errors
-    /// A parameter that contains NUL.
+    /// A parameter contains NUL.
     pub(super) fn begin(login: Login, out: &mut BytesMut) -> Result<Startup, Error> {
         let user = [("user", login.user.as_str())];
         let others = login
@@ -75,30 +82,30 @@ impl Startup {
         })
     }
 
-    /// Answers a message.
+    /// Handles a message of the server; writes the response, if any, to `out`.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`] for a login that the server refuses, or a method that is not
-    /// supported; a violation of the protocol for a message at the wrong time.
+    /// [`ErrorKind::Connect`] if the server refuses the login, or requests a method that is not
+    /// supported; a protocol violation for an unexpected message.
     pub(super) fn take(
         &mut self,
-        message: &Message<'_>,
+        message: &BackendMessage<'_>,
         server: &mut ServerState,
         out: &mut BytesMut,
     ) -> Result<Progress, Error> {
         match message {
-            Message::Authentication(request) => self.authenticate(request, out)?,
-            Message::ErrorResponse(fields) => return Err(login_error(fields.to_error(""))),
-            Message::NegotiateProtocolVersion => {}
-            Message::ReadyForQuery(_) if matches!(self.stage, Stage::Accepted) => {
+            BackendMessage::Authentication(request) => self.authenticate(request, out)?,
+            BackendMessage::ErrorResponse(fields) => return Err(login_error(fields.to_error(""))),
+            BackendMessage::NegotiateProtocolVersion => {}
+            BackendMessage::ReadyForQuery(_) if matches!(self.stage, Stage::Accepted) => {
                 server.note(message);
                 return Ok(Progress::Ready);
             }
-            Message::BackendKeyData { .. } if matches!(self.stage, Stage::Accepted) => {
+            BackendMessage::BackendKeyData { .. } if matches!(self.stage, Stage::Accepted) => {
                 server.note(message);
             }
             _ if server.note_asynchronous(message) => {}
-            _ => return Err(violation("a message came before the session was ready")),
+            _ => return Err(violation("a message arrived before the session was ready")),
         }
         Ok(Progress::Continue)
     }
@@ -108,9 +115,10 @@ impl Startup {
         request: &Authentication<'_>,
         out: &mut BytesMut,
     ) -> Result<(), Error> {
+        self.check_method(request)?;
         let stage = std::mem::replace(&mut self.stage, Stage::Accepted);
         self.stage = match (request, stage) {
-            // A server that skips its own proof is not known to have the password.
+            // A server that does not prove that it has the verifier may be an impostor.
             (Authentication::Ok, Stage::Scram(_)) => {
                 return Err(violation(
                     "the login was accepted before SCRAM was complete",
@@ -145,6 +153,30 @@ impl Startup {
         Ok(())
     }
 
+    /// Returns an error for a method that `require_auth` or `channel_binding` excludes, before a
+    /// password is sent.
+    fn check_method(&self, request: &Authentication<'_>) -> Result<(), Error> {
+        let method = match request {
+            Authentication::Ok if matches!(self.stage, Stage::Started) => Method::None,
+            Authentication::CleartextPassword => Method::Password,
+            Authentication::Md5Password(_) => Method::Md5,
+            Authentication::Sasl(_) => Method::Scram,
+            _ => return Ok(()),
+        };
+        if self.login.requires_binding && method != Method::Scram {
+            return Err(refused(
+                "`channel_binding=require` needs SCRAM-SHA-256-PLUS, which the server does not use for this login",
+            ));
+        }
+        if !self.login.accepted.contains(method) {
+            return Err(refused(&format!(
+                "the server uses the authentication method `{}`, which `require_auth` excludes",
+                method.name()
+            )));
+        }
+        Ok(())
+    }
+
     fn begin_scram(
         &self,
         mechanisms: &[&[u8]],
@@ -162,7 +194,8 @@ impl Startup {
                     "the server does not offer channel binding, which is required",
                 ));
             }
-            // A server that hides the mechanism with binding is found out by it.
+            // `unrequested` reports to the server that the client supports channel binding. The
+            // login then fails if an attacker has removed SCRAM-SHA-256-PLUS from the list.
             Some(_) if has(SCRAM) => (SCRAM, sasl::ChannelBinding::unrequested()),
             None if has(SCRAM) => (SCRAM, sasl::ChannelBinding::unsupported()),
             _ => {
@@ -180,10 +213,11 @@ impl Startup {
     fn password(&self) -> Result<&[u8], Error> {
         let password = self.login.password.as_deref();
         password.ok_or_else(|| {
-            let mut error = refused(
+            let mut error = refused(&format!(
                 "the server requires a password, and none was given\n\
-                 Add it to the URL, set PGPASSWORD, or write it into ~/.pgpass.",
-            );
+                 Add it to the URL, set PGPASSWORD, or write it into ~/.pgpass.{}",
+                self.login.password_hint
+            ));
             "28P01".clone_into(&mut error.sqlstate);
             error
         })
@@ -194,7 +228,7 @@ fn refused(message: &str) -> Error {
     Error::new(ErrorKind::Connect, message)
 }
 
-/// An error of the server while it starts a session: the login failed.
+/// Converts an error that the server sent during the login to an error of kind `Connect`.
 fn login_error(mut error: Error) -> Error {
     error.kind = ErrorKind::Connect;
     error
@@ -209,7 +243,7 @@ fn scram_error(error: &std::io::Error) -> Error {
 }
 
 fn out_of_order() -> Error {
-    violation("a request for authentication came at the wrong time")
+    violation("a request for authentication arrived at the wrong time")
 }
 
 fn unsupported(method: i32) -> Error {
@@ -260,14 +294,14 @@ mod tests {
     #[test]
     fn trust_needs_no_password_and_reports_the_servers_parameters() {
         let (mut startup, mut server, mut out) = started(None);
-        let status = Message::ParameterStatus {
+        let status = BackendMessage::ParameterStatus {
             name: "TimeZone".to_owned(),
             value: "UTC".to_owned(),
         };
         for message in [
-            Message::Authentication(Authentication::Ok),
+            BackendMessage::Authentication(Authentication::Ok),
             status,
-            Message::BackendKeyData {
+            BackendMessage::BackendKeyData {
                 process_id: 1,
                 secret_key: 2,
             },
@@ -275,7 +309,7 @@ mod tests {
             let progress = startup.take(&message, &mut server, &mut out).unwrap();
             assert_eq!(progress, Progress::Continue);
         }
-        let ready = Message::ReadyForQuery(b'I');
+        let ready = BackendMessage::ReadyForQuery(b'I');
         assert_eq!(
             startup.take(&ready, &mut server, &mut out).unwrap(),
             Progress::Ready
@@ -288,12 +322,12 @@ mod tests {
     #[test]
     fn passwords_are_sent_in_the_form_that_the_server_requests() {
         let (mut startup, mut server, mut out) = started(Some(b"secret"));
-        let request = Message::Authentication(Authentication::CleartextPassword);
+        let request = BackendMessage::Authentication(Authentication::CleartextPassword);
         startup.take(&request, &mut server, &mut out).unwrap();
         assert_eq!(&out[..], b"p\0\0\0\x0bsecret\0");
 
         let (mut startup, mut server, mut out) = started(Some(b"secret"));
-        let request = Message::Authentication(Authentication::Md5Password([1, 2, 3, 4]));
+        let request = BackendMessage::Authentication(Authentication::Md5Password([1, 2, 3, 4]));
         startup.take(&request, &mut server, &mut out).unwrap();
         assert_eq!(out.len(), 1 + 4 + 3 + 32 + 1);
         assert!(out[5..].starts_with(b"md5"));
@@ -307,7 +341,7 @@ mod tests {
             Authentication::Sasl(vec![SCRAM]),
         ] {
             let (mut startup, mut server, mut out) = started(None);
-            let message = Message::Authentication(request);
+            let message = BackendMessage::Authentication(request);
             let error = startup.take(&message, &mut server, &mut out).unwrap_err();
             assert_eq!(
                 (error.kind, error.sqlstate.as_str()),
@@ -320,19 +354,56 @@ mod tests {
     #[test]
     fn scram_begins_with_the_mechanism_and_a_nonce() {
         let (mut startup, mut server, mut out) = started(Some(b"secret"));
-        let request = Message::Authentication(Authentication::Sasl(vec![SCRAM_PLUS, SCRAM]));
+        let request = BackendMessage::Authentication(Authentication::Sasl(vec![SCRAM_PLUS, SCRAM]));
         startup.take(&request, &mut server, &mut out).unwrap();
         assert!(out[5..].starts_with(b"SCRAM-SHA-256\0"));
-        // The server's proof is missing.
-        let accepted = Message::Authentication(Authentication::Ok);
+        // The server accepts the login without its SCRAM proof.
+        let accepted = BackendMessage::Authentication(Authentication::Ok);
         assert!(startup.take(&accepted, &mut server, &mut out).is_err());
     }
 
     #[test]
+    fn a_login_that_requires_channel_binding_sends_no_password_without_it() {
+        for request in [
+            Authentication::CleartextPassword,
+            Authentication::Md5Password([0; 4]),
+            Authentication::Ok,
+            Authentication::Sasl(vec![SCRAM]),
+        ] {
+            let mut out = BytesMut::new();
+            let required = Login {
+                requires_binding: true,
+                channel_binding: Some(vec![1; 32]),
+                ..login(Some(b"secret"))
+            };
+            let mut startup = Startup::begin(required, &mut out).unwrap();
+            out.clear();
+            let message = BackendMessage::Authentication(request);
+            let error = startup.take(&message, &mut ServerState::default(), &mut out);
+            assert_eq!(error.unwrap_err().kind, ErrorKind::Connect);
+            assert!(out.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_method_that_require_auth_excludes_is_refused_before_the_password_is_sent() {
+        let mut out = BytesMut::new();
+        let required = Login {
+            accepted: Methods::parse("scram-sha-256").unwrap(),
+            ..login(Some(b"secret"))
+        };
+        let mut startup = Startup::begin(required, &mut out).unwrap();
+        out.clear();
+        let message = BackendMessage::Authentication(Authentication::CleartextPassword);
+        let error = startup.take(&message, &mut ServerState::default(), &mut out);
+        assert!(error.unwrap_err().message.contains("`password`") && out.is_empty());
+    }
+
+    #[test]
     fn messages_at_the_wrong_time_are_violations() {
-        let row = Message::DataRow(b"");
-        let ready = Message::ReadyForQuery(b'I');
-        let final_message = Message::Authentication(Authentication::SaslFinal(b"v=1"));
+        let row = BackendMessage::DataRow(b"");
+        let ready = BackendMessage::ReadyForQuery(b'I');
+        let final_message = BackendMessage::Authentication(Authentication::SaslFinal(b"v=1"));
         for message in [row, ready, final_message] {
             let (mut startup, mut server, mut out) = started(Some(b"secret"));
             let error = startup.take(&message, &mut server, &mut out).unwrap_err();
@@ -343,7 +414,7 @@ mod tests {
     #[test]
     fn methods_that_are_not_supported_are_named() {
         let (mut startup, mut server, mut out) = started(None);
-        let message = Message::Authentication(Authentication::Other(7));
+        let message = BackendMessage::Authentication(Authentication::Other(7));
         let error = startup.take(&message, &mut server, &mut out).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Connect);
         assert!(error.message.contains("GSSAPI"));

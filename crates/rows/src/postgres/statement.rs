@@ -1,36 +1,42 @@
-//! A statement under execution: its rows are read from the socket as they are consumed.
+//! `Statement`: a statement whose rows are received from the socket when they are requested.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
+use super::buffer::Buffer;
 use super::cancel::cancelled;
-use super::rows::Rows;
+use super::delivery::{Completion, Delivery, ResultEnd};
+use super::later_statements::Further;
+use super::message::violation;
+use super::rows::{DeferredValue, Rows};
 use super::shared::Shared;
+use super::split_row::LongRows;
 use super::types::Kind;
-use super::wire::{Completion, Delivery, Wire};
+use super::wire::Wire;
 use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind, Message};
 use crate::schema::Schema;
-use crate::source::{Budget, Fetched, LongForm, LongPart, Source};
+use crate::source::{Budget, Fetched, LongForm, LongPart, LongValues, Source};
 
 #[derive(Debug)]
 enum State {
-    /// Rows may come.
+    /// More rows may arrive from the server.
     Reading,
-    /// All rows are in the block.
+    /// The end of the result was received: all its rows are in `rows` or were read.
     Ended,
-    /// It failed, and reports it again.
+    /// The statement has failed; each later fetch returns this error.
     Failed(Error),
 }
 
-/// A statement of PostgreSQL under execution.
+/// A statement of PostgreSQL that was executed, and whose result is being read.
 #[derive(Debug)]
 pub struct Statement {
     shared: Arc<Shared>,
-    id: u64,
+    /// The number of the current execution, by which a cancel identifies it.
+    id: Arc<AtomicU64>,
     schema: Schema,
     rows: Rows,
     delivery: Option<Arc<Delivery>>,
@@ -38,9 +44,63 @@ pub struct Statement {
     row_count: Option<u64>,
     messages: Vec<Message>,
     is_cancelled: Arc<AtomicBool>,
+    /// The statements of the SQL text after this one; `None` if there are none.
+    further: Option<Arc<Further>>,
+    takes_more: bool,
+    /// The deferred column that was read last in the current row.
+    last_read: Option<usize>,
 }
 
 impl Statement {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Returns `true` if the whole result was received, or the statement has failed.
+    pub(super) fn is_at_end(&self) -> bool {
+        !matches!(self.state, State::Reading)
+    }
+
+    pub(super) fn set_further(&mut self, further: Arc<Further>) {
+        self.further = Some(further);
+    }
+
+    pub(super) fn append_messages(&mut self, from: &mut Statement) {
+        self.messages.append(&mut from.messages);
+    }
+
+    /// Replaces the result by that of `next`, a later statement of the same SQL text.
+    pub(super) fn replace_result(&mut self, mut next: Statement) {
+        self.id.store(next.id.load(SeqCst), SeqCst);
+        std::mem::swap(&mut self.schema, &mut next.schema);
+        std::mem::swap(&mut self.rows, &mut next.rows);
+        std::mem::swap(&mut self.delivery, &mut next.delivery);
+        std::mem::swap(&mut self.state, &mut next.state);
+        self.row_count = next.row_count;
+    }
+
+    /// Executes the remaining statements of the text, if the caller does not use `next_set`. If one
+    /// of them returns rows, the result is an error.
+    fn run_rest(&mut self) -> Result<(), Error> {
+        let Some(further) = self.further.take() else {
+            return Ok(());
+        };
+        let shared = Arc::clone(&self.shared);
+        shared.with(|wire| {
+            wire.settle()?;
+            while let Some(next) = further.run_next(&shared, wire) {
+                if next?.schema.n_columns() > 0 {
+                    further.waiting().clear();
+                    let message = "a further statement of the same text returns rows too, \
+                                   and only those of the first can be read here\n\
+                                   Go to it with `nextset`, or execute it by itself.";
+                    return Err(Error::new(ErrorKind::NotSupported, message));
+                }
+            }
+            Ok(())
+        })
+    }
+
     pub(super) fn reading(
         shared: Arc<Shared>,
         id: u64,
@@ -49,15 +109,18 @@ impl Statement {
         delivery: Arc<Delivery>,
     ) -> Statement {
         Statement {
+            rows: Rows::new(kinds, shared.far_dates_as_text),
             shared,
-            id,
+            id: Arc::new(AtomicU64::new(id)),
             schema,
-            rows: Rows::new(kinds),
             delivery: Some(delivery),
             state: State::Reading,
             row_count: None,
             messages: Vec::new(),
             is_cancelled: Arc::default(),
+            further: None,
+            takes_more: true,
+            last_read: None,
         }
     }
 
@@ -86,15 +149,32 @@ impl Statement {
                 self.row_count = completion.n_changed;
                 State::Ended
             }
-            Err(error) => State::Failed(self.shared.error_of(self.id, error)),
+            Err(error) => State::Failed(self.shared.error_of(self.id.load(SeqCst), error)),
         };
     }
 
-    /// Reads the next rows or the end from the session.
-    pub(super) fn pull(&mut self, wire: &mut Wire) -> Result<(), Error> {
+    /// Reads the first rows or the end of the result; a first row that is long is only awaited,
+    /// since the caller has not called `set_long_values` yet.
+    pub(super) fn pull_first(&mut self, wire: &mut Wire) -> Result<(), Error> {
+        let pulled = wire.pull(self.shared.take_spare(), LongRows::Wait);
+        self.take(pulled, wire)
+    }
+
+    /// Reads the next rows, or the end of the result, from the session.
+    fn pull(&mut self, wire: &mut Wire) -> Result<(), Error> {
         let spare = self.rows.take_buffer().or_else(|| self.shared.take_spare());
-        let spare = spare.filter(super::buffer::Buffer::is_kept);
-        let (rows, end) = wire.pull(spare).inspect_err(|_| wire.reader = None)?;
+        let spare = spare.filter(Buffer::is_kept);
+        let long_rows = self.rows.parts().map_or(LongRows::Whole, LongRows::Pieces);
+        let pulled = wire.pull(spare, long_rows);
+        self.take(pulled, wire)
+    }
+
+    fn take(
+        &mut self,
+        pulled: Result<(Option<Buffer>, Option<ResultEnd>), Error>,
+        wire: &mut Wire,
+    ) -> Result<(), Error> {
+        let (rows, end) = pulled.inspect_err(|_| wire.reader = None)?;
         if let Some(rows) = rows {
             self.rows.replace(rows);
         }
@@ -105,7 +185,8 @@ impl Statement {
         Ok(())
     }
 
-    /// Takes what was received for it while another statement ran; whether there was anything.
+    /// Moves rows that were received for another statement's sake into the block; returns `true` if
+    /// there were any.
     fn take_delivered(&mut self) -> bool {
         let Some(delivery) = self.delivery.clone() else {
             return false;
@@ -139,22 +220,28 @@ impl Statement {
             };
             match is_reader {
                 true => self.pull(wire),
-                // Another statement has run meanwhile: the rest was delivered.
+                // Another statement was executed in the meantime, so the remaining rows of this one
+                // were received before it.
                 false if self.take_delivered() => Ok(()),
                 false => Err(Error::new(ErrorKind::Interface, "the result was closed")),
             }
         });
         pulled.map_err(|error| {
-            let error = shared.error_of(self.id, error);
+            let error = shared.error_of(self.id.load(SeqCst), error);
             self.state = State::Failed(error.clone());
             error
         })
     }
 
+    /// Creates the error of a deferred value that is read after a value of a later column.
+    fn skipped(&self, column: usize) -> Error {
+        let message = "the server sends values in the order of their columns, and a later one was read\n\
+                       Open them from left to right.";
+        let name = &self.schema.columns[column].name;
+        Error::new(ErrorKind::NotSupported, message).at_column(column, name)
+    }
+
     fn check(&self) -> Result<(), Error> {
-        if let State::Failed(error) = &self.state {
-            return Err(error.clone());
-        }
         if self.shared.health.is_closed() || !self.shared.is_ours() {
             self.shared.check()?;
         }
@@ -178,8 +265,53 @@ impl DatabaseStatement for Statement {
         self.row_count
     }
 
+    fn next_set(&mut self) -> Result<bool, Error> {
+        let Some(further) = self.further.clone() else {
+            return Ok(false);
+        };
+        // Rows of the current result that were not read are discarded.
+        self.delivery = None;
+        self.state = State::Ended;
+        let shared = Arc::clone(&self.shared);
+        let found = shared.with(|wire| {
+            wire.settle()?;
+            self.go_on(&further, wire)
+        });
+        if !matches!(found, Ok(true)) {
+            self.further = None;
+        }
+        found
+    }
+
+    fn receive(&mut self) -> Result<(), Error> {
+        while !self.is_ready() {
+            self.more()?;
+        }
+        match &self.state {
+            State::Failed(error) if !self.rows.has_more() => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_further(&self) -> bool {
+        self.further
+            .as_ref()
+            .is_some_and(|further| further.has_more())
+    }
+
+    fn set_takes_more(&mut self, takes_more: bool) {
+        self.takes_more = takes_more;
+    }
+
     fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.messages)
+    }
+
+    fn set_long_values(&mut self, long_values: LongValues) {
+        self.rows.set_part_bytes(match long_values {
+            LongValues::Whole => None,
+            LongValues::Parts { part_bytes } => Some(part_bytes),
+        });
     }
 
     fn defer(&mut self, columns: Vec<usize>) -> Result<(), Error> {
@@ -198,7 +330,8 @@ impl DatabaseStatement for Statement {
             let message = "only columns of text and bytes can be left out of rows";
             return Err(Error::new(ErrorKind::Programming, message));
         }
-        self.rows.deferred = (0..n).map(|i| columns.contains(&i)).collect();
+        self.rows
+            .set_deferred((0..n).map(|i| columns.contains(&i)).collect());
         Ok(())
     }
 
@@ -209,23 +342,36 @@ impl DatabaseStatement for Statement {
         buffer: &mut [u8],
     ) -> Result<Option<LongPart>, Error> {
         self.check()?;
-        let Some((value, kind)) = self.rows.raw_value(self.rows.last_emitted(), column) else {
-            return Ok(None);
-        };
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        let rest = value.get(offset..).unwrap_or_default();
-        let n_bytes = rest.len().min(buffer.len());
-        buffer[..n_bytes].copy_from_slice(&rest[..n_bytes]);
-        Ok(Some(LongPart {
-            form: if kind == Kind::Bytes {
-                LongForm::Bytes
-            } else {
-                LongForm::Utf8
-            },
-            n_bytes,
-            is_last: n_bytes == rest.len(),
-            is_copied: true,
-        }))
+        let is_skipped = offset == 0 && self.last_read.is_some_and(|last| column < last);
+        if is_skipped && self.rows.parts().is_some() {
+            return Err(self.skipped(column));
+        }
+        self.last_read = Some(column);
+        loop {
+            match self.rows.deferred_value(column, offset)? {
+                Some(DeferredValue::Null) => return Ok(None),
+                Some(DeferredValue::Bytes(bytes, ends)) => {
+                    let n_bytes = bytes.len().min(buffer.len());
+                    buffer[..n_bytes].copy_from_slice(&bytes[..n_bytes]);
+                    let is_last = ends && n_bytes == bytes.len();
+                    return Ok(Some(LongPart {
+                        form: match self.rows.kinds()[column] {
+                            Kind::Bytes => LongForm::Bytes,
+                            _ => LongForm::Utf8,
+                        },
+                        n_bytes,
+                        is_last,
+                        is_copied: true,
+                    }));
+                }
+                Some(DeferredValue::NotReceived) => match &self.state {
+                    State::Reading => self.more()?,
+                    State::Failed(error) => return Err(error.clone()),
+                    State::Ended => return Err(violation("a result ended inside of a row")),
+                },
+                None => return Err(self.skipped(column)),
+            }
+        }
     }
 }
 
@@ -238,16 +384,26 @@ impl Source for Statement {
 
     fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error> {
         self.check()?;
+        self.last_read = None;
         loop {
-            match self.rows.advance(budget.block_rows.max(1)) {
+            // `read_part` reads values of the row that was emitted last, so with deferred columns a
+            // block has one row.
+            let most_rows = match self.rows.has_deferred() {
+                false => budget.block_rows.max(1),
+                true => 1,
+            };
+            match self.rows.advance(most_rows) {
                 Ok(0) => {}
                 Ok(n) => return Ok(Fetched::Rows(n)),
                 Err(error) => {
                     self.state = State::Failed(error.clone());
+                    self.rows.take_buffer();
                     return Err(error);
                 }
             }
+            // Rows that were received before a failure are returned before the error.
             match &self.state {
+                State::Ended if !self.takes_more && self.further.is_some() => self.run_rest()?,
                 State::Ended => return Ok(Fetched::End),
                 State::Failed(error) => return Err(error.clone()),
                 State::Reading => self.more()?,
@@ -264,11 +420,11 @@ impl Source for Statement {
     }
 
     fn cancel_handle(&self) -> CancelHandle {
-        let (activity, id) = (Arc::clone(&self.shared.activity), self.id);
+        let (activity, id) = (Arc::clone(&self.shared.activity), Arc::clone(&self.id));
         let is_cancelled = Arc::clone(&self.is_cancelled);
         CancelHandle::new(move || {
             is_cancelled.store(true, SeqCst);
-            activity.cancel(Some(id));
+            activity.cancel(Some(id.load(SeqCst)));
         })
     }
 

@@ -1,31 +1,35 @@
-//! A per-connection cache of statements, keyed by their text: the translated text, and what the server has prepared.
+//! `StatementCache`: the statements of a connection, keyed by SQL text, each with the translated
+//! text and the prepared statements on the server.
 //!
-//! A text is prepared under a name when it is executed for the second time. What changes the schema
-//! or the session makes the server's descriptions stale: all names are given up then.
+//! A text is prepared under a name at its second execution, unless the option `prepare` changes
+//! that. A command that changes the schema or the session's settings may make prepared statements
+//! stale; all of them are then dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::message::FieldDescription;
 use super::parameters::{Translated, translate};
+use crate::database::PrepareMode;
 
-/// Texts that are kept.
+/// The largest number of SQL texts in the cache.
 const MOST_TEXTS: usize = 100;
-/// Statements of one text that differ in the types of their parameters.
+/// The largest number of prepared statements of one SQL text, which differ in their parameter
+/// types.
 const MOST_SIGNATURES: usize = 4;
-/// Texts beyond this many bytes are not kept.
+/// The largest size in bytes of a SQL text in the cache.
 const LONGEST_TEXT: usize = 64 << 10;
 
 /// A statement that the server has prepared and described.
 #[derive(Debug)]
 pub(super) struct PreparedStatement {
-    /// Empty for the unnamed statement, which the next one replaces.
+    /// The name on the server; empty for the unnamed statement, which the next Parse replaces.
     pub(super) name: String,
-    /// The types that were declared.
+    /// The parameter types that Parse declared; 0 for a type that the server infers.
     pub(super) declared: Vec<u32>,
-    /// The types that the server found.
+    /// The types of the parameters, as the server reported them.
     pub(super) parameters: Vec<u32>,
-    /// The columns; none for a statement without a result.
+    /// The columns of the result; `None` for a statement without a result.
     pub(super) fields: Option<Vec<FieldDescription>>,
 }
 
@@ -37,20 +41,53 @@ struct Entry {
     prepared: Vec<Arc<PreparedStatement>>,
 }
 
-/// The statements of a connection.
-#[derive(Debug, Default)]
+/// The use of names for prepared statements on the server: permitted, not permitted, or not yet
+/// known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum UseOfNames {
+    /// Names are not used yet, because the check for a pooler was not made.
+    #[default]
+    Unchecked,
+    On,
+    /// Names are not used: a pooler changes sessions, or the server has lost a name for an unknown
+    /// reason.
+    Off,
+}
+
+/// The statements that a connection has executed, with their prepared statements, keyed by SQL
+/// text.
+#[derive(Debug)]
 pub(super) struct StatementCache {
     entries: HashMap<String, Entry>,
     clock: u64,
     n_names: u64,
-    /// A name was lost by no act of ours: the server's sessions change (a pooler), and names are not used any more.
-    is_off: bool,
-    /// Names of statements that are still to be closed.
+    use_of_names: UseOfNames,
+    /// A SQL text is prepared under a name from its `first_named`-th execution on; see
+    /// [`PrepareMode`].
+    first_named: u32,
+    /// The names of prepared statements to close on the server with the next message.
     closing: Vec<String>,
 }
 
 impl StatementCache {
-    /// The translated text, and how often it was used with this time.
+    pub(super) fn new(mode: PrepareMode) -> StatementCache {
+        let (use_of_names, first_named) = match mode {
+            PrepareMode::Auto => (UseOfNames::Unchecked, 2),
+            PrepareMode::Always => (UseOfNames::On, 1),
+            PrepareMode::Never => (UseOfNames::Off, u32::MAX),
+        };
+        StatementCache {
+            entries: HashMap::new(),
+            clock: 0,
+            n_names: 0,
+            use_of_names,
+            first_named,
+            closing: Vec::new(),
+        }
+    }
+
+    /// Returns the translated SQL text, and the number of its executions, including the one that
+    /// begins.
     pub(super) fn translated(&mut self, sql: &str) -> (Arc<Translated>, u32) {
         self.clock += 1;
         if let Some(entry) = self.entries.get_mut(sql) {
@@ -85,22 +122,24 @@ impl StatementCache {
         }
     }
 
-    /// The prepared statement of a text for parameters of these types.
+    /// Returns the prepared statement of a SQL text for these parameter types; `None` if there is
+    /// none.
     pub(super) fn prepared(&self, sql: &str, types: &[u32]) -> Option<Arc<PreparedStatement>> {
         let entry = self.entries.get(sql)?;
         entry.prepared.iter().find(|p| p.declared == types).cloned()
     }
 
-    /// A new name for a statement that is used for the `n_uses`th time; empty for one that is not to be kept.
+    /// Returns a new name for the statement of a SQL text that is executed for the `n_uses`-th
+    /// time; an empty name if the statement is to be prepared without a name.
     pub(super) fn new_name(&mut self, n_uses: u32) -> String {
-        if n_uses < 2 || self.is_off {
+        if n_uses < self.first_named || self.use_of_names != UseOfNames::On {
             return String::new();
         }
         self.n_names += 1;
         format!("onecopy_{}", self.n_names)
     }
 
-    /// Keeps a prepared statement that has a name.
+    /// Adds a named prepared statement to the cache.
     pub(super) fn keep(&mut self, sql: &str, prepared: &Arc<PreparedStatement>) {
         if prepared.name.is_empty() {
             return;
@@ -115,7 +154,8 @@ impl StatementCache {
         entry.prepared.push(Arc::clone(prepared));
     }
 
-    /// Gives up all names.
+    /// Removes all prepared statements from the cache, and closes them on the server with the next
+    /// message.
     pub(super) fn invalidate(&mut self) {
         for entry in self.entries.values_mut() {
             let names = entry.prepared.drain(..).map(|p| p.name.clone());
@@ -123,21 +163,33 @@ impl StatementCache {
         }
     }
 
-    /// Gives up all names, and uses none any more.
+    /// Forgets all prepared statements without closing them on the server, and prepares no more
+    /// statements under a name.
     pub(super) fn turn_off(&mut self) {
         self.invalidate();
         self.closing.clear();
-        self.is_off = true;
+        self.use_of_names = UseOfNames::Off;
     }
 
-    /// Names to be freed with the next message.
+    /// Permits preparing statements under a name, because the session belongs to only this
+    /// connection.
+    pub(super) fn turn_on(&mut self) {
+        self.use_of_names = UseOfNames::On;
+    }
+
+    /// Returns `true` if the session was not yet checked for a pooler.
+    pub(super) fn is_unchecked(&self) -> bool {
+        self.use_of_names == UseOfNames::Unchecked
+    }
+
+    /// Returns the names of the prepared statements to close with the next message.
     pub(super) fn take_closing(&mut self) -> Vec<String> {
         std::mem::take(&mut self.closing)
     }
 }
 
-/// Returns whether a command, by the tag of its completion, may change what prepared statements
-/// return or whether they exist.
+/// Returns `true` if the command with the completion tag `tag` may make prepared statements stale,
+/// because it changes the schema or the session's settings.
 pub(super) fn makes_stale(tag: &str) -> bool {
     let word = tag.split(' ').next().unwrap_or_default();
     matches!(
@@ -170,11 +222,13 @@ mod tests {
 
     #[test]
     fn a_text_has_a_name_from_its_second_use_on() {
-        let mut cache = StatementCache::default();
+        let mut cache = StatementCache::new(PrepareMode::Auto);
         let (_, n) = cache.translated("select ?");
         assert_eq!(cache.new_name(n), "");
         let (translated, n) = cache.translated("select ?");
         assert_eq!((translated.sql.as_str(), n), ("select $1", 2));
+        assert!(cache.is_unchecked() && cache.new_name(n).is_empty());
+        cache.turn_on();
         let name = cache.new_name(n);
         cache.keep("select ?", &prepared(&name, vec![23]));
         assert!(cache.prepared("select ?", &[23]).is_some());
@@ -187,8 +241,25 @@ mod tests {
     }
 
     #[test]
+    fn a_mode_decides_from_which_use_on_a_text_has_a_name() {
+        for (mode, is_unchecked, named) in [
+            (PrepareMode::Auto, true, [false, false]),
+            (PrepareMode::Always, false, [true, true]),
+            (PrepareMode::Never, false, [false, false]),
+        ] {
+            let mut cache = StatementCache::new(mode);
+            assert_eq!(cache.is_unchecked(), is_unchecked);
+            assert_eq!(
+                [1, 2].map(|n| !cache.new_name(n).is_empty()),
+                named,
+                "{mode:?}"
+            );
+        }
+    }
+
+    #[test]
     fn the_text_that_was_used_longest_ago_makes_space() {
-        let mut cache = StatementCache::default();
+        let mut cache = StatementCache::new(PrepareMode::Auto);
         cache.translated("first");
         cache.keep("first", &prepared("a", vec![]));
         for i in 0..MOST_TEXTS {

@@ -1,4 +1,4 @@
-//! Connection URLs and `key=value` strings to libpq's keywords.
+//! Parses connection URLs and `key=value` strings to keywords of libpq.
 //!
 //! Source: PostgreSQL's documentation, "Connection Strings".
 
@@ -8,7 +8,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, ErrorKind};
 
-/// The keywords of libpq that are read. Those that have no effect here are accepted where that is safe.
+/// The keywords of libpq that are accepted. A keyword that has no effect in this client is accepted
+/// if it is safe to ignore it.
 const KEYWORDS: &[&str] = &[
     "application_name",
     "channel_binding",
@@ -16,31 +17,47 @@ const KEYWORDS: &[&str] = &[
     "connect_timeout",
     "dbname",
     "fallback_application_name",
+    "gssdelegation",
     "gssencmode",
+    "gsslib",
     "host",
     "hostaddr",
     "keepalives",
     "keepalives_count",
     "keepalives_idle",
     "keepalives_interval",
+    "krbsrvname",
     "load_balance_hosts",
+    "max_protocol_version",
+    "min_protocol_version",
     "options",
     "passfile",
     "password",
     "port",
+    "replication",
+    "require_auth",
+    "requirepeer",
     "service",
     "servicefile",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
     "sslcert",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrl",
+    "sslcrldir",
     "sslkey",
     "sslmode",
     "sslnegotiation",
+    "sslpassword",
     "sslrootcert",
+    "sslsni",
     "target_session_attrs",
     "tcp_user_timeout",
     "user",
 ];
 
-/// Keywords and their values. No `Debug`: one of them is the password.
+/// Keywords and their values. They must not be printed, because they may contain a password.
 pub(super) type Keywords = BTreeMap<String, String>;
 
 fn malformed(what: &str) -> Error {
@@ -50,7 +67,8 @@ fn malformed(what: &str) -> Error {
     )
 }
 
-/// Refuses a keyword that libpq does not have, or that is not supported.
+/// Returns an error for a keyword that libpq does not have, or that libpq has and this client does
+/// not support.
 pub(super) fn check(keyword: &str) -> Result<(), Error> {
     if KEYWORDS.contains(&keyword) {
         return Ok(());
@@ -64,10 +82,11 @@ pub(super) fn check(keyword: &str) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Connect, message))
 }
 
-/// Reads a URL (with `//` after its scheme, which is left out here) or a `key=value` string.
+/// Parses a URL (from `//` on, without its scheme) or a `key=value` string.
 ///
 /// # Errors
-/// [`ErrorKind::Connect`] with what is wrong; never with a value of the string.
+/// [`ErrorKind::Connect`] with a description of the error; the message never contains a value of
+/// the string.
 pub(super) fn parse(target: &str) -> Result<Keywords, Error> {
     let keywords = match target.strip_prefix("//") {
         Some(rest) => parse_url(rest)?,
@@ -80,6 +99,9 @@ pub(super) fn parse(target: &str) -> Result<Keywords, Error> {
 }
 
 fn decode(text: &str) -> Result<String, Error> {
+    // As in libpq 17, literal spaces around a component of a URL are ignored, but `%20` is part of
+    // it.
+    let text = text.trim_matches(' ');
     let is_escape = |at: usize| {
         let digits = text.as_bytes().get(at + 1..at + 3);
         digits.is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit))
@@ -98,15 +120,12 @@ fn decode(text: &str) -> Result<String, Error> {
 fn parse_url(rest: &str) -> Result<Keywords, Error> {
     let mut keywords = Keywords::new();
     let mut set = |key: &str, value: String| keywords.insert(key.to_owned(), value);
+    let (user_info, rest) = split_user_info(rest);
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-    let (user_info, hosts) = match authority.rsplit_once('@') {
-        Some((user_info, hosts)) => (user_info, hosts),
-        None => ("", authority),
-    };
+    let (hosts, database) = rest.split_once('/').unwrap_or((rest, ""));
     let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
     for (key, value) in [("user", user), ("password", password), ("dbname", database)] {
-        if !value.is_empty() {
+        if !value.trim_matches(' ').is_empty() {
             set(key, decode(value)?);
         }
     }
@@ -130,7 +149,7 @@ fn parse_url(rest: &str) -> Result<Keywords, Error> {
             .ok_or_else(|| malformed("an option of the URL has no `=`"))?;
         let (key, value) = (decode(key)?, decode(value)?);
         match (key.as_str(), value.as_str()) {
-            // As JDBC has it.
+            // JDBC's form of `sslmode=require`.
             ("ssl", "true") => set("sslmode", "require".to_owned()),
             _ => set(&key, value),
         };
@@ -138,7 +157,19 @@ fn parse_url(rest: &str) -> Result<Keywords, Error> {
     Ok(keywords)
 }
 
-/// `host:port`, with an IPv6 address in brackets.
+/// Splits a URL at the `@` after the user and password; returns both sides. As in libpq, a `?`
+/// before the `@` belongs to the password. Unlike in libpq, a password may contain `@`.
+fn split_user_info(rest: &str) -> (&str, &str) {
+    let authority = rest.split('/').next().unwrap_or_default();
+    let Some(first) = authority.find('@') else {
+        return ("", rest);
+    };
+    let host = authority[first..].split('?').next().unwrap_or_default();
+    let at = first + host.rfind('@').unwrap_or_default();
+    (&rest[..at], &rest[at + 1..])
+}
+
+/// Splits `host:port`; an IPv6 address is in brackets.
 fn split_port(text: &str) -> Result<(&str, &str), Error> {
     if let Some(rest) = text.strip_prefix('[') {
         let (address, after) = rest
@@ -153,31 +184,37 @@ fn split_port(text: &str) -> Result<(&str, &str), Error> {
     Ok(text.split_once(':').unwrap_or((text, "")))
 }
 
-/// `key = value` pairs; a value with spaces is in single quotes, and a backslash escapes.
+/// Returns `true` for a character that C's `isspace` accepts.
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t'..='\r')
+}
+
+/// Parses `key = value` pairs. A value with spaces is in single quotes, and a backslash is an
+/// escape.
 fn parse_pairs(text: &str) -> Result<Keywords, Error> {
     let mut keywords = Keywords::new();
     let mut chars = text.chars().peekable();
     loop {
-        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        while chars.next_if(|c| is_space(*c)).is_some() {}
         if chars.peek().is_none() {
             return Ok(keywords);
         }
         let mut key = String::new();
-        while let Some(c) = chars.next_if(|c| *c != '=' && !c.is_whitespace()) {
+        while let Some(c) = chars.next_if(|c| *c != '=' && !is_space(*c)) {
             key.push(c);
         }
-        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        while chars.next_if(|c| is_space(*c)).is_some() {}
         if chars.next() != Some('=') {
             return Err(malformed("a keyword has no `=` after it"));
         }
-        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        while chars.next_if(|c| is_space(*c)).is_some() {}
         let is_quoted = chars.next_if_eq(&'\'').is_some();
         let mut value = String::new();
         loop {
             match chars.next() {
                 Some('\\') => value.extend(chars.next()),
                 Some('\'') if is_quoted => break,
-                Some(c) if !is_quoted && c.is_whitespace() => break,
+                Some(c) if !is_quoted && is_space(c) => break,
                 Some('\0') => return Err(malformed("a value contains NUL")),
                 Some(c) => value.push(c),
                 None if is_quoted => return Err(malformed("a quoted value does not end")),
@@ -215,6 +252,8 @@ mod tests {
                 "//user:a@b@localhost",
                 "host=localhost password=a@b user=user",
             ),
+            ("//u:p?w@h", "host=h password=p?w user=u"),
+            ("//u@h?options=a@b", "host=h options=a@b user=u"),
             (
                 "//host1:123,host2:456/somedb?target_session_attrs=any&application_name=my+app",
                 "application_name=my+app dbname=somedb host=host1,host2 port=123,456 target_session_attrs=any",

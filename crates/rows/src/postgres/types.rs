@@ -1,9 +1,11 @@
-//! Types of columns: the form (text or binary) that is requested of the server, and the cells.
+//! Column types: the format (text or binary) that is requested from the server, and the conversion
+//! of a value to a cell.
 
 use super::message::FieldDescription;
+use crate::cell::{BoundType, ElementType};
 use crate::schema::{Column, ColumnType};
 
-/// Object identifiers of built-in types (`pg_type.dat`), and their names.
+/// The object identifiers of built-in types, from PostgreSQL's `pg_type.dat`.
 pub(super) mod oid {
     pub(in super::super) const BOOL: u32 = 16;
     pub(in super::super) const BYTEA: u32 = 17;
@@ -12,6 +14,8 @@ pub(super) mod oid {
     pub(in super::super) const INT4: u32 = 23;
     pub(in super::super) const TEXT: u32 = 25;
     pub(in super::super) const OID: u32 = 26;
+    pub(in super::super) const JSON: u32 = 114;
+    pub(in super::super) const JSONB: u32 = 3802;
     pub(in super::super) const FLOAT4: u32 = 700;
     pub(in super::super) const FLOAT8: u32 = 701;
     pub(in super::super) const MONEY: u32 = 790;
@@ -37,7 +41,7 @@ const NAMES: &[(u32, &str)] = &[
     (oid::INT4, "int4"),
     (oid::TEXT, "text"),
     (oid::OID, "oid"),
-    (114, "json"),
+    (oid::JSON, "json"),
     (142, "xml"),
     (650, "cidr"),
     (oid::FLOAT4, "float4"),
@@ -59,10 +63,144 @@ const NAMES: &[(u32, &str)] = &[
     (oid::NUMERIC, "numeric"),
     (oid::UUID, "uuid"),
     (3614, "tsvector"),
-    (3802, "jsonb"),
+    (3615, "tsquery"),
+    (oid::JSONB, "jsonb"),
+    (774, "macaddr8"),
+    (600, "point"),
+    (601, "lseg"),
+    (602, "path"),
+    (603, "box"),
+    (604, "polygon"),
+    (628, "line"),
+    (718, "circle"),
+    (3220, "pg_lsn"),
+    (3904, "int4range"),
+    (3906, "numrange"),
+    (3908, "tsrange"),
+    (3910, "tstzrange"),
+    (3912, "daterange"),
+    (3926, "int8range"),
+    (4072, "jsonpath"),
+    (4451, "int4multirange"),
+    (4532, "nummultirange"),
+    (4533, "tsmultirange"),
+    (4534, "tstzmultirange"),
+    (4535, "datemultirange"),
+    (4536, "int8multirange"),
+    (5069, "xid8"),
+    (27, "tid"),
+    (28, "xid"),
+    (2205, "regclass"),
+    (2249, "record"),
 ];
 
-/// The form of a column's values, and the cells that they become.
+/// Built-in array types: the object identifier of the array type, and of its element type.
+const ARRAYS: &[(u32, u32)] = &[
+    (1000, oid::BOOL),
+    (1001, oid::BYTEA),
+    (1002, 18),
+    (1003, 19),
+    (1005, oid::INT2),
+    (1007, oid::INT4),
+    (1009, oid::TEXT),
+    (1014, oid::BPCHAR),
+    (1015, oid::VARCHAR),
+    (1016, oid::INT8),
+    (1017, 600),
+    (1018, 601),
+    (1019, 602),
+    (1027, 604),
+    (629, 628),
+    (719, 718),
+    (1028, oid::OID),
+    (1021, oid::FLOAT4),
+    (1022, oid::FLOAT8),
+    (791, oid::MONEY),
+    (1182, oid::DATE),
+    (1183, oid::TIME),
+    (1115, oid::TIMESTAMP),
+    (1185, oid::TIMESTAMPTZ),
+    (1187, oid::INTERVAL),
+    (1270, oid::TIMETZ),
+    (1231, oid::NUMERIC),
+    (2951, oid::UUID),
+    (199, oid::JSON),
+    (3807, oid::JSONB),
+    (143, 142),
+    (651, 650),
+    (1040, 829),
+    (775, 774),
+    (1041, 869),
+    (1561, 1560),
+    (1563, 1562),
+    (3643, 3614),
+    (3645, 3615),
+    (3905, 3904),
+    (3907, 3906),
+    (3909, 3908),
+    (3911, 3910),
+    (3913, 3912),
+    (3927, 3926),
+    (6150, 4451),
+    (6151, 4532),
+    (6152, 4533),
+    (6153, 4534),
+    (6155, 4535),
+    (6157, 4536),
+];
+
+/// Returns the bound type of a built-in range type, and `true` for a multirange; `None` for other
+/// types.
+fn range(type_oid: u32) -> Option<(BoundType, bool)> {
+    Some(match type_oid {
+        3904 | 3926 => (BoundType::Integer, false),
+        3906 => (BoundType::Decimal, false),
+        3908 => (BoundType::Timestamp, false),
+        3910 => (BoundType::TimestampTz, false),
+        3912 => (BoundType::Date, false),
+        4451 | 4536 => (BoundType::Integer, true),
+        4532 => (BoundType::Decimal, true),
+        4533 => (BoundType::Timestamp, true),
+        4534 => (BoundType::TimestampTz, true),
+        4535 => (BoundType::Date, true),
+        _ => return None,
+    })
+}
+
+/// Returns the element type of an array type; `None` for a type that is not a built-in array.
+fn element(type_oid: u32, modifier: i32) -> Option<ElementType> {
+    let (_, of) = ARRAYS.iter().find(|(array, _)| *array == type_oid)?;
+    let integer = |bits, unsigned| ElementType::Integer { bits, unsigned };
+    Some(match *of {
+        oid::BOOL => ElementType::Bool,
+        oid::BYTEA => ElementType::Bytes,
+        oid::INT2 => integer(16, false),
+        oid::INT4 => integer(32, false),
+        oid::INT8 => integer(64, false),
+        oid::OID => integer(32, true),
+        oid::FLOAT4 => ElementType::Real,
+        oid::FLOAT8 => ElementType::Double,
+        oid::NUMERIC => {
+            let (precision, scale) = precision_and_scale(modifier);
+            ElementType::Decimal { precision, scale }
+        }
+        oid::DATE => ElementType::Date,
+        oid::TIME => ElementType::Time(digits(modifier)),
+        oid::TIMESTAMP => ElementType::Timestamp(digits(modifier)),
+        oid::TIMESTAMPTZ => ElementType::TimestampTz(digits(modifier)),
+        oid::TIMETZ => ElementType::TimeTz(digits(modifier)),
+        oid::INTERVAL => ElementType::Interval,
+        oid::UUID => ElementType::Uuid,
+        oid::JSON | oid::JSONB => ElementType::Json,
+        of => match range(of) {
+            Some((bound, false)) => ElementType::Range(bound),
+            Some((bound, true)) => ElementType::Multirange(bound),
+            None => ElementType::Text,
+        },
+    })
+}
+
+/// The kind of a column's values: the format in which the server sends them, and the cell type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
@@ -75,31 +213,46 @@ pub(super) enum Kind {
     Bytes,
     Uuid,
     Date,
-    /// Digits of the fraction that are stored.
+    /// A time in binary format; contains the number of stored digits of the fraction.
     Time(u8),
     Timestamp(u8),
-    /// With an offset, which is that of UTC.
+    /// A timestamp with time zone in binary format, which is in UTC.
     TimestampUtc(u8),
-    /// As text, with the session's offset.
+    /// A timestamp with time zone in text format, which has the offset of the session's time zone.
     TimestampText(u8),
-    /// As text.
+    /// A time of day with an offset from UTC, in text format.
+    TimeTz,
+    /// A `numeric` in text format.
     Decimal,
     Money,
     Interval,
-    /// Everything else: as text.
+    Json,
+    /// An array in text format.
+    Array(ElementType),
+    /// A range in text format; a multirange if the field is `true`.
+    Range(BoundType, bool),
+    /// A value of any other type, in text format.
     Text,
 }
 
 impl Kind {
-    /// The format code of Bind: 1 for binary.
+    /// Returns the format code for the Bind message: 1 for binary, 0 for text.
     pub(super) fn format(self) -> i16 {
         i16::from(!matches!(
             self,
-            Kind::TimestampText(_) | Kind::Decimal | Kind::Money | Kind::Interval | Kind::Text
+            Kind::TimestampText(_)
+                | Kind::TimeTz
+                | Kind::Decimal
+                | Kind::Money
+                | Kind::Interval
+                | Kind::Json
+                | Kind::Array(_)
+                | Kind::Range(..)
+                | Kind::Text
         ))
     }
 
-    /// Bytes of each value; 0 where they differ.
+    /// Returns the size of each value in bytes; 0 if the size varies.
     pub(super) fn width(self) -> u8 {
         match self {
             Kind::Bool => 1,
@@ -113,17 +266,36 @@ impl Kind {
     }
 }
 
-/// The name of a built-in type; empty for another one.
+/// Returns the name of a built-in type; an empty text for any other type.
 pub(super) fn name(type_oid: u32) -> &'static str {
     let row = NAMES.iter().find(|(oid, _)| *oid == type_oid);
     row.map_or("", |(_, name)| name)
 }
 
-/// The object identifier of a built-in type by its name in SQL; 0 for another one.
+/// Returns the name of a built-in type, with `[]` for an array type.
+fn column_name(type_oid: u32) -> String {
+    match ARRAYS.iter().find(|(array, _)| *array == type_oid) {
+        Some((_, of)) => format!("{}[]", name(*of)),
+        None => name(type_oid).to_owned(),
+    }
+}
+
+/// Returns the object identifier of the built-in type with this SQL name; 0 for any other name.
 pub(super) fn oid_of_name(name: &str) -> u32 {
     match name {
-        "interval" => oid::INTERVAL,
         "time with time zone" => oid::TIMETZ,
+        "boolean[]" => 1000,
+        "bigint[]" => 1016,
+        "double precision[]" => 1022,
+        "numeric[]" => 1231,
+        "bytea[]" => 1001,
+        "date[]" => 1182,
+        "time[]" => 1183,
+        "timestamp[]" => 1115,
+        "timestamptz[]" => 1185,
+        "uuid[]" => 2951,
+        "interval[]" => 1187,
+        "timetz[]" => 1270,
         name => NAMES
             .iter()
             .find(|(_, n)| *n == name)
@@ -131,7 +303,8 @@ pub(super) fn oid_of_name(name: &str) -> u32 {
     }
 }
 
-/// Digits of the fraction of a second by the type's modifier: 6 unless it says less.
+/// Returns the number of digits of the fraction of a second from a type modifier; 6 if the modifier
+/// declares none.
 fn digits(type_modifier: i32) -> u8 {
     u8::try_from(type_modifier)
         .ok()
@@ -139,13 +312,14 @@ fn digits(type_modifier: i32) -> u8 {
         .unwrap_or(6)
 }
 
-/// Precision and scale of a `numeric(p, s)`; zeros for one without, and for one that [`ColumnType`] cannot hold.
+/// Returns the precision and scale of a `numeric(p, s)`; zeros if they are not declared, or if
+/// [`ColumnType`] cannot represent them.
 fn precision_and_scale(type_modifier: i32) -> (u8, i8) {
     if type_modifier < 4 {
         return (0, 0);
     }
     let packed = type_modifier - 4;
-    // The scale is signed, in 11 bits.
+    // The scale is a signed integer of 11 bits.
     let scale = ((packed & 0x7ff) ^ 1024) - 1024;
     match (u8::try_from(packed >> 16), i8::try_from(scale)) {
         (Ok(precision), Ok(scale)) => (precision, scale),
@@ -153,7 +327,8 @@ fn precision_and_scale(type_modifier: i32) -> (u8, i8) {
     }
 }
 
-/// The form and the column of a described field. `is_utc`: the session's time zone is UTC.
+/// Returns the kind and the schema of a described column. `is_utc` is `true` if the session's time
+/// zone is UTC.
 pub(super) fn describe(field: &FieldDescription, is_utc: bool) -> (Kind, Column) {
     let modifier = field.type_modifier;
     let integer = |bits, unsigned| ColumnType::Integer { bits, unsigned };
@@ -171,6 +346,10 @@ pub(super) fn describe(field: &FieldDescription, is_utc: bool) -> (Kind, Column)
         oid::TIME => {
             let digits = digits(modifier);
             (Kind::Time(digits), ColumnType::Time { digits })
+        }
+        oid::TIMETZ => {
+            let digits = digits(modifier);
+            (Kind::TimeTz, ColumnType::TimeTz { digits })
         }
         oid::TIMESTAMP => {
             let (digits, with_offset) = (digits(modifier), false);
@@ -208,7 +387,12 @@ pub(super) fn describe(field: &FieldDescription, is_utc: bool) -> (Kind, Column)
             },
         ),
         oid::INTERVAL => (Kind::Interval, ColumnType::Interval),
-        _ => (Kind::Text, ColumnType::Text),
+        oid::JSON | oid::JSONB => (Kind::Json, ColumnType::Text),
+        other => match (element(other, modifier), range(other)) {
+            (Some(element), _) => (Kind::Array(element), ColumnType::Array(element)),
+            (_, Some((bound, is_multi))) => (Kind::Range(bound, is_multi), ColumnType::Range),
+            _ => (Kind::Text, ColumnType::Text),
+        },
     };
     let size = match field.type_oid {
         oid::VARCHAR | oid::BPCHAR => usize::try_from(modifier - 4).unwrap_or(0),
@@ -216,7 +400,7 @@ pub(super) fn describe(field: &FieldDescription, is_utc: bool) -> (Kind, Column)
     };
     let column = Column {
         size,
-        type_name: name(field.type_oid).to_owned(),
+        type_name: column_name(field.type_oid),
         ..Column::new(field.name.clone(), column_type)
     };
     (kind, column)

@@ -1,70 +1,29 @@
-//! A session's socket with what was received and what is to be sent: messages out, events in.
-//! Reached under the connection's lock only.
+//! `Wire`: the socket of a session, with received bytes and bytes to send. It sends messages and
+//! returns events. Every use requires the connection's lock.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
 use super::buffer::Buffer;
 use super::cancel::Activity;
+use super::delivery::{Completion, Delivery, ResultEnd};
 use super::fields::Fields;
-use super::message::{FieldDescription, Frame, Framed, Message, frame, violation};
+use super::message::{
+    BackendMessage, FieldDescription, Frame, Framed, HEADER_BYTES, frame, no_copy, violation,
+};
 use super::server::ServerState;
-use super::socket::Socket;
+use super::socket::{Socket, lost};
+use super::split_row::{LONG_ROW_BYTES, LongRows, SplitRow};
 use super::statement_cache::{StatementCache, makes_stale};
-use crate::error::{Error, ErrorKind};
+use super::waiting::Waiting;
+use crate::database::PrepareMode;
+use crate::error::Error;
 
-/// The end of a command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Completion {
-    /// Rows that were inserted, changed or deleted.
-    pub(super) n_changed: Option<u64>,
-}
-
-impl Completion {
-    fn of_tag(tag: &str) -> Completion {
-        let changes = ["INSERT ", "UPDATE ", "DELETE ", "MERGE ", "COPY "];
-        let number = tag.rsplit(' ').next().and_then(|n| n.parse().ok());
-        Completion {
-            n_changed: number.filter(|_| changes.iter().any(|c| tag.starts_with(c))),
-        }
-    }
-}
-
-/// How a result has ended.
-pub(super) type ResultEnd = Result<Completion, Error>;
-
-/// Rows and the end of a result, on their way from the connection to the statement.
-#[derive(Debug, Default)]
-pub(super) struct Delivery {
-    state: Mutex<Delivered>,
-    /// The statement's text, for the place of an error.
-    pub(super) sql: String,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Delivered {
-    /// Rows that were received for another statement to run.
-    pub(super) chunks: VecDeque<Buffer>,
-    pub(super) end: Option<ResultEnd>,
-}
-
-impl Delivery {
-    pub(super) fn new(sql: &str) -> Delivery {
-        Delivery {
-            sql: sql.to_owned(),
-            ..Delivery::default()
-        }
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, Delivered> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A message of the server, except those that may come at any time.
+/// A message of the server that belongs to a response. Messages of kinds that may arrive at any
+/// time are not returned as events.
 #[derive(Debug)]
 pub(super) enum Event {
     Parsed,
@@ -72,19 +31,19 @@ pub(super) enum Event {
     Closed,
     Parameters(Vec<u32>),
     Described(Option<Vec<FieldDescription>>),
-    /// A row is next in the inbox.
+    /// The next message in the inbox is a DataRow.
     Row,
     Completed(Completion),
     Failed(Box<Fields>),
     Ready,
-    /// The server waits for the data of a COPY.
+    /// The server requests the data of a COPY.
     CopyIn,
-    /// The server sends the data of a COPY.
+    /// The server begins to send the data of a COPY.
     CopyOut,
     CopyData,
 }
 
-/// A session.
+/// The session with a server.
 #[derive(Debug)]
 pub(super) struct Wire {
     pub(super) socket: Socket,
@@ -92,25 +51,20 @@ pub(super) struct Wire {
     pub(super) out: BytesMut,
     pub(super) server: ServerState,
     pub(super) cache: StatementCache,
-    /// The statement whose rows come next, and what is known of its end.
+    /// The delivery to the statement whose result is being received; `None` if there is none.
     pub(super) reader: Option<Arc<Delivery>>,
-    completion: Completion,
+    /// The completion of the current result's command. Every response without an error has one.
+    completion: Option<Completion>,
     failure: Option<Error>,
     pub(super) activity: Arc<Activity>,
-    /// The session has ended, or its messages cannot be followed any more.
+    /// The remaining statements of a SQL text, which must be executed before any other statement.
+    pub(super) further: Option<Waiting>,
+    /// The position in a row of which the reader has received the first pieces.
+    split: Option<SplitRow>,
+    /// `true` while the data of a COPY is transferred, so that nothing else can run.
+    pub(super) is_copying: bool,
+    /// `true` if the session has ended, or a message boundary was lost.
     pub(super) is_lost: bool,
-}
-
-/// The error of a socket.
-fn lost(error: &std::io::Error) -> Error {
-    let what = match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => "the server closed it".to_owned(),
-        _ => error.to_string(),
-    };
-    let message = format!("the connection to the server was lost: {what}");
-    let mut error = Error::new(ErrorKind::Operational, message).transient();
-    "08006".clone_into(&mut error.sqlstate);
-    error
 }
 
 impl Wire {
@@ -125,20 +79,23 @@ impl Wire {
             inbox,
             out: BytesMut::with_capacity(4096),
             server,
-            cache: StatementCache::default(),
+            cache: StatementCache::new(PrepareMode::Auto),
             reader: None,
-            completion: Completion::default(),
+            completion: None,
             failure: None,
             activity,
+            further: None,
+            split: None,
+            is_copying: false,
             is_lost: false,
         }
     }
 
-    /// Sends what was written to `out`.
+    /// Sends the bytes in `out` to the server, and removes them from `out`.
     pub(super) fn send(&mut self) -> Result<(), Error> {
         let sent = self.socket.write_all(&self.out, &mut self.inbox);
         self.out.clear();
-        // A long statement or parameter does not hold its memory.
+        // The memory of a very long statement or parameter is freed.
         if self.out.capacity() > 1 << 20 {
             self.out = BytesMut::with_capacity(4096);
         }
@@ -148,7 +105,7 @@ impl Wire {
         })
     }
 
-    /// Reads once from the socket.
+    /// Reads once from the socket into the inbox.
     fn receive(&mut self) -> Result<(), Error> {
         let read = self.socket.read(self.inbox.free()?);
         let n = read.and_then(|n| match n {
@@ -176,15 +133,23 @@ impl Wire {
         }
     }
 
-    /// The next event.
+    /// Returns the next event; waits for it.
     ///
     /// # Errors
-    /// A lost connection, a violation of the protocol, or the error that ends the session.
+    /// The connection was lost, the server violated the protocol, or the server's error that ended
+    /// the session.
     pub(super) fn event(&mut self) -> Result<Event, Error> {
         loop {
+            if self.inbox.bytes().first() == Some(&b'D') {
+                return Ok(Event::Row);
+            }
             let frame = self.next_frame()?;
             if frame.tag == b'D' {
                 return Ok(Event::Row);
+            }
+            // `CopyOut` reads the data messages of a COPY directly from the inbox.
+            if frame.tag == b'd' && self.is_copying {
+                return Ok(Event::CopyData);
             }
             let event = self.read(frame).inspect_err(|_| self.is_lost = true)?;
             self.inbox.consume(frame.len);
@@ -195,46 +160,54 @@ impl Wire {
     }
 
     fn read(&mut self, frame: Frame) -> Result<Option<Event>, Error> {
-        let message = Message::read(frame, self.inbox.bytes())?;
+        let message = BackendMessage::read(frame, self.inbox.bytes())?;
         Ok(Some(match message {
-            Message::ParseComplete => Event::Parsed,
-            Message::BindComplete => Event::Bound,
-            Message::CloseComplete => Event::Closed,
-            Message::ParameterDescription(oids) => Event::Parameters(oids),
-            Message::RowDescription(fields) => Event::Described(Some(fields)),
-            Message::NoData => Event::Described(None),
-            Message::CommandComplete(tag) => {
+            BackendMessage::ParseComplete => Event::Parsed,
+            BackendMessage::BindComplete => Event::Bound,
+            BackendMessage::CloseComplete => Event::Closed,
+            BackendMessage::ParameterDescription(oids) => Event::Parameters(oids),
+            BackendMessage::RowDescription(fields) => Event::Described(Some(fields)),
+            BackendMessage::NoData => Event::Described(None),
+            BackendMessage::CommandComplete(tag) => {
                 let tag = String::from_utf8_lossy(tag);
                 if makes_stale(&tag) || tag == "ROLLBACK" {
                     self.cache.invalidate();
                 }
                 Event::Completed(Completion::of_tag(&tag))
             }
-            Message::EmptyQueryResponse => Event::Completed(Completion::default()),
-            Message::ErrorResponse(fields) if fields.is_fatal() => return Err(fields.to_error("")),
-            Message::ErrorResponse(fields) => Event::Failed(fields),
-            Message::ReadyForQuery(_) => {
+            BackendMessage::EmptyQueryResponse => Event::Completed(Completion::default()),
+            BackendMessage::ErrorResponse(fields) if fields.is_fatal() => {
+                return Err(fields.to_error(""));
+            }
+            BackendMessage::ErrorResponse(fields) => Event::Failed(fields),
+            BackendMessage::ReadyForQuery(_) => {
                 self.server.note(&message);
                 Event::Ready
             }
-            Message::CopyInResponse | Message::CopyBothResponse => Event::CopyIn,
-            Message::CopyOutResponse => Event::CopyOut,
-            Message::CopyData(_) | Message::CopyDone => Event::CopyData,
+            BackendMessage::CopyInResponse | BackendMessage::CopyBothResponse => Event::CopyIn,
+            BackendMessage::CopyOutResponse => Event::CopyOut,
+            BackendMessage::CopyData(_) | BackendMessage::CopyDone => Event::CopyData,
             _ if self.server.note_asynchronous(&message) => return Ok(None),
-            _ => return Err(violation("a message came at the wrong time")),
+            _ => return Err(violation("a message arrived at the wrong time")),
         }))
     }
 
-    /// Reads to the end of the answer; rows are dropped.
+    /// Reads messages up to the end of the response; discards its rows.
     ///
     /// # Errors
-    /// The first error of the answer.
+    /// The first error in the response.
     pub(super) fn read_to_ready(&mut self, sql: &str) -> Result<Completion, Error> {
-        let (mut completion, mut failure) = (Completion::default(), None);
+        Ok(self.read_answer(sql)?.unwrap_or_default())
+    }
+
+    /// Reads the response as [`Wire::read_to_ready`] does; returns `None` if no command was
+    /// completed.
+    fn read_answer(&mut self, sql: &str) -> Result<Option<Completion>, Error> {
+        let (mut completion, mut failure) = (None, None);
         loop {
             match self.event()? {
                 Event::Ready => return failure.map_or(Ok(completion), Err),
-                Event::Completed(completed) => completion = completed,
+                Event::Completed(completed) => completion = Some(completed),
                 Event::Failed(fields) => {
                     failure.get_or_insert_with(|| fields.to_error(sql));
                 }
@@ -251,41 +224,108 @@ impl Wire {
         }
     }
 
-    /// Drops the message at the start of the inbox.
+    /// Returns an error if a response without an error has no CommandComplete, because its rows may
+    /// then be incomplete.
+    pub(super) fn completed(
+        &mut self,
+        completion: Option<Completion>,
+    ) -> Result<Completion, Error> {
+        completion.ok_or_else(|| {
+            self.is_lost = true;
+            violation("the answer to a command ended before the command was complete")
+        })
+    }
+
+    /// Removes the message at the start of the inbox; waits until it is complete.
     pub(super) fn skip(&mut self) -> Result<(), Error> {
         let frame = self.next_frame()?;
         self.inbox.consume(frame.len);
         Ok(())
     }
 
-    /// Ends a COPY that the server waits for. A Sync that was sent before is part of its data.
+    /// Aborts a COPY for which the server requests data. The server treats a Sync that was sent
+    /// before as part of the data, so another Sync is sent.
     pub(super) fn refuse_copy(&mut self) -> Result<(), Error> {
-        frontend::copy_fail("COPY FROM STDIN is not supported here", &mut self.out)
-            .map_err(|e| violation(e.to_string()))?;
+        self.fail_copy("COPY FROM STDIN is not supported here")?;
         frontend::sync(&mut self.out);
         self.send()
     }
 
-    /// Runs a command without parameters and rows.
+    /// Aborts a COPY for which the server requests data, in the simple query protocol.
+    pub(super) fn fail_copy(&mut self, why: &str) -> Result<(), Error> {
+        frontend::copy_fail(why, &mut self.out).map_err(|e| violation(e.to_string()))?;
+        self.send()
+    }
+
+    /// Returns the frame of the next CopyData message in the inbox; `None` if it was not received
+    /// yet.
+    pub(super) fn copy_data(&self) -> Result<Option<Frame>, Error> {
+        Ok(self.inbox.frame()?.filter(|frame| frame.tag == b'd'))
+    }
+
+    /// Handles messages of kinds that may arrive at any time; waits for a notification until
+    /// `deadline`.
     ///
     /// # Errors
-    /// As the server reports.
+    /// The connection was lost.
+    pub(super) fn receive_pending(&mut self, deadline: Instant) -> Result<(), Error> {
+        loop {
+            while let Some(frame) = self.inbox.frame()? {
+                if let Some(_event) = self.read(frame).inspect_err(|_| self.is_lost = true)? {
+                    self.is_lost = true;
+                    return Err(violation("a message arrived at the wrong time"));
+                }
+                self.inbox.consume(frame.len);
+            }
+            if self.server.has_notifications() && self.inbox.bytes().is_empty() {
+                return Ok(());
+            }
+            self.socket.set_deadline(Some(deadline));
+            let free = self.inbox.free()?;
+            let read = self.socket.read(free);
+            self.socket.set_deadline(None);
+            match read {
+                Ok(n) if n > 0 => self.inbox.received(n),
+                Err(e) if e.kind() == std::io::ErrorKind::TimedOut => return Ok(()),
+                Ok(_) => return Err(self.lost(&std::io::ErrorKind::UnexpectedEof.into())),
+                Err(e) => return Err(self.lost(&e)),
+            }
+        }
+    }
+
+    fn lost(&mut self, error: &std::io::Error) -> Error {
+        self.is_lost = true;
+        lost(error)
+    }
+
+    /// Executes a command that has no parameters and returns no rows.
+    ///
+    /// # Errors
+    /// The error of the server.
     pub(super) fn command(&mut self, sql: &str) -> Result<Completion, Error> {
         frontend::query(sql, &mut self.out).map_err(|e| violation(e.to_string()))?;
         self.send()?;
-        self.read_to_ready(sql)
+        let completion = self.read_answer(sql)?;
+        self.completed(completion)
     }
 
-    /// The first value of a query's result, by the simple protocol, in text.
+    /// Executes a query in the simple query protocol; returns the first value of its result as
+    /// text.
     pub(super) fn value(&mut self, sql: &str) -> Result<Option<String>, Error> {
         frontend::query(sql, &mut self.out).map_err(|e| violation(e.to_string()))?;
         self.send()?;
+        self.read_value(sql)
+    }
+
+    /// Reads the response to the query of [`Wire::value`].
+    pub(super) fn read_value(&mut self, sql: &str) -> Result<Option<String>, Error> {
         let mut value = None;
         loop {
             match self.event()? {
                 Event::Row => {
                     let frame = self.next_frame()?;
-                    // Two bytes of the count, four of the length.
+                    // The value follows two bytes for the number of columns and four for its
+                    // length.
                     let body = frame.body(self.inbox.bytes()).get(6..);
                     value = body.map(|text| String::from_utf8_lossy(text).into_owned());
                     self.inbox.consume(frame.len);
@@ -300,66 +340,96 @@ impl Wire {
         }
     }
 
-    /// Makes `delivery` the reader of what comes.
+    /// Makes `delivery` the receiver of the following rows.
     pub(super) fn begin_result(&mut self, delivery: &Arc<Delivery>) {
-        self.completion = Completion::default();
+        self.completion = None;
         self.failure = None;
         self.reader = Some(Arc::clone(delivery));
     }
 
-    /// Bytes of complete rows at the start of the inbox.
-    fn rows_received(&self) -> Result<usize, Error> {
-        let bytes = self.inbox.bytes();
+    /// Returns the number of bytes at the start of the inbox that are complete rows, or pieces of
+    /// a row.
+    fn rows_received(&mut self, long_rows: LongRows<'_>) -> Result<usize, Error> {
+        let bytes = self.inbox.bytes_mut();
         let mut n = 0;
-        while bytes.get(n) == Some(&b'D') {
-            match frame(&bytes[n..])? {
-                Framed::Complete(frame) => n += frame.len,
-                Framed::Partial(_) => break,
+        loop {
+            if let Some(split) = &mut self.split {
+                n += split.skip_pieces(&mut bytes[n..])?;
+                if !split.is_at_end() {
+                    return Ok(n);
+                }
+                self.split = None;
+            }
+            if bytes.get(n) != Some(&b'D') {
+                return Ok(n);
+            }
+            let (len, is_complete) = match frame(&bytes[n..])? {
+                Framed::Complete(frame) => (frame.len, true),
+                Framed::Partial(len) => (len, false),
+            };
+            match long_rows {
+                LongRows::Pieces(parts) if len >= LONG_ROW_BYTES => {
+                    n += HEADER_BYTES;
+                    self.split = Some(SplitRow::new(len, parts.clone()));
+                }
+                _ if is_complete => n += len,
+                _ => return Ok(n),
             }
         }
-        Ok(n)
     }
 
-    /// The next rows of the reader, as the buffer that they were received in, or the end of its result, which is also
-    /// returned with the last rows where it has been received with them. `spare` receives what follows.
+    /// Returns the next rows of the current result, in the buffer into which they were received, or
+    /// the end of the result. If the end was received with the last rows, returns both. Further
+    /// bytes are received into `spare`.
     ///
     /// # Errors
-    /// As [`Wire::event`]; the error of the statement itself is its end.
+    /// The errors of [`Wire::event`]. An error of the statement itself is returned as the end of
+    /// its result.
     pub(super) fn pull(
         &mut self,
         mut spare: Option<Buffer>,
+        long_rows: LongRows<'_>,
     ) -> Result<(Option<Buffer>, Option<ResultEnd>), Error> {
         loop {
-            let n = self.rows_received().inspect_err(|_| self.is_lost = true)?;
+            let received = self.rows_received(long_rows);
+            let n = received.inspect_err(|_| self.is_lost = true)?;
             if n > 0 {
                 let mut next = spare.take().map_or_else(Buffer::new, Ok)?;
                 self.inbox.split_into(n, &mut next)?;
                 let rows = std::mem::replace(&mut self.inbox, next);
                 return Ok((Some(rows), self.end_if_received()?));
             }
-            if let Event::Row = self.peek()? {
+            if self.split.is_some() {
                 self.receive()?;
                 continue;
             }
-            if let Some(end) = self.step()? {
-                return Ok((None, Some(end)));
+            if matches!(long_rows, LongRows::Wait) && self.has_long_row()? {
+                return Ok((None, None));
+            }
+            match self.inbox.bytes().first() {
+                // Nothing was received, or only the first bytes of a row.
+                None | Some(b'D') => self.receive()?,
+                Some(_) => {
+                    if let Some(end) = self.step()? {
+                        return Ok((None, Some(end)));
+                    }
+                }
             }
         }
     }
 
-    /// Returns whether a row or another message is next, of which at least the first byte is there.
-    fn peek(&mut self) -> Result<Event, Error> {
-        while self.inbox.bytes().is_empty() {
-            self.receive()?;
-        }
-        Ok(match self.inbox.bytes()[0] {
-            b'D' => Event::Row,
-            _ => Event::Ready,
-        })
+    /// Returns `true` if the message at the start of the inbox is a long row that is incomplete.
+    fn has_long_row(&self) -> Result<bool, Error> {
+        let bytes = self.inbox.bytes();
+        let is_row = bytes.first() == Some(&b'D');
+        Ok(is_row && matches!(frame(bytes)?, Framed::Partial(len) if len >= LONG_ROW_BYTES))
     }
 
-    /// Takes the messages that are complete already, up to the end of the answer.
+    /// Handles the messages that are complete, up to the end of the answer.
     fn end_if_received(&mut self) -> Result<Option<ResultEnd>, Error> {
+        if self.split.is_some() {
+            return Ok(None);
+        }
         while let Some(frame) = self.inbox.frame()? {
             if frame.tag == b'D' {
                 break;
@@ -371,10 +441,11 @@ impl Wire {
         Ok(None)
     }
 
-    /// Takes a message that is not a row; the result's end with its last.
+    /// Handles a message that is not a row; returns the end of the result if it is the last
+    /// message.
     fn step(&mut self) -> Result<Option<ResultEnd>, Error> {
         match self.event()? {
-            Event::Completed(completion) => self.completion = completion,
+            Event::Completed(completion) => self.completion = Some(completion),
             Event::Failed(fields) => {
                 let sql = self
                     .reader
@@ -385,24 +456,28 @@ impl Wire {
             Event::Ready => {
                 self.reader = None;
                 self.activity.finish();
-                let completion = std::mem::take(&mut self.completion);
-                return Ok(Some(self.failure.take().map_or(Ok(completion), Err)));
+                let completion = self.completion.take();
+                return match self.failure.take() {
+                    Some(error) => Ok(Some(Err(error))),
+                    None => self.completed(completion).map(|c| Some(Ok(c))),
+                };
             }
             _ => {}
         }
         Ok(None)
     }
 
-    /// Receives the rest of a result that is under way, for its statement if that still exists, so
-    /// that another statement can run.
+    /// Receives the rest of the current result, so that another statement can be executed. The rows
+    /// are stored if their statement still exists, otherwise discarded.
     ///
     /// # Errors
-    /// A lost connection.
+    /// The connection was lost.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         while let Some(reader) = self.reader.clone() {
-            // Besides this one and the session's, the statement has one if it still exists.
+            // The session and this function have a reference each; a third one is that of the
+            // statement.
             let is_wanted = Arc::strong_count(&reader) > 2;
-            let pulled = self.pull(None);
+            let pulled = self.pull(None, LongRows::Whole);
             let mut delivered = reader.state();
             match pulled {
                 Ok((rows, end)) => {
@@ -418,13 +493,4 @@ impl Wire {
         }
         Ok(())
     }
-}
-
-/// The error of a COPY that would need the client's data, or send it.
-pub(super) fn no_copy() -> Error {
-    Error::new(
-        ErrorKind::NotSupported,
-        "`COPY … TO STDOUT` and `COPY … FROM STDIN` are not supported\n\
-         Stream a SELECT with `csv()`, and write rows with `executemany` or `insert_arrow`.",
-    )
 }

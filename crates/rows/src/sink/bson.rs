@@ -1,4 +1,4 @@
-//! BSON: one document a row, one behind the other.
+//! `BsonRows`: the BSON output format, one document per row, concatenated.
 
 use onecopy_text::{ByteSink, Carry, MOVED_BY_PAGES_BYTES, Policy, Tally, Units, planted};
 use onecopy_wire::bson::{self, Decimal128, Frame, KeySegments, MOST_BYTES, Tag, VALUE_BYTES};
@@ -6,39 +6,42 @@ use onecopy_wire::{NonFinite, WriteError, csv, datetime, number};
 
 use super::format::{RowFormat, time, timestamp};
 use super::objects::unfit;
+use crate::array::{ArrayError, ArrayVisitor};
 use crate::cell::{Cell, LongKind};
 use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 
-/// What values that BSON has a type for, with a limit, are written as.
+/// The options of BSON output: the BSON types of values without an exact BSON type, and a size
+/// limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BsonOptions {
-    /// Decimals, money, and unsigned integers from 2^63 on.
+    /// The BSON type of decimals, of amounts of money, and of unsigned integers from 2^63 on.
     pub decimals: Decimals,
-    /// Dates and timestamps.
+    /// The BSON type of dates and timestamps.
     pub datetimes: DateTimes,
-    /// The longest document, in bytes: at most [`MOST_BYTES`]. It has to be in memory whole.
+    /// The largest size of a document in bytes, at most [`MOST_BYTES`]. Each document is built in
+    /// memory.
     pub max_bytes: usize,
 }
 
-/// What decimals are.
+/// The BSON type of decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decimals {
-    /// Decimal128, exact: one of more than 34 digits is an error.
+    /// Decimal128, which is exact. A decimal of more than 34 digits is an error.
     #[default]
     Decimal128,
-    /// Text, every digit.
+    /// A string with all digits.
     Text,
 }
 
-/// What dates and timestamps are.
+/// The BSON type of dates and timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DateTimes {
-    /// Datetimes: milliseconds in UTC. A date is its midnight, a timestamp without an offset is taken for UTC, and what is
-    /// finer is cut towards the past.
+    /// Datetime: milliseconds since 1970 in UTC. A date is converted to its midnight, a timestamp
+    /// without an offset is taken as UTC, and a finer fraction is rounded down.
     #[default]
     DateTime,
-    /// Text as JSON has it, with the stored precision and offset.
+    /// A string as in JSON, with the stored precision and offset.
     Text,
 }
 
@@ -52,35 +55,40 @@ impl Default for BsonOptions {
     }
 }
 
-/// Room that is asked for where a part of a long value does not fit: past the size from which growing moves pages and not
-/// bytes. It is address space until it is written to.
+/// The capacity in bytes that is reserved in a chunk if a part of a long value does not fit. A
+/// chunk of this capacity grows by remapping its pages instead of copying its bytes. Unwritten
+/// capacity uses only address space.
 const LONG_ROOM_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
-/// A document for each row, as mongodump has them: no rows are no bytes.
+/// Writes one document for each row, as mongodump does. The output of a result without rows is
+/// empty.
 ///
-/// The length of a document stands in front of it, so a row has to stay in one chunk, however long its values are.
+/// A document begins with its length, so a row stays in one chunk, whatever the length of its
+/// values.
 #[derive(Debug)]
 pub struct BsonRows {
     keys: KeySegments,
+    /// The encoded array keys `0`, `1`, …, up to the largest index that an array had so far.
+    indices: KeySegments,
     options: BsonOptions,
     policy: Policy,
     tally: Tally,
     row: Option<Frame>,
-    long: Option<Long>,
+    long: Option<OpenBsonValue>,
 }
 
-/// The value that is under way.
+/// A long value that was begun and not ended, in the BSON format.
 #[derive(Debug)]
-enum Long {
+enum OpenBsonValue {
     Text(Frame, Carry),
     Bytes(Frame),
 }
 
 impl BsonRows {
-    /// Rows of this schema.
+    /// Creates the format for rows of this schema.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] where a column has no name, the name of one before it, or one that holds NUL.
+    /// [`ErrorKind::Programming`] if a column name is empty, occurs twice, or contains NUL.
     pub fn new(schema: &Schema, options: BsonOptions, policy: Policy) -> Result<BsonRows, Error> {
         if let Some((index, name)) = schema.unfit_name() {
             return Err(unfit(schema, index, name, "BSON document"));
@@ -90,8 +98,11 @@ impl BsonRows {
             Error::new(ErrorKind::Programming, error.to_string())
                 .at_column(index, &schema.columns[index].name)
         })?;
+        let indices = KeySegments::new([""; 0]);
+        let indices = indices.map_err(|(_, e)| Error::new(ErrorKind::Internal, e.to_string()))?;
         Ok(BsonRows {
             keys,
+            indices,
             options,
             policy,
             tally: Tally::default(),
@@ -100,7 +111,7 @@ impl BsonRows {
         })
     }
 
-    /// Whether `n_more` bytes and the end of the document fit into it.
+    /// Returns an error unless `n_more` bytes and the document's end fit within the size limit.
     #[inline]
     fn check<S: ByteSink>(&self, n_more: usize, out: &S) -> Result<(), WriteError> {
         let so_far = self.row.map_or(0, |row| row.len_bytes(out));
@@ -112,7 +123,8 @@ impl BsonRows {
 
     #[inline]
     fn text<S: ByteSink>(&mut self, units: Units<'_>, out: &mut S) -> Result<(), WriteError> {
-        // Each unit is a byte at least: what cannot fit is not converted first.
+        // Each unit becomes at least one byte, so a text that cannot fit is refused before it is
+        // converted.
         self.check(units.len_units(), out)?;
         planted::extra_work_on_text(units);
         bson::write_text(units, self.policy, out)?;
@@ -120,7 +132,7 @@ impl BsonRows {
         Ok(())
     }
 
-    /// A cell of these kinds and its key.
+    /// Writes the key and the value of a cell of a common kind, such as an integer or a text.
     #[inline]
     fn element<S: ByteSink>(
         &mut self,
@@ -155,7 +167,7 @@ impl BsonRows {
                 keys.put_into(column, Tag::Double, &mut w);
                 bson::put_f64(value, &mut w);
             }
-            // As in Python: the double of its shortest decimal.
+            // The double nearest to the shortest decimal text of the 32-bit float, as in Python.
             Cell::F32(value) => {
                 keys.put_into(column, Tag::Double, &mut w);
                 bson::put_f64(number::widen(value), &mut w);
@@ -182,7 +194,7 @@ impl BsonRows {
         Ok(())
     }
 
-    /// The kinds that are not worth a place in the hot path.
+    /// Writes the key and the value of a cell of a rare kind, which is not on the hot path.
     #[inline(never)]
     fn rare<S: ByteSink>(
         &mut self,
@@ -241,18 +253,99 @@ impl BsonRows {
                 keys.put_into(column, Tag::String, &mut w);
                 bson::put_short(&time(value, digits).to_short()?, &mut w);
             }
-            Cell::Interval { text, .. } => {
-                keys.put_into(column, Tag::String, &mut w);
-                drop(w);
-                self.text(Units::Utf8(text), out)?;
-            }
             Cell::Uuid(uuid) => {
                 keys.put_into(column, Tag::Binary, &mut w);
                 bson::put_uuid(&uuid, &mut w);
             }
+            Cell::Json(_) | Cell::Interval { .. } | Cell::TimeTz { .. } | Cell::Range(_) => {
+                drop(w);
+                self.element(column, cell.or_text(), out)?;
+            }
+            Cell::Array(array) => {
+                drop(w);
+                let mut elements = BsonElements {
+                    rows: self,
+                    out,
+                    column,
+                    open: Vec::new(),
+                };
+                array.visit(&mut elements).map_err(|error| match error {
+                    ArrayError::Malformed => WriteError::NotAnArray,
+                    ArrayError::Visitor(error) => error,
+                })?;
+            }
             _ => unreachable!("`element` writes the others"),
         }
         Ok(())
+    }
+}
+
+/// A visitor that writes the elements of an array, with the indices as keys.
+struct BsonElements<'a, S> {
+    rows: &'a mut BsonRows,
+    out: &'a mut S,
+    column: usize,
+    /// The arrays that have begun and have not ended, with the number of elements of each.
+    open: Vec<(Frame, usize)>,
+}
+
+impl<S: ByteSink> BsonElements<'_, S> {
+    /// Returns the index whose digits are the next key: within an array the element's index,
+    /// otherwise the column's.
+    fn next_key(&mut self) -> usize {
+        let Some((_, n_elements)) = self.open.last_mut() else {
+            return self.column;
+        };
+        *n_elements += 1;
+        *n_elements - 1
+    }
+
+    fn swap_keys(&mut self, index: usize) -> Result<(), WriteError> {
+        if self.rows.indices.len() <= index {
+            let names: Vec<String> = (0..(index + 1).next_power_of_two())
+                .map(|i| i.to_string())
+                .collect();
+            let indices = KeySegments::new(names.iter().map(String::as_str));
+            self.rows.indices = indices.map_err(|(_, error)| error)?;
+        }
+        std::mem::swap(&mut self.rows.keys, &mut self.rows.indices);
+        Ok(())
+    }
+}
+
+impl<S: ByteSink> ArrayVisitor for BsonElements<'_, S> {
+    type Error = WriteError;
+
+    fn begin(&mut self) -> Result<(), WriteError> {
+        let is_inner = !self.open.is_empty();
+        let key = self.next_key();
+        if is_inner {
+            self.swap_keys(key)?;
+        }
+        let mut w = self.out.window(self.rows.keys.room_bytes())?;
+        self.rows.keys.put_into(key, Tag::Array, &mut w);
+        drop(w);
+        if is_inner {
+            std::mem::swap(&mut self.rows.keys, &mut self.rows.indices);
+        }
+        self.open.push((Frame::begin(self.out)?, 0));
+        Ok(())
+    }
+
+    fn element(&mut self, cell: Cell<'_>) -> Result<(), WriteError> {
+        let key = self.next_key();
+        self.swap_keys(key)?;
+        let written = self.rows.element(key, cell, self.out);
+        std::mem::swap(&mut self.rows.keys, &mut self.rows.indices);
+        written
+    }
+
+    fn end(&mut self) -> Result<(), WriteError> {
+        let Some((frame, _)) = self.open.pop() else {
+            return Err(WriteError::NotAnArray);
+        };
+        self.rows.check(0, self.out)?;
+        frame.end_document(self.out)
     }
 }
 
@@ -277,7 +370,8 @@ impl RowFormat for BsonRows {
         out: &mut S,
     ) -> Result<(), WriteError> {
         self.element(column, cell, out)?;
-        // Here, where the column is known, and not at the end of the row.
+        // The size is checked here, not at the end of the row, because the error then names the
+        // column.
         self.check(0, out)
     }
 
@@ -295,8 +389,8 @@ impl RowFormat for BsonRows {
         self.keys.put_into(column, tag, &mut w);
         drop(w);
         self.long = Some(match subtype {
-            None => Long::Text(Frame::begin(out)?, Carry::default()),
-            Some(subtype) => Long::Bytes(Frame::begin_binary(subtype, out)?),
+            None => OpenBsonValue::Text(Frame::begin(out)?, Carry::default()),
+            Some(subtype) => OpenBsonValue::Bytes(Frame::begin_binary(subtype, out)?),
         });
         Ok(())
     }
@@ -310,24 +404,24 @@ impl RowFormat for BsonRows {
         self.check(n_units, out)?;
         make_room(most_bytes, out)?;
         match (&mut self.long, part) {
-            (Some(Long::Text(_, carry)), Cell::Text(units)) => {
+            (Some(OpenBsonValue::Text(_, carry)), Cell::Text(units)) => {
                 planted::extra_work_on_text(units);
                 carry.to_utf8(units, self.policy, out)?;
                 self.tally.encoded(units);
             }
-            (Some(Long::Bytes(_)), Cell::Bytes(bytes)) => out.put(bytes)?,
-            _ => unreachable!("parts are of the kind that `long_begin` told"),
+            (Some(OpenBsonValue::Bytes(_)), Cell::Bytes(bytes)) => out.put(bytes)?,
+            _ => unreachable!("parts have the kind that `long_begin` was called with"),
         }
         Ok(())
     }
 
     fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError> {
         match self.long.take() {
-            Some(Long::Text(frame, mut carry)) => {
+            Some(OpenBsonValue::Text(frame, mut carry)) => {
                 carry.finish_utf8(self.policy, out)?;
                 frame.end_text(out)?;
             }
-            Some(Long::Bytes(frame)) => frame.end_binary(out)?,
+            Some(OpenBsonValue::Bytes(frame)) => frame.end_binary(out)?,
             None => unreachable!("`long_begin` came before"),
         }
         self.check(0, out)
@@ -361,18 +455,20 @@ fn decimal_text<S: ByteSink>(digits: &[u8], out: &mut S) -> Result<(), WriteErro
     frame.end_text(out)
 }
 
-/// Bytes that a part may become in UTF-8, with what was carried over from the part before it.
+/// Returns the largest number of UTF-8 bytes that the conversion of a part of a text can write. The
+/// number includes the bytes of a character that the previous part left incomplete.
 fn widest(units: Units<'_>) -> usize {
     let per_unit = match units {
         Units::Latin1(_) => 2,
-        // U+FFFD for one byte that is malformed.
+        // One malformed byte becomes U+FFFD, which has three bytes in UTF-8.
         Units::Utf8(_) | Units::Utf16(_) | Units::Ucs2(_) => 3,
         Units::Utf32(_) => 4,
     };
     per_unit * (units.len_units() + 4)
 }
 
-/// Sees that the part of a row that is too long for its chunk moves once, into a place that grows by its pages.
+/// Ensures capacity for `n_bytes` bytes. If a row does not fit in its chunk, its bytes are moved
+/// only once, into memory that grows by pages.
 fn make_room<S: ByteSink>(n_bytes: usize, out: &mut S) -> Result<(), WriteError> {
     if out.spare(0)?.len() >= n_bytes {
         return Ok(());
@@ -381,7 +477,7 @@ fn make_room<S: ByteSink>(n_bytes: usize, out: &mut S) -> Result<(), WriteError>
     let Err(error) = out.spare(LONG_ROOM_BYTES).map(|_| ()) else {
         return Ok(());
     };
-    // Where address space is short, what the part asks for has to do.
+    // If the system is short of address space, the chunk's own growth must suffice.
     match out.committed().len() == len {
         true => Ok(()),
         false => Err(error.into()),

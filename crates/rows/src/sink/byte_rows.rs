@@ -1,4 +1,4 @@
-//! Any format as a row sink over one chunk.
+//! `ByteRows`: a row sink that writes any `RowFormat` to a chunk.
 
 use std::time::{Duration, Instant};
 
@@ -11,29 +11,36 @@ use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 use crate::source::RowSink;
 
-/// Rows between two looks at the clock, at most: a look costs some 25 ns, a row from SQLite about a microsecond.
+/// The largest number of rows between two reads of the clock. A read of the clock takes about 25
+/// ns, writing a row from SQLite about a microsecond.
 const MOST_ROWS_UNSEEN: u32 = 16;
 
-/// A gap between two looks that shows a slow source: from then on each row is looked at.
+/// If this time passed between two reads of the clock, the source is slow, and the clock is read
+/// after each row.
 const SLOW: Duration = Duration::from_millis(1);
 
-/// A value that cannot be written, and where it stands.
+/// The error of a value that cannot be written, and the column of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinkError {
-    /// Why.
+    /// The reason for which the value cannot be written.
     pub error: WriteError,
-    /// Column (from 0); `None` between cells, where only room can be missing.
+    /// The column (from 0) of the value. `None` for an error between two cells, where the only
+    /// possible reason is a lack of capacity.
     pub column: Option<usize>,
 }
 
 impl SinkError {
-    /// The error with its row (from 0) and its column's name.
+    /// Converts the error to an [`Error`] with the row (from 0) and the name of the column.
     #[must_use]
     pub fn into_error(self, schema: &Schema, row: u64) -> Error {
         let kind = match self.error {
             WriteError::Malformed(_) => ErrorKind::Malformed,
             WriteError::SinkFull(_) => ErrorKind::Operational,
-            WriteError::NotADecimal | WriteError::NotADate | WriteError::YearOutOfRange(_) => {
+            WriteError::NotADecimal
+            | WriteError::NotADate
+            | WriteError::NotJson
+            | WriteError::NotAnArray
+            | WriteError::YearOutOfRange(_) => {
                 let column = self.column.unwrap_or_default();
                 return schema.invalid_value(&self.error.to_string(), column, row);
             }
@@ -42,7 +49,7 @@ impl SinkError {
         let mut error = Error::new(kind, self.error.to_string()).at_row(row);
         error.is_transient = matches!(self.error, WriteError::SinkFull(_));
         if matches!(self.error, WriteError::SinkFull(_) | WriteError::TooLong(_)) {
-            // A driver may give more and more of a value.
+            // The driver may have returned a value of unlimited length.
             error = error.of_driver(schema.driver());
         }
         match self.column {
@@ -52,40 +59,43 @@ impl SinkError {
     }
 }
 
-/// One turn of filling a chunk: how far and how long.
+/// The limits of filling a chunk: the size to which it is filled, and the time at which it is
+/// passed on.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// Bytes in the chunk at which there is enough in it.
+    /// The number of bytes to which the chunk is filled.
     pub enough_bytes: usize,
-    /// When what is there is to be handed on, however little.
+    /// The time at which the chunk is passed on, even if it contains few bytes; `None` for no
+    /// limit.
     pub deadline: Option<Instant>,
 }
 
-/// What stays of a sink of bytes between two chunks.
+/// The progress of a row stream, which is kept from one chunk to the next.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
-    /// Rows completed.
+pub struct SinkProgress {
+    /// The number of complete rows since the beginning of the stream.
     pub n_rows: u64,
-    /// The longest row so far, in bytes written: there should be room for another.
+    /// The size in bytes of the longest row so far. A chunk should have capacity for another row of
+    /// this size.
     pub longest_row_bytes: usize,
-    /// The longest part of a long value so far, in bytes written.
+    /// The size in bytes of the longest part of a long value so far in this stream.
     pub longest_part_bytes: usize,
-    /// Bytes of the last row.
+    /// The size in bytes of the row that was written last.
     pub last_row_bytes: usize,
-    /// Whether a long value is under way.
+    /// `true` between the beginning and the end of a long value.
     pub in_long: bool,
-    /// Whether a row is under way that has to stay in this chunk ([`RowFormat::WHOLE_ROWS`]).
+    /// `true` within a row that must stay in one chunk ([`RowFormat::WHOLE_ROWS`]).
     pub in_whole_row: bool,
 }
 
-/// Writes rows in the format `F` into the chunk `S`.
+/// A row sink that writes rows in the format `F` into the chunk `S`.
 #[derive(Debug)]
 pub struct ByteRows<'a, F, S> {
     format: &'a mut F,
     out: &'a mut S,
-    progress: &'a mut Progress,
+    progress: &'a mut SinkProgress,
     turn: Turn,
-    /// Where the row or part that is under way began in this chunk.
+    /// The offset in the chunk at which the current row or part began.
     start: usize,
     rows_to_look: u32,
     rows_unseen: u32,
@@ -94,11 +104,11 @@ pub struct ByteRows<'a, F, S> {
 }
 
 impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
-    /// A sink for one turn.
+    /// Creates a sink that fills one chunk.
     pub fn new(
         format: &'a mut F,
         out: &'a mut S,
-        progress: &'a mut Progress,
+        progress: &'a mut SinkProgress,
         turn: Turn,
     ) -> ByteRows<'a, F, S> {
         let start = out.committed().len();
@@ -115,17 +125,17 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         }
     }
 
-    /// Whether another row, or another part where one is under way, may not fit.
+    /// Returns `true` if another row, or another part of the current long value, may not fit.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
         let next = if self.progress.in_long {
             self.progress.longest_part_bytes
         } else {
-            // One row that was very long must not make each chunk after it a small one.
+            // One very long row must not make all following chunks small.
             let most = self.turn.enough_bytes / 4;
             let usual = self.progress.longest_row_bytes.min(most);
-            // A row that cannot be parted would move all that is there.
+            // If a row that must be whole does not fit, all bytes of the chunk must be moved.
             match F::WHOLE_ROWS {
                 true => usual.max(self.progress.last_row_bytes),
                 false => usual,
@@ -134,50 +144,53 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         self.len() + next + self.format.cell_room_bytes() > self.turn.enough_bytes
     }
 
-    /// Whether the chunk has to stay: it ends inside a row that cannot be parted.
+    /// Returns `true` if the chunk must not be passed on, because it ends within a row that must
+    /// stay in one chunk.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         F::WHOLE_ROWS && self.progress.in_whole_row
     }
 
-    /// Whether the deadline has passed.
+    /// Returns `true` if the deadline of the chunk has passed.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
     }
 
-    /// Takes back what stands behind the last complete row or part.
+    /// Removes the bytes after the last complete row, or after the last complete part of a long
+    /// value.
     pub fn take_back(&mut self) {
         self.out.cut(self.start);
     }
 
-    /// Takes the deadline away: for rows that are there and need not be waited for.
+    /// Removes the deadline of the chunk, because the next rows can be read without waiting.
     pub fn forget_deadline(&mut self) {
         self.turn.deadline = None;
         self.late = false;
         self.rows_to_look = u32::MAX;
     }
 
-    /// Bytes in the chunk.
+    /// Returns the number of bytes in the chunk.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.out.committed().len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the chunk is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows completed since the stream began.
+    /// Returns the number of complete rows since the beginning of the stream.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
         self.progress.n_rows
     }
 
-    /// Looks at the clock, now and then: each row where rows come slowly, each 16th where they come fast.
+    /// Reads the clock, to detect that the deadline has passed: after each row if rows arrive
+    /// slowly, otherwise after every 16th row.
     #[inline]
     fn look(&mut self) {
         self.rows_to_look -= 1;
@@ -205,7 +218,7 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         self.last_look = Some(now);
     }
 
-    /// Bytes written since the last call.
+    /// Returns the number of bytes that were written to the chunk since the last call.
     #[inline]
     fn take_size(&mut self) -> usize {
         let len = self.len();
@@ -215,7 +228,7 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
     }
 }
 
-/// Between cells only room can be missing.
+/// Converts an error that occurred between two cells, which can only be a lack of capacity.
 fn between(error: WriteError) -> SinkError {
     SinkError {
         error,
@@ -223,7 +236,7 @@ fn between(error: WriteError) -> SinkError {
     }
 }
 
-/// The error of a cell.
+/// Adds the column to the error of a cell in that column.
 #[cold]
 fn at(column: usize) -> impl FnOnce(WriteError) -> SinkError {
     move |error| SinkError {

@@ -1,29 +1,31 @@
-//! CSV with a header line.
+//! `CsvRows`: the CSV output format, with a header line.
 
 use onecopy_text::{ByteSink, Tally, Units, planted};
 use onecopy_wire::csv::{self, Dialect, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
 use super::format::{RowFormat, ValueOptions, time, timestamp};
-use super::long::Long;
+use super::long::OpenLongValue;
 use crate::cell::{Cell, LongKind};
 use crate::schema::Schema;
 
-/// A delimiter and a value whose size is known.
+/// The largest number of bytes that a delimiter and a value that is not text (such as a number or a
+/// date) occupy.
 const CELL_ROOM: usize = 1 + SCALAR_BYTES;
 
-/// A line of names, then a line for each row ([`onecopy_wire::csv`] says what is quoted and how lines end).
+/// Writes a line of column names, then a line for each row. [`onecopy_wire::csv`] defines the
+/// quoting and the line ends.
 #[derive(Debug)]
 pub struct CsvRows {
     schema: Schema,
     dialect: Dialect,
     options: ValueOptions,
     tally: Tally,
-    long: Long,
+    long: OpenLongValue,
 }
 
 impl CsvRows {
-    /// Rows of this schema; names may be empty or stand twice.
+    /// Creates the format for rows of this schema; column names may be empty or equal.
     #[must_use]
     pub fn new(schema: &Schema, dialect: Dialect, options: ValueOptions) -> CsvRows {
         CsvRows {
@@ -31,7 +33,26 @@ impl CsvRows {
             dialect,
             options,
             tally: Tally::default(),
-            long: Long::default(),
+            long: OpenLongValue::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn text<S: ByteSink>(&mut self, units: Units<'_>, out: &mut S) -> Result<(), WriteError> {
+        planted::extra_work_on_text(units);
+        csv::write_text(units, self.options.policy, &self.dialect, out)?;
+        // UTF-8 is scanned for quotes and then copied unchanged; the ledger counts the copy.
+        self.tally.encoded(units);
+        Ok(())
+    }
+
+    /// Writes a cell of a type that CSV represents by its text. The function is separate from the
+    /// one for text cells, so that the compiler can inline the latter.
+    #[inline(never)]
+    fn as_text<S: ByteSink>(&mut self, cell: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
+        match cell.or_text() {
+            Cell::Text(units) => self.text(units, out),
+            _ => Ok(()),
         }
     }
 }
@@ -61,10 +82,7 @@ impl RowFormat for CsvRows {
         match cell {
             Cell::Text(units) => {
                 drop(w);
-                planted::extra_work_on_text(units);
-                csv::write_text(units, self.options.policy, &self.dialect, out)?;
-                // UTF-8 is looked through for quotes and then goes out as it is: a copy.
-                self.tally.encoded(units);
+                self.text(units, out)?;
             }
             Cell::Null => {}
             Cell::Bool(value) => csv::put_bool(value, &mut w),
@@ -79,7 +97,8 @@ impl RowFormat for CsvRows {
             }
             Cell::Bytes(bytes) => {
                 drop(w);
-                // No bytes are not NULL, as with text.
+                // An empty binary value is written as `""`, as an empty text is, so that it differs
+                // from NULL.
                 if bytes.is_empty() {
                     out.put(b"\"\"")?;
                 }
@@ -88,13 +107,15 @@ impl RowFormat for CsvRows {
             Cell::Date(value) => onecopy_wire::datetime::Date::from(value).put(&mut w)?,
             Cell::Time(value, digits) => time(value, digits).put(&mut w)?,
             Cell::Timestamp(value, digits) => timestamp(value, digits).put(&mut w)?,
-            Cell::Interval { text, .. } => {
-                drop(w);
-                let units = Units::Utf8(text);
-                csv::write_text(units, self.options.policy, &self.dialect, out)?;
-                self.tally.encoded(units);
-            }
             Cell::Uuid(uuid) => csv::put_uuid(&uuid, &mut w),
+            Cell::Json(_)
+            | Cell::Array(_)
+            | Cell::Range(_)
+            | Cell::Interval { .. }
+            | Cell::TimeTz { .. } => {
+                drop(w);
+                self.as_text(cell, out)?;
+            }
         }
         Ok(())
     }
@@ -108,7 +129,7 @@ impl RowFormat for CsvRows {
         if column > 0 {
             out.put_byte(self.dialect.delimiter())?;
         }
-        self.long = Long::of(kind);
+        self.long = OpenLongValue::of(kind);
         Ok(out.put_byte(b'"')?)
     }
 

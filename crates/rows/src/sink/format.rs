@@ -1,35 +1,37 @@
-//! What a format of rows is.
+//! `RowFormat`: the trait that an output format implements.
 
 use onecopy_text::{ByteSink, Policy, Tally};
 use onecopy_wire::{NonFinite, WriteError, datetime};
 
 use crate::cell::{Cell, Date, LongKind, Time, Timestamp};
 
-/// How a format writes rows into bytes. It lives as long as a stream and is given the current chunk with each call, so
-/// that a stream can pause anywhere.
+/// Writes rows as bytes. One value of this type serves a whole stream; each call receives the
+/// current chunk, so that the stream can pause anywhere.
 ///
-/// Order of calls: `begin`; for each row `begin_row`, then for each column `cell` or (`long_begin`, `long_part`…,
-/// `long_end`), then `end_row`; `end` only after the last row of all. After an error nothing more is called.
+/// The order of calls: `begin`; for each row `begin_row`, then for each column `cell` or
+/// (`long_begin`, `long_part`…, `long_end`), then `end_row`; and `end` after the last row of the
+/// result. No call follows a call that failed.
 pub trait RowFormat: Send {
-    /// Whether a row has to stay in one chunk: what stands in its front depends on all of it.
+    /// `true` if a row must stay in one chunk, because its first bytes depend on the whole row.
     const WHOLE_ROWS: bool = false;
 
-    /// What stands before the first row.
+    /// Writes the bytes before the first row.
     ///
     /// # Errors
-    /// [`WriteError::SinkFull`].
+    /// [`WriteError::SinkFull`]: the chunk has no capacity left.
     fn begin<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
-    /// What stands before a row; `is_first` for the first of all.
+    /// Writes the bytes before a row; `is_first` is `true` for the first row of the result.
     ///
     /// # Errors
-    /// [`WriteError::SinkFull`].
+    /// [`WriteError::SinkFull`]: the chunk has no capacity left.
     fn begin_row<S: ByteSink>(&mut self, is_first: bool, out: &mut S) -> Result<(), WriteError>;
 
-    /// One value, with what stands before it.
+    /// Writes one value and the separator before it.
     ///
     /// # Errors
-    /// [`WriteError`]: the value has no form in this format.
+    /// [`WriteError`]: the format has no representation for the value, or the chunk has no capacity
+    /// left.
     fn cell<S: ByteSink>(
         &mut self,
         column: usize,
@@ -37,10 +39,10 @@ pub trait RowFormat: Send {
         out: &mut S,
     ) -> Result<(), WriteError>;
 
-    /// A value that comes in parts begins.
+    /// Begins a long value, which arrives in parts.
     ///
     /// # Errors
-    /// As `cell`.
+    /// The errors of [`RowFormat::cell`].
     fn long_begin<S: ByteSink>(
         &mut self,
         column: usize,
@@ -48,43 +50,45 @@ pub trait RowFormat: Send {
         out: &mut S,
     ) -> Result<(), WriteError>;
 
-    /// Its next part.
+    /// Writes the next part of the long value that `long_begin` began.
     ///
     /// # Errors
-    /// As `cell`.
+    /// The errors of [`RowFormat::cell`].
     fn long_part<S: ByteSink>(&mut self, part: Cell<'_>, out: &mut S) -> Result<(), WriteError>;
 
-    /// Its end.
+    /// Ends the long value that `long_begin` began.
     ///
     /// # Errors
-    /// As `cell`: the text may end inside a character.
+    /// The errors of [`RowFormat::cell`]; the text is malformed if it ends inside a character.
     fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
-    /// What stands behind a row.
+    /// Writes the bytes after a row.
     ///
     /// # Errors
-    /// [`WriteError::SinkFull`].
+    /// [`WriteError::SinkFull`]: the chunk has no capacity left.
     fn end_row<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
-    /// What stands behind the last row: what makes the text complete.
+    /// Writes the bytes after the last row, for example the closing bracket of an array.
     ///
     /// # Errors
-    /// [`WriteError::SinkFull`].
+    /// [`WriteError::SinkFull`]: the chunk has no capacity left.
     fn end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
-    /// Bytes that a short cell reserves at most: more than it writes, so a chunk must have them to spare.
+    /// Returns the largest capacity in bytes that a cell without text or bytes reserves in the
+    /// chunk. The cell may write fewer bytes.
     fn cell_room_bytes(&self) -> usize;
 
-    /// The text converted since it was last entered into a ledger.
+    /// Returns the numbers of text bytes that were converted and copied; the caller adds them to a
+    /// `Ledger` and sets them to 0.
     fn tally(&mut self) -> &mut Tally;
 }
 
-/// What a stream does with values that its format has no form for.
+/// The treatment of values that a format cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValueOptions {
-    /// Malformed text: an error, or U+FFFD in its place.
+    /// The treatment of malformed text: an error, or replacement by U+FFFD.
     pub policy: Policy,
-    /// NaN and the infinities: an error, null or text.
+    /// The treatment of NaN and infinities: an error, null or text.
     pub non_finite: NonFinite,
 }
 
@@ -99,7 +103,7 @@ impl From<Date> for datetime::Date {
     }
 }
 
-/// A time with its stored digits, as the writers want it.
+/// Converts a time and the number of its stored digits to the type that `onecopy_wire` writes.
 #[inline]
 pub(super) fn time(time: Time, digits: u8) -> datetime::Time {
     datetime::Time {
@@ -111,7 +115,7 @@ pub(super) fn time(time: Time, digits: u8) -> datetime::Time {
     }
 }
 
-/// A timestamp with its stored digits, as the writers want it.
+/// Converts a timestamp and the number of its stored digits to the type that `onecopy_wire` writes.
 #[inline]
 pub(super) fn timestamp(stamp: Timestamp, digits: u8) -> datetime::Timestamp {
     datetime::Timestamp {

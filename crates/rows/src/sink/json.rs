@@ -1,18 +1,19 @@
-//! One JSON array of objects.
+//! `JsonRows`: the JSON output format, one array of objects.
 
 use super::objects::{Layout, ObjectRows};
 
-/// `[{"id":1,"name":"a"},` and each further object on a line of its own, then `]`; no rows are `[]`.
+/// Writes `[{"id":1,"name":"a"},`, each further object on a line of its own, then `]`; a result
+/// without rows is `[]`.
 ///
-/// One row a line costs a byte a row and lets line tools look into a large answer. The `]` is written by
-/// [`super::RowFormat::end`] alone: an array that broke off does not parse.
-pub type JsonRows = ObjectRows<Array>;
+/// The line end after each row costs one byte per row, and allows line-based tools to read a large
+/// output. Only [`super::RowFormat::end`] writes the `]`, so a truncated array is not valid JSON.
+pub type JsonRows = ObjectRows<ArrayLayout>;
 
-/// The layout of [`JsonRows`].
+/// The separators of the rows in [`JsonRows`].
 #[derive(Debug)]
-pub enum Array {}
+pub enum ArrayLayout {}
 
-impl Layout for Array {
+impl Layout for ArrayLayout {
     const BEGIN: &'static [u8] = b"[";
     const BETWEEN: &'static [u8] = b",\n";
     const END_ROW: &'static [u8] = b"}";

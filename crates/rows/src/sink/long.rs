@@ -1,35 +1,36 @@
-//! A value that comes in parts: what is carried from one part to the next, in any format that puts it between quotes.
+//! `OpenLongValue`: the state of a long value between two parts, for formats that write the value
+//! between quotes.
 
 use onecopy_text::{ByteSink, Carry, Units, planted};
 use onecopy_wire::{WriteError, base64};
 
 use crate::cell::{Cell, LongKind};
 
-/// The value that is under way.
+/// A long value whose last part was not written yet.
 #[derive(Debug)]
-pub(super) enum Long {
-    /// Text, which may be cut inside a character.
+pub(super) enum OpenLongValue {
+    /// A text, with the incomplete character at the end of the last part.
     Text(Carry),
-    /// Bytes, as base64.
+    /// Bytes to write as base64, with the bytes of the last part that do not fill a group of three.
     Bytes(base64::Carry),
 }
 
-impl Default for Long {
-    fn default() -> Long {
-        Long::of(LongKind::Text)
+impl Default for OpenLongValue {
+    fn default() -> OpenLongValue {
+        OpenLongValue::of(LongKind::Text)
     }
 }
 
-impl Long {
-    /// A value of which nothing came yet.
-    pub(super) fn of(kind: LongKind) -> Long {
+impl OpenLongValue {
+    /// Creates the state before the first part of a value.
+    pub(super) fn of(kind: LongKind) -> OpenLongValue {
         match kind {
-            LongKind::Text => Long::Text(Carry::default()),
-            LongKind::Bytes => Long::Bytes(base64::Carry::default()),
+            LongKind::Text => OpenLongValue::Text(Carry::default()),
+            LongKind::Bytes => OpenLongValue::Bytes(base64::Carry::default()),
         }
     }
 
-    /// Its next part; text as `text` writes it.
+    /// Writes the next part of the value. For a text, calls `text` to write it.
     pub(super) fn part<S: ByteSink>(
         &mut self,
         part: Cell<'_>,
@@ -37,24 +38,25 @@ impl Long {
         text: impl FnOnce(&mut Carry, Units<'_>, &mut S) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         match (self, part) {
-            (Long::Text(carry), Cell::Text(units)) => {
+            (OpenLongValue::Text(carry), Cell::Text(units)) => {
                 planted::extra_work_on_text(units);
                 text(carry, units, out)
             }
-            (Long::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
-            _ => unreachable!("parts are of the kind that `long_begin` told"),
+            (OpenLongValue::Bytes(carry), Cell::Bytes(bytes)) => Ok(carry.part(bytes, out)?),
+            _ => unreachable!("parts have the kind that `long_begin` was called with"),
         }
     }
 
-    /// What is carried still, text as `text` ends it, and the closing quote.
+    /// Writes the incomplete bytes at the end of the last part, and the closing quote. If the value
+    /// is a text, `text` is called to write these bytes.
     pub(super) fn end<S: ByteSink>(
         &mut self,
         out: &mut S,
         text: impl FnOnce(&mut Carry, &mut S) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         match self {
-            Long::Text(carry) => text(carry, out)?,
-            Long::Bytes(carry) => carry.end(out)?,
+            OpenLongValue::Text(carry) => text(carry, out)?,
+            OpenLongValue::Bytes(carry) => carry.end(out)?,
         }
         Ok(out.put_byte(b'"')?)
     }

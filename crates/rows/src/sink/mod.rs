@@ -1,16 +1,18 @@
-//! Row sinks that write JSON, NDJSON, CSV and BSON: each cell converted once, into the outgoing chunk.
+//! The output formats JSON, NDJSON, CSV and BSON. Each cell is converted once, directly into the
+//! chunk to send.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`mod@format`] | [`RowFormat`]: what a format is: how it writes a cell, a row, its beginning and its end |
-//! | [`byte_rows`] | [`ByteRows`]: any format as a [`crate::RowSink`] over one chunk, which says when it has enough |
+//! | [`mod@format`] | [`RowFormat`]: the trait of a format, which writes cells, rows, the beginning and the end of the output |
+//! | [`byte_rows`] | [`ByteRows`]: any format as a [`crate::RowSink`] over one chunk, which reports when it is full |
 //! | [`objects`] | [`objects::ObjectRows`]: rows as JSON objects, in any layout |
 //! | [`json`] | [`JsonRows`]: one array of objects |
-//! | [`ndjson`] | [`NdjsonRows`]: one object a line |
+//! | [`ndjson`] | [`NdjsonRows`]: one object per line |
 //! | [`csv`] | [`CsvRows`]: RFC 4180 with a header line |
-//! | [`bson`] | [`BsonRows`]: one BSON document a row |
+//! | [`bson`] | [`BsonRows`]: one BSON document per row |
 //!
-//! A new format is one file here, one arm in `row_stream::chunks` and one in [`crate::connect::Format`].
+//! A new format is a file in this directory, an arm in `row_stream::chunks` and a variant of
+//! [`crate::row_stream::Format`].
 
 pub mod bson;
 pub mod byte_rows;

@@ -1,15 +1,16 @@
-//! One JSON object a line.
+//! `NdjsonRows`: the NDJSON output format, one JSON object per line.
 
 use super::objects::{Layout, ObjectRows};
 
-/// `{"id":1,"name":"a"}` and LF, for each row; no rows are no bytes.
-pub type NdjsonRows = ObjectRows<Lines>;
+/// Writes an object such as `{"id":1,"name":"a"}` and LF for each row; the output of a result
+/// without rows is empty.
+pub type NdjsonRows = ObjectRows<LineLayout>;
 
-/// The layout of [`NdjsonRows`].
+/// The separators of the rows in [`NdjsonRows`].
 #[derive(Debug)]
-pub enum Lines {}
+pub enum LineLayout {}
 
-impl Layout for Lines {
+impl Layout for LineLayout {
     const BEGIN: &'static [u8] = b"";
     const BETWEEN: &'static [u8] = b"";
     const END_ROW: &'static [u8] = b"}\n";

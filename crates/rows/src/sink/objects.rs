@@ -1,4 +1,5 @@
-//! Rows as JSON objects: what the array and the lines have in common, which is all but what stands between objects.
+//! `ObjectRows`: rows as JSON objects. The formats JSON and NDJSON share this code and differ only
+//! in their separators.
 
 use std::marker::PhantomData;
 
@@ -7,24 +8,25 @@ use onecopy_wire::WriteError;
 use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};
 
 use super::format::{RowFormat, ValueOptions, time, timestamp};
-use super::long::Long;
+use super::long::OpenLongValue;
+use crate::array::{ArrayError, ArrayVisitor};
 use crate::cell::{Cell, LongKind};
 use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 
-/// What stands around the objects of a layout.
+/// The separators of a JSON format, between the objects of its rows.
 pub trait Layout: Send + 'static {
-    /// Before the first.
+    /// The bytes before the object of the first row.
     const BEGIN: &'static [u8];
-    /// Before each but the first.
+    /// The bytes before each row except the first.
     const BETWEEN: &'static [u8];
-    /// The brace that ends an object, and what stands behind each.
+    /// The brace that ends an object, and the bytes after it.
     const END_ROW: &'static [u8];
-    /// Behind the last.
+    /// The bytes after the object of the last row.
     const END: &'static [u8];
 }
 
-/// Rows as objects in the layout `L`.
+/// Writes each row as a JSON object, with the separators of `L`.
 #[derive(Debug)]
 pub struct ObjectRows<L> {
     objects: Objects,
@@ -32,10 +34,10 @@ pub struct ObjectRows<L> {
 }
 
 impl<L: Layout> ObjectRows<L> {
-    /// Rows of this schema.
+    /// Creates the format for rows of this schema.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Programming`] where a column has no name, or the name of one before it.
+    /// [`crate::ErrorKind::Programming`] if a column name is empty or occurs twice.
     pub fn new(schema: &Schema, options: ValueOptions) -> Result<ObjectRows<L>, Error> {
         Ok(ObjectRows {
             objects: Objects::new(schema, options)?,
@@ -103,18 +105,20 @@ impl<L: Layout> RowFormat for ObjectRows<L> {
     }
 }
 
-/// Writes the cells of a row as the members of an object.
+/// Writes the cells of a row as the members of a JSON object.
 #[derive(Debug)]
 struct Objects {
     keys: KeySegments,
     options: ValueOptions,
     tally: Tally,
-    long: Long,
+    long: OpenLongValue,
 }
 
 impl Objects {
+    /// Creates the keys of the members from the column names.
+    ///
     /// # Errors
-    /// [`ErrorKind::Programming`] where a column has no name, or the name of one before it.
+    /// [`ErrorKind::Programming`] if a column name is empty or occurs twice.
     fn new(schema: &Schema, options: ValueOptions) -> Result<Objects, Error> {
         if let Some((index, name)) = schema.unfit_name() {
             return Err(unfit(schema, index, name, "JSON object"));
@@ -123,7 +127,7 @@ impl Objects {
             keys: KeySegments::new(schema.columns.iter().map(|c| c.name.as_str())),
             options,
             tally: Tally::default(),
-            long: Long::default(),
+            long: OpenLongValue::default(),
         })
     }
 
@@ -134,9 +138,23 @@ impl Objects {
         cell: Cell<'_>,
         out: &mut S,
     ) -> Result<(), WriteError> {
-        // One reservation for a key and its value, unless the value's size is not known.
+        self.value(Some(column), cell, out)
+    }
+
+    /// Writes a value, after the key of `column`; an element of an array has no column and no key.
+    #[inline]
+    fn value<S: ByteSink>(
+        &mut self,
+        column: Option<usize>,
+        cell: Cell<'_>,
+        out: &mut S,
+    ) -> Result<(), WriteError> {
+        // Capacity for a key and its value is reserved in one step, unless the size of the value is
+        // unbounded.
         let mut w = out.window(self.cell_room_bytes())?;
-        self.keys.put_into(column, &mut w);
+        if let Some(column) = column {
+            self.keys.put_into(column, &mut w);
+        }
         match cell {
             Cell::Text(units) => {
                 w.put_byte(b'"');
@@ -164,18 +182,34 @@ impl Objects {
             Cell::Timestamp(value, digits) => {
                 json::put_timestamp(&timestamp(value, digits), false, &mut w)?;
             }
-            Cell::Interval { text, .. } => {
-                w.put_byte(b'"');
-                drop(w);
-                self.text(Units::Utf8(text), out)?;
-                out.put_byte(b'"')?;
-            }
             Cell::Uuid(uuid) => json::put_uuid(&uuid, &mut w),
+            Cell::Json(Units::Utf8(text)) => {
+                drop(w);
+                json::write_value(text, out)?;
+                self.tally.converted(text.len());
+            }
+            Cell::Json(_) | Cell::Interval { .. } | Cell::TimeTz { .. } | Cell::Range(_) => {
+                drop(w);
+                self.value(None, cell.or_text(), out)?;
+            }
+            Cell::Array(array) => {
+                drop(w);
+                let mut elements = ArrayElements {
+                    objects: self,
+                    out,
+                    is_first: true,
+                };
+                array.visit(&mut elements).map_err(|error| match error {
+                    ArrayError::Malformed => WriteError::NotAnArray,
+                    ArrayError::Visitor(error) => error,
+                })?;
+            }
         }
         Ok(())
     }
 
-    /// A key and a value whose size is known.
+    /// Returns the largest number of bytes that a key and a value that is not text (such as a
+    /// number or a date) occupy.
     #[inline]
     fn cell_room_bytes(&self) -> usize {
         self.keys.room_bytes() + SCALAR_BYTES
@@ -198,7 +232,7 @@ impl Objects {
         let mut w = out.window(self.keys.room_bytes() + 1)?;
         self.keys.put_into(column, &mut w);
         w.put_byte(b'"');
-        self.long = Long::of(kind);
+        self.long = OpenLongValue::of(kind);
         Ok(())
     }
 
@@ -218,7 +252,44 @@ impl Objects {
     }
 }
 
-/// The error that names a column which cannot be a key of `object`, in words.
+/// A visitor that writes the elements of an array as a JSON array.
+struct ArrayElements<'a, S> {
+    objects: &'a mut Objects,
+    out: &'a mut S,
+    is_first: bool,
+}
+
+impl<S: ByteSink> ArrayElements<'_, S> {
+    fn separate(&mut self) -> Result<(), WriteError> {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.put_byte(b',')?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: ByteSink> ArrayVisitor for ArrayElements<'_, S> {
+    type Error = WriteError;
+
+    fn begin(&mut self) -> Result<(), WriteError> {
+        self.separate()?;
+        self.is_first = true;
+        Ok(self.out.put_byte(b'[')?)
+    }
+
+    fn element(&mut self, cell: Cell<'_>) -> Result<(), WriteError> {
+        self.separate()?;
+        self.objects.value(None, cell, self.out)
+    }
+
+    fn end(&mut self) -> Result<(), WriteError> {
+        self.is_first = false;
+        Ok(self.out.put_byte(b']')?)
+    }
+}
+
+/// Creates the error for a column name that cannot be a key. `object` is the kind of object for the
+/// message: "JSON object" or "BSON document".
 pub(super) fn unfit(schema: &Schema, index: usize, name: &str, object: &str) -> Error {
     let what = if name.is_empty() {
         format!("column {index} has no name, and a {object} needs one")

@@ -1,18 +1,19 @@
-//! Whose SQL a database speaks.
+//! `Dialect`: the SQL dialect of a database, which decides how the lexer splits its statements.
 
-/// How a database writes strings, comments and quoted names.
+/// A database's lexical rules for strings, comments and quoted names, beyond those of standard SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// Unknown database: standard SQL.
+    /// The database is unknown: the rules of standard SQL.
     #[default]
     Generic,
-    /// `[name]`, `` `name` ``.
+    /// SQLite: quoted names `[name]` and `` `name` ``.
     Sqlite,
-    /// `E'\''`, `$tag$…$tag$`, nested comments, `a[1:2]`.
+    /// PostgreSQL: strings `E'\''` and `$tag$…$tag$`, nested comments, slices `a[1:2]`.
     Postgres,
-    /// Backslash escapes in strings, `#` comments, `--` only before white space, `/*! … */` is no comment.
+    /// MariaDB and MySQL: backslash escapes in strings, `#` comments, `--` comments only before
+    /// white space. The text in `/*! … */` is not a comment, because the server executes it.
     MySql,
-    /// `[name]`, nested comments.
+    /// SQL Server: quoted names `[name]`, nested comments.
     SqlServer,
 }

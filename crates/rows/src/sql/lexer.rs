@@ -1,51 +1,52 @@
-//! The tokens of SQL text: nothing is parsed beyond them.
+//! `Lexer`: splits SQL text into tokens. It does not parse statements.
 
 use super::dialect::Dialect;
 
-/// A part of a text.
+/// A token of SQL text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind,
     pub(crate) text: &'a str,
-    /// Its first byte in the text.
+    /// The offset of the token's first byte in the text.
     pub(crate) start: usize,
-    /// What it is, where the text ends before it does.
+    /// The name of the construct (string, comment or name), if the text ends before the token does;
+    /// otherwise `None`.
     pub(crate) unclosed: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
-    /// White space.
+    /// White space, or a byte order mark.
     Space,
-    /// A comment, up to the end of its line or to its closing delimiter.
+    /// A comment, up to the end of the line or to the closing delimiter.
     Comment,
     Semicolon,
     QuestionMark,
-    /// `:name`.
+    /// A parameter of the form `:name`.
     Parameter,
-    /// `%(name)s`.
+    /// A parameter of the form `%(name)s`.
     Pyformat,
-    /// A name, keyword or number, with what a colon connects to it (`lo:hi`).
+    /// A name, keyword or number, with further names that colons join to it (`lo:hi`).
     Word,
-    /// A string or a quoted name.
+    /// A string in single quotes or dollar quotes, or a quoted name.
     Quoted,
-    /// A character of an operator or of punctuation, or several that belong together.
+    /// A character of an operator or of punctuation, or several characters that form one token.
     Other,
 }
 
 impl Token<'_> {
-    /// Whether it is white space or a comment.
+    /// Returns `true` if the token is white space or a comment.
     pub(crate) fn is_blank(&self) -> bool {
         matches!(self.kind, TokenKind::Space | TokenKind::Comment)
     }
 
-    /// Whether it is this keyword, in letters of any case.
+    /// Returns `true` if the token is the keyword `keyword`; upper and lower case are equal.
     pub(crate) fn is(&self, keyword: &str) -> bool {
         self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
     }
 }
 
-/// Splits a text into tokens, of which none is lost.
+/// Splits a text into tokens. The concatenation of all tokens is the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Lexer<'a> {
     sql: &'a str,
@@ -54,26 +55,27 @@ pub(crate) struct Lexer<'a> {
     rules: Rules,
 }
 
-/// What differs between databases.
+/// The lexical rules of a dialect.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
-    /// A backslash escapes in strings.
+    /// `true` if a backslash is an escape in strings.
     backslash: bool,
-    /// `[name]`.
+    /// `true` if `[name]` is a quoted name.
     brackets: bool,
-    /// `` `name` ``.
+    /// `true` if `` `name` `` is a quoted name.
     backticks: bool,
-    /// `$tag$ … $tag$`.
+    /// `true` if `$tag$ … $tag$` is a string.
     dollar_quotes: bool,
     nested_comments: bool,
-    /// `:name` is a parameter, and a colon connects words (`lo:hi`).
+    /// `true` if `:name` is a parameter, and a colon between two words joins them (`lo:hi`).
     colons: bool,
-    /// `%(name)s` is a parameter.
+    /// `true` if `%(name)s` is a parameter.
     pyformat: bool,
 }
 
 impl<'a> Lexer<'a> {
-    /// The tokens of `sql`. Of an unknown database all quotes are read that any database has.
+    /// Creates a lexer for `sql` as a caller writes it: its parameters may have names. For an
+    /// unknown database, the quotes of all databases are recognised.
     pub(crate) fn new(sql: &'a str, dialect: Dialect) -> Lexer<'a> {
         let is_generic = dialect == Dialect::Generic;
         let is = |one: Dialect| dialect == one;
@@ -93,8 +95,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The tokens of `sql` as a database gets it: it has no names of parameters any more. Of an unknown database only the
-    /// quotes of standard SQL are read: nothing is hidden in others.
+    /// Creates a lexer for `sql` as a database receives it: its parameters have no names. For an
+    /// unknown database, only the quotes of standard SQL are recognised, so that no statement is
+    /// hidden in quotes that the database does not have.
     pub(crate) fn of_statement(sql: &'a str, dialect: Dialect) -> Lexer<'a> {
         let mut lexer = Lexer::new(sql, dialect);
         lexer.rules.colons = false;
@@ -106,7 +109,7 @@ impl<'a> Lexer<'a> {
         lexer
     }
 
-    /// The same, with `%(name)s` as a parameter or not.
+    /// Sets whether a `%(name)s` in the text is a parameter.
     pub(crate) fn with_pyformat(mut self, pyformat: bool) -> Lexer<'a> {
         self.rules.pyformat = pyformat;
         self
@@ -116,13 +119,14 @@ impl<'a> Lexer<'a> {
         &self.sql[self.at..]
     }
 
-    /// Passes characters while they belong.
+    /// Advances over all characters for which `belongs` returns `true`.
     fn pass(&mut self, belongs: impl Fn(char) -> bool) {
         let rest = self.rest();
         self.at += rest.find(|c| !belongs(c)).unwrap_or(rest.len());
     }
 
-    /// Passes up to and including `end`; whether it was found.
+    /// Advances past the first occurrence of `end` at or after the byte `from`, or to the end of
+    /// the text; returns `true` if `end` was found.
     fn pass_through(&mut self, from: usize, end: &str) -> bool {
         match self.sql[from..].find(end) {
             Some(n) => {
@@ -136,7 +140,10 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// From an opening quote of one byte to the closing one: doubled it stands for itself.
+    /// Advances from an opening quote past the closing quote `close`. A doubled closing quote is
+    /// part of the token, and so is a quote after a backslash if `backslash` is `true`. If the text
+    /// ends before the closing quote, returns `what`, the name of the construct for an error
+    /// message.
     fn quoted(&mut self, close: u8, backslash: bool, what: &'static str) -> Option<&'static str> {
         let bytes = self.sql.as_bytes();
         self.at += 1;
@@ -168,7 +175,8 @@ impl<'a> Lexer<'a> {
                     depth += 1;
                     self.at += 2;
                 }
-                // Bytes of the delimiters are never inside a UTF-8 sequence: a step of one byte is right.
+                // Delimiters are ASCII and never occur inside a UTF-8 sequence, so a step of one
+                // byte is correct.
                 Some(_) => self.at += 1,
                 None => {
                     self.at = self.sql.len();
@@ -179,13 +187,13 @@ impl<'a> Lexer<'a> {
         None
     }
 
-    /// `$tag$ … $tag$`, or a dollar sign that opens nothing.
+    /// Advances over `$tag$ … $tag$`, or over a dollar sign that does not begin a string.
     fn dollar(&mut self) -> (TokenKind, Option<&'static str>) {
         let (start, rest) = (self.at, self.rest());
         let tag_end = 1 + rest[1..]
             .find(|c| !is_in_name(c) && c.is_ascii())
             .unwrap_or(rest.len() - 1);
-        // `$1` is a parameter of PostgreSQL's.
+        // `$1` is a parameter of PostgreSQL, not a tag.
         let is_tag = rest[tag_end..].starts_with('$')
             && !rest[1..].starts_with(|c: char| c.is_ascii_digit());
         if !is_tag {
@@ -198,7 +206,8 @@ impl<'a> Lexer<'a> {
         (TokenKind::Quoted, unclosed)
     }
 
-    /// A name or number. A colon right after it (`lo:hi`) begins no parameter.
+    /// Advances over a name or number. A colon directly after it (`lo:hi`) does not begin a
+    /// parameter.
     fn word(&mut self) {
         let in_word = |c| is_in_name(c) || c == '$';
         self.pass(in_word);
@@ -210,20 +219,23 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// MySQL reads `5--1` as a sum: its comments need white space after the dashes.
+    /// Returns `true` if `--` begins a comment. MySQL requires white space after the dashes: in
+    /// MySQL, `5--1` is 6.
     fn is_dash_comment(&self) -> bool {
         let after = self.sql.as_bytes().get(self.at + 2);
         self.dialect != Dialect::MySql
             || after.is_none_or(|b| b.is_ascii_whitespace() || b.is_ascii_control())
     }
 
-    /// MySQL runs the text in `/*! … */`, MariaDB that in `/*M! … */` too.
+    /// Returns `true` for `/*! … */`, whose text MySQL executes, and for `/*M! … */`, whose text
+    /// MariaDB executes.
     fn is_executed(&self) -> bool {
         let rest = self.rest();
         self.dialect == Dialect::MySql && (rest.starts_with("/*!") || rest.starts_with("/*M!"))
     }
 
-    /// `%(name)s`, where it is one. Only the name itself is looked through.
+    /// Advances over `%(name)s`, or over a percent sign. The search for `)s` is limited to the
+    /// name.
     fn percent(&mut self) -> TokenKind {
         let rest = self.rest();
         let n_name = rest.strip_prefix("%(").map_or(0, |name| {
@@ -291,7 +303,8 @@ impl<'a> Iterator for Lexer<'a> {
                 unclosed = self.block_comment();
                 TokenKind::Comment
             }
-            // The end of a comment that is executed; `*/*` opens no comment.
+            // The end of an executed comment; in `*/*`, the last two characters do not begin a
+            // comment.
             '*' if rest.starts_with("*/") && self.dialect == Dialect::MySql => {
                 self.at += 2;
                 TokenKind::Other
@@ -308,7 +321,7 @@ impl<'a> Iterator for Lexer<'a> {
                 self.pass(is_word);
                 TokenKind::Parameter
             }
-            // Colons that are an operator: `::`, `:=`.
+            // These colons belong to an operator: `::` or `:=`.
             ':' => {
                 self.pass(|c| c == ':');
                 TokenKind::Other
@@ -318,7 +331,7 @@ impl<'a> Iterator for Lexer<'a> {
                 self.at += 1;
                 TokenKind::Semicolon
             }
-            // PostgreSQL's operators with a question mark: `??`, `??|`, `??&`, `@??`.
+            // These question marks belong to an operator of PostgreSQL: `??`, `??|`, `??&`, `@??`.
             '?' if is_postgres && rest.starts_with("??") => {
                 self.pass(|c| c == '?');
                 TokenKind::Other
@@ -347,18 +360,19 @@ impl<'a> Iterator for Lexer<'a> {
     }
 }
 
-/// White space, and the byte order mark that some editors write first.
+/// Returns `true` for white space, and for the byte order mark that some editors write at the start
+/// of a file.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || c == '\u{feff}'
 }
 
-/// A letter, digit or `_` of any script: what a parameter's name consists of.
+/// Returns `true` for a letter, digit or `_` of any script, the characters of parameter names.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// What databases accept in names of their own, and PostgreSQL in the tags of its strings: any character above ASCII too,
-/// except blanks.
+/// Returns `true` for the characters that databases accept in names and in the tags of PostgreSQL's
+/// dollar quotes; they include all characters above ASCII except white space.
 fn is_in_name(c: char) -> bool {
     is_word(c) || (!c.is_ascii() && !is_space(c))
 }

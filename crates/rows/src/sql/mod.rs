@@ -1,14 +1,16 @@
-//! The text of statements, as far as it is read: one lexer that knows where SQL text is not SQL (strings, comments, quoted
-//! names), and what is decided by its tokens.
+//! Lexical analysis of SQL text: the lexer, named parameters, the kinds of statements, and the
+//! generated INSERT.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
-//! | [`dialect`] | whose SQL it is |
-//! | [`lexer`] | the tokens |
-//! | [`named`] | `:name` and `%(name)s` parameters to positional ones |
-//! | [`statements`] | what kind of statement a text is, and whether it has a second one |
+//! | [`dialect`] | the SQL dialects and their lexical rules |
+//! | [`insert`] | the statement that inserts rows into a table |
+//! | `lexer` | splits SQL text into tokens |
+//! | [`named`] | replaces `:name` and `%(name)s` by positional parameters |
+//! | [`statements`] | the kind of a statement; a second statement in a text |
 
 pub mod dialect;
+pub mod insert;
 pub(crate) mod lexer;
 pub mod named;
 pub mod statements;

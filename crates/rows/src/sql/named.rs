@@ -1,44 +1,47 @@
-//! `:name` and `%(name)s` in SQL to positional `?`: a token is either copied, or is a parameter and becomes `?`.
+//! Replaces the named parameters `:name` and `%(name)s` by positional `?`; all other tokens are
+//! copied unchanged.
 
 use super::dialect::Dialect;
 use super::lexer::{Lexer, TokenKind};
 use crate::error::{Error, ErrorKind};
 
-/// A statement whose named parameters became positional.
+/// A statement whose named parameters were replaced by `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The SQL with `?` for each parameter.
+    /// The SQL text with a `?` for each parameter.
     pub sql: String,
-    /// The name behind each `?`, in order; a name used twice stands twice.
+    /// The name of the parameter that each `?` replaces, in order. A name that is used twice in the
+    /// text occurs twice.
     pub names: Vec<String>,
-    /// How many statements the text holds: parts between `;` with more than white space and comments in them.
+    /// The number of statements in the text: the parts between semicolons that contain more than
+    /// white space and comments.
     pub n_statements: usize,
 }
 
-/// Translates `:name` to `?`.
+/// Replaces each parameter `:name` by `?`.
 ///
-/// A colon starts a parameter where a letter or `_` follows it and neither a letter, a digit, `_` nor another colon stands
-/// right before it: so `a::text`, `x[1:n]` and `:=` stay as they are.
+/// A colon begins a parameter if a letter or `_` follows it, and the character before it is not a
+/// letter, digit, `_` or colon. `a::text`, `x[1:n]` and `:=` are therefore unchanged.
 ///
 /// # Errors
-/// [`ErrorKind::Programming`], with line and column: a string, comment or quoted name that does not end; a `?` beside named
-/// parameters (the driver would count it as one more).
+/// [`ErrorKind::Programming`], with line and column, for an unterminated string, comment or quoted
+/// name, and for a `?` together with named parameters (the driver would count it as a parameter).
 pub fn positional(sql: &str, dialect: Dialect) -> Result<Named, Error> {
     translate(sql, dialect, false)
 }
 
-/// Translates `:name`, and `%(name)s` as well: the two named styles of PEP 249.
+/// Replaces `:name` and `%(name)s`, the two named parameter styles of PEP 249, by `?`.
 ///
-/// Where a `%(name)s` stands, `%%` is a percent sign, inside of strings and comments too, as Python's own formatting has it;
-/// without one, percent signs are left alone.
+/// If the text contains a parameter `%(name)s`, `%%` becomes a percent sign, even inside strings
+/// and comments, as in Python's `%` formatting. In any other text, percent signs are unchanged.
 ///
 /// # Errors
-/// As [`positional`].
+/// The errors of [`positional`].
 pub fn by_name(sql: &str, dialect: Dialect) -> Result<Named, Error> {
     translate(sql, dialect, true)
 }
 
-/// How many `?` are parameters; `None` where the text does not end as it should.
+/// Returns the number of `?` that are parameters; `None` for an unterminated string or comment.
 #[must_use]
 pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     let mut n = 0;
@@ -51,7 +54,8 @@ pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     Some(n)
 }
 
-/// Returns the text with some `?` replaced, by their number (from 0).
+/// Calls `of` with the index (from 0) of each `?`. If `of` returns a text, the text replaces that
+/// `?`. Returns `None` for an unterminated string or comment.
 pub(crate) fn replace_marks(
     sql: &str,
     dialect: Dialect,
@@ -125,11 +129,11 @@ fn translate(sql: &str, dialect: Dialect, pyformat: bool) -> Result<Named, Error
     }
 }
 
-/// The message for a statement with `?` and with names.
+/// The message for a statement with both `?` and named parameters.
 pub(crate) const MIXED: &str =
     "a `?` is mixed with named parameters and would be counted as one more\nuse only names";
 
-/// An error that says where in `sql` (line and column from 1).
+/// Creates an error with the line and column (from 1) of the byte `at` of `sql`.
 fn error_at(sql: &str, at: usize, message: &str) -> Error {
     let before = &sql[..at];
     let line = before.matches('\n').count() + 1;

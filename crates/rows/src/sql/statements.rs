@@ -1,29 +1,28 @@
-//! What kind of statement a text is, and whether it has a second one.
+//! Determines the kind of a statement from its tokens, and detects a second statement in a SQL
+//! text.
 
 use std::borrow::Cow;
 
 use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind};
 
-/// The tokens that are neither white space nor comments.
+/// Iterates over the tokens of a SQL text that are neither white space nor comments.
 fn tokens(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> {
     Lexer::of_statement(sql, dialect).filter(|token| !token.is_blank())
 }
 
-/// Whether something besides blanks, comments and semicolons follows the first statement.
-///
-/// In a dialect that is not known only the quotes of standard SQL are read.
+/// Returns `true` if the first statement in `sql` is followed by anything other than white space,
+/// comments and semicolons. In an unknown dialect, only the quotes of standard SQL are recognised.
 pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
     tokens(sql, dialect)
         .skip_while(|token| token.kind != TokenKind::Semicolon)
         .any(|token| token.kind != TokenKind::Semicolon)
 }
 
-/// Returns whether a text is one query that changes nothing, so that a cursor can be declared for it.
-///
-/// False for a query that contains a word of a statement that writes, be it the name of a column:
-/// it is executed without a cursor, which is always right. False as well where a `--` comment ends
-/// the text: psqlodbc appends a keyword to it.
+/// Returns `true` if a SQL text is one query that changes nothing, so that a cursor can be declared
+/// for it. Returns `false` for a query that contains a keyword of a writing statement, even as a
+/// column name; such a query is executed without a cursor, which is always correct. Also returns
+/// `false` if a `--` comment ends the text, because psqlodbc appends a keyword to the text.
 pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
     const WRITES: [&str; 5] = ["INSERT", "UPDATE", "DELETE", "MERGE", "INTO"];
     let (mut is_query, mut is_ended) = (None, false);
@@ -50,7 +49,8 @@ pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
     is_query == Some(true)
 }
 
-/// Returns whether an INSERT or REPLACE only stores its parameters: nothing is computed with them.
+/// Returns `true` if a statement is an INSERT or REPLACE whose `VALUES` lists contain only literals
+/// and parameters, and which has no parameter outside of them.
 pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
     if !matches!(first_word(sql, dialect).as_str(), "INSERT" | "REPLACE") {
         return false;
@@ -77,11 +77,12 @@ pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
     in_values
 }
 
-/// Returns the text that a driver takes for one with PostgreSQL's operators that contain `??`, the
-/// escape for `?`.
+/// Replaces each `??`, the escape for `?`, by a text that PostgreSQL reads as an operator with `?`,
+/// and that psqlodbc does not change.
 ///
-/// Drivers take each `?` outside of strings and comments for a parameter. psqlodbc ends a `--`
-/// comment at LF, PostgreSQL at CR as well: the operator is in a comment only for the driver.
+/// psqlodbc treats each `?` outside strings and comments as a parameter. For psqlodbc a `--`
+/// comment ends only at LF, for PostgreSQL also at CR. The operator is therefore written after `--`
+/// and CR, so that only psqlodbc reads it as a comment.
 pub(crate) fn with_question_operators(sql: &str) -> Cow<'_, str> {
     if !sql.contains("??") {
         return Cow::Borrowed(sql);
@@ -112,13 +113,14 @@ pub(crate) fn with_question_operators(sql: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The text from its first character that is neither white space, nor of a comment, nor a semicolon.
+/// Returns `sql` from its first token that is not white space, a comment or a semicolon.
 pub(crate) fn skip_blank(sql: &str, dialect: Dialect) -> &str {
     let first = tokens(sql, dialect).find(|token| token.kind != TokenKind::Semicolon);
     first.map_or("", |token| &sql[token.start..])
 }
 
-/// The first word of a text, in capitals: what kind of statement it is. Empty where it begins with anything else.
+/// Returns the first word of a SQL text in capitals, which identifies the kind of the statement; an
+/// empty string if the text does not begin with a word.
 pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
     let first = tokens(sql, dialect).next();
     let word = first.map_or("", |token| token.text).bytes();
@@ -127,20 +129,21 @@ pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
         .collect()
 }
 
-/// Returns whether a statement that changes rows may return some: it has the word `RETURNING`, or `OUTPUT` in SQL Server.
+/// Returns `true` if a statement that changes rows may return rows: it contains the word
+/// `RETURNING`, or `OUTPUT` in SQL Server.
 #[must_use]
 pub fn returns_rows(sql: &str, dialect: Dialect) -> bool {
     let word = match dialect {
         Dialect::SqlServer => "OUTPUT",
         _ => "RETURNING",
     };
-    // Most texts do not have the word at all.
+    // This search is fast, and most texts do not contain the word.
     let mut windows = sql.as_bytes().windows(word.len());
     windows.any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
         && tokens(sql, dialect).any(|token| token.is(word))
 }
 
-/// Returns whether a text has `DROP TABLE` or `ALTER TABLE` in it, also as one of several statements.
+/// Returns `true` if a SQL text contains `DROP TABLE` or `ALTER TABLE`, in any of its statements.
 pub(crate) fn drops_or_alters_table(sql: &str, dialect: Dialect) -> bool {
     let words = Lexer::new(sql, dialect).filter(|token| !token.is_blank());
     words
@@ -152,15 +155,51 @@ pub(crate) fn drops_or_alters_table(sql: &str, dialect: Dialect) -> bool {
         .any(|found| found)
 }
 
-/// Returns whether a text of PostgreSQL's is a `COPY` between a table and the client.
+/// Splits a SQL text of PostgreSQL into its statements, without empty ones. Semicolons within
+/// parentheses (rules) and within `BEGIN ATOMIC … END` (function bodies) do not separate
+/// statements.
+pub(crate) fn split(sql: &str) -> Vec<&str> {
+    let (mut pieces, mut start, mut is_blank) = (Vec::new(), 0, true);
+    let (mut n_parentheses, mut n_blocks, mut is_after_begin) = (0_usize, 0_usize, false);
+    for token in Lexer::of_statement(sql, Dialect::Postgres) {
+        match token.kind {
+            _ if token.is_blank() => continue,
+            TokenKind::Semicolon if n_parentheses == 0 && n_blocks == 0 => {
+                if !is_blank {
+                    pieces.push(sql[start..token.start].trim());
+                }
+                start = token.start + token.text.len();
+                is_blank = true;
+                continue;
+            }
+            _ => is_blank = false,
+        }
+        match token.text {
+            "(" => n_parentheses += 1,
+            ")" => n_parentheses = n_parentheses.saturating_sub(1),
+            _ if n_blocks > 0 && token.is("CASE") => n_blocks += 1,
+            _ if n_blocks > 0 && token.is("END") => n_blocks -= 1,
+            _ if is_after_begin && token.is("ATOMIC") => n_blocks += 1,
+            _ => {}
+        }
+        is_after_begin = token.is("BEGIN");
+    }
+    if !is_blank {
+        pieces.push(sql[start..].trim());
+    }
+    pieces
+}
+
+/// Returns `true` if a SQL text of PostgreSQL is a `COPY` between a table and the client.
 pub(crate) fn copies_through_client(sql: &str) -> bool {
     first_word(sql, Dialect::Postgres) == "COPY"
         && tokens(sql, Dialect::Postgres).any(|token| token.is("STDOUT") || token.is("STDIN"))
 }
 
-/// Returns whether a text of MariaDB's or MySQL's sends a file of the client's to the server.
+/// Returns `true` if a SQL text of MariaDB or MySQL is a statement that sends a file of the client
+/// to the server.
 pub(crate) fn loads_local_file(sql: &str) -> bool {
-    // Texts may be long, and few have the word at all.
+    // This search is fast: texts may be long, and few contain the word.
     let mut sixes = sql.as_bytes().windows(6);
     if !sixes.any(|six| six.eq_ignore_ascii_case(b"INFILE")) {
         return false;
@@ -169,9 +208,61 @@ pub(crate) fn loads_local_file(sql: &str) -> bool {
     has("LOAD") && has("LOCAL") && has("INFILE")
 }
 
+/// Returns `true` if a SQL text of MariaDB has a parameter in a `VALUES` list that is a query of
+/// its own, not part of an INSERT. The server prepares such a statement, but treats the parameters
+/// in the list as empty.
+pub(crate) fn binds_values_list(sql: &str) -> bool {
+    let mut sixes = sql.as_bytes().windows(6);
+    if !sql.contains('?') || !sixes.any(|six| six.eq_ignore_ascii_case(b"VALUES")) {
+        return false;
+    }
+    let (mut begins_query, mut in_list, mut depth) = (true, false, 0);
+    for token in tokens(sql, Dialect::MySql) {
+        match token.text {
+            "(" if in_list => depth += 1,
+            ")" if depth > 0 => depth -= 1,
+            "?" if depth > 0 => return true,
+            "," => {}
+            _ if depth == 0 => in_list = begins_query && token.is("VALUES"),
+            _ => {}
+        }
+        let words = ["UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT"];
+        begins_query = token.text == "(" || words.iter().any(|word| token.is(word));
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_of_values_are_found_outside_of_inserts() {
+        for (sql, binds) in [
+            ("values (?, ?), (1, 2)", true),
+            ("VALUES (1, 2), (1, concat('a', ?))", true),
+            ("with c(a) as (values (?)) select * from c", true),
+            ("insert into t select * from ( /* */ values (?)) v", true),
+            ("select 1 union all values (?)", true),
+            ("values (1) union values (?)", true),
+            ("values (1), (2) limit ?", false),
+            ("select ? from (values (1)) v where a = (?)", false),
+            ("insert into t values (?), (?)", false),
+            (
+                "insert into t(a) values (?) on duplicate key update a = (values(a) + ?)",
+                false,
+            ),
+            (
+                "insert into t values (?) on duplicate key update a = ifnull(values(a), ?)",
+                false,
+            ),
+            ("replace into `values` (a) value (?)", false),
+            ("select values, ? from t", false),
+            ("values row(?)", false),
+        ] {
+            assert_eq!(binds_values_list(sql), binds, "{sql}");
+        }
+    }
 
     #[test]
     fn a_table_that_is_dropped_or_altered_is_found_in_any_statement() {
@@ -189,6 +280,38 @@ mod tests {
             "-- drop table t",
         ] {
             assert!(!drops_or_alters_table(sql, Dialect::Postgres), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_split_where_statements_end() {
+        for (sql, expected) in [
+            ("select 1", &["select 1"][..]),
+            (
+                " ; select 1;; select ';' ; -- c",
+                &["select 1", "select ';'"],
+            ),
+            (
+                "do $$ a; b $$; select 1 -- ;",
+                &["do $$ a; b $$", "select 1 -- ;"],
+            ),
+            (
+                "create rule r as on insert to t do (select 1; select 2); select 3",
+                &[
+                    "create rule r as on insert to t do (select 1; select 2)",
+                    "select 3",
+                ],
+            ),
+            (
+                "create function f() returns int begin atomic select case when true then 1 end; end; select f()",
+                &[
+                    "create function f() returns int begin atomic select case when true then 1 end; end",
+                    "select f()",
+                ],
+            ),
+            ("begin; select 1; end", &["begin", "select 1", "end"]),
+        ] {
+            assert_eq!(split(sql), expected, "{sql}");
         }
     }
 

@@ -1,85 +1,123 @@
-//! A copy of a database that is in use, page by page
+//! Copies a database that is in use, some pages at a time, by SQLite's online backup
 //! (<https://sqlite.org/c3ref/backup_finish.html>).
 
-use std::cell::Cell;
 use std::ffi::{CString, c_int};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use libsqlite3_sys as ffi;
 
+use super::call::CallGuard;
+use super::call_lock::{CallLock, Refused};
 use super::connection::Connection;
-use super::database::Database;
-use super::functions;
+use super::database::{Database, Dropped, UnfinishedBackup};
 use crate::error::{Error, ErrorKind};
 
-/// One backup runs at a time: each holds the lock of its target while it waits for that of its source.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// The lock that allows only one backup of this process at a time. Two backups could otherwise wait
+/// for each other, because each holds the lock of its target while it waits for the lock of its
+/// source.
+static ONE_AT_A_TIME: CallLock = CallLock::new();
 
-/// Pages of a step if all are to be copied: the caller may end the backup between two steps.
+/// The number of pages that one step copies if the caller requests all pages. Between two steps the
+/// caller may end the backup.
 const STEP_PAGES: i32 = 1024;
 
-thread_local! { static IS_RUNNING: Cell<bool> = const { Cell::new(false) } }
+/// The guard of [`ONE_AT_A_TIME`]. The backup that holds it is the only one in the process.
+struct Turn;
 
-/// A backup on this thread.
-struct Running;
-
-impl Running {
+impl Turn {
+    /// Waits until no other backup is active.
+    ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in a callback of another backup, which would wait for itself, and in a function that a
-    /// statement calls: a backup of another thread may wait for that statement.
-    fn begin() -> Result<Running, Error> {
-        if functions::is_in_callback() {
-            return Err(Error::new(
-                ErrorKind::Interface,
-                "a backup cannot begin in a function that a statement calls\nbegin it when the statement has ended",
-            ));
-        }
-        if IS_RUNNING.replace(true) {
-            return Err(Error::new(
+    /// [`ErrorKind::Interface`] in a callback of another backup, and if the backup of another
+    /// thread waits for this thread.
+    fn begin() -> Result<Turn, Error> {
+        ONE_AT_A_TIME.lock().map_err(|refused| match refused {
+            Refused::Reentered => Error::new(
                 ErrorKind::Interface,
                 "a backup of this thread is under way\nbegin the next one when it has ended",
-            ));
-        }
-        Ok(Running)
+            ),
+            refused => refused.error(),
+        })?;
+        Ok(Turn)
     }
 }
 
-impl Drop for Running {
+impl Drop for Turn {
     fn drop(&mut self) {
-        IS_RUNNING.set(false);
+        ONE_AT_A_TIME.unlock();
     }
 }
 
-/// How far a backup is.
+/// The progress of a backup after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The result code of the last step: `SQLITE_OK`, `SQLITE_DONE`, `SQLITE_BUSY` or `SQLITE_LOCKED`.
+pub struct BackupProgress {
+    /// The result code of the last step: `SQLITE_OK`, `SQLITE_DONE`, `SQLITE_BUSY` or
+    /// `SQLITE_LOCKED`.
     pub status: i32,
-    /// Pages that are not copied yet.
+    /// The number of pages that are still to be copied.
     pub n_remaining: i32,
-    /// Pages of the source.
+    /// The number of pages of the source database.
     pub n_pages: i32,
 }
 
-/// A backup under way, whose target's lock is held.
+/// A backup in progress, which is finished when this value is dropped.
 struct Backup<'a> {
     handle: *mut ffi::sqlite3_backup,
     source: &'a Database,
+    target: Arc<Database>,
+    /// The guard of the lock of the target database, which excludes other calls on the target;
+    /// `None` only while the backup is being dropped.
+    to: Option<CallGuard<'a>>,
+}
+
+impl Backup<'_> {
+    /// Copies up to `n_pages` pages, with the source's lock held.
+    fn step(&self, n_pages: c_int) -> Result<BackupProgress, Error> {
+        let from = self.source.enter()?;
+        if from.closes() {
+            return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
+        }
+        // SAFETY: the backup is not finished, and this thread holds the locks of both connections.
+        let progress = unsafe {
+            BackupProgress {
+                status: ffi::sqlite3_backup_step(self.handle, n_pages),
+                n_remaining: ffi::sqlite3_backup_remaining(self.handle),
+                n_pages: ffi::sqlite3_backup_pagecount(self.handle),
+            }
+        };
+        drop(from);
+        match &self.to {
+            Some(to) if !progress.is_blocked() && progress.status != ffi::SQLITE_DONE => {
+                to.check(progress.status).map(|()| progress)
+            }
+            _ => Ok(progress),
+        }
+    }
 }
 
 impl Drop for Backup<'_> {
     fn drop(&mut self) {
-        // In a forked child it is left to the parent.
         if let Ok(mut from) = self.source.enter() {
-            // SAFETY: made by `sqlite3_backup_init`, finished only here, and both locks are held.
+            // SAFETY: `sqlite3_backup_init` made the handle, only this drop finishes it, and this
+            // thread holds both locks.
             unsafe { ffi::sqlite3_backup_finish(self.handle) };
             from.set_backed_up(false);
+            return;
         }
+        // The thread that uses the source may wait for this thread, so it finishes the backup
+        // later. In a forked child, the backup is left to the parent.
+        if let Some(mut to) = self.to.take() {
+            to.set_awaits_finish(true);
+        }
+        self.source.put_away(Dropped::Backup(UnfinishedBackup {
+            handle: self.handle,
+            target: self.target.clone(),
+        }));
     }
 }
 
-impl Progress {
-    /// Whether another connection has a lock, so that nothing was copied.
+impl BackupProgress {
+    /// Returns `true` if the step copied nothing, because another connection holds a lock.
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         matches!(self.status & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
@@ -87,20 +125,20 @@ impl Progress {
 }
 
 impl Connection {
-    /// Copies the database `name` (`main`) of this connection to that of `target`, `n_pages` at a
-    /// time (below 1: all). Other connections, and other threads on this one, may use the source
-    /// meanwhile. `goes_on` is called after each step; if that was `SQLITE_BUSY` or
-    /// `SQLITE_LOCKED`, it waits.
+    /// Copies the database `name` (usually `main`) of this connection to the database of `target`,
+    /// `n_pages` pages at a time (all pages if `n_pages` is below 1). Other connections, and other
+    /// threads on this connection, may use the source meanwhile. `goes_on` is called after each
+    /// step; after `SQLITE_BUSY` or `SQLITE_LOCKED` it should wait.
     ///
     /// # Errors
-    /// As SQLite says; [`ErrorKind::Programming`] if both are one connection; what `goes_on`
-    /// returns.
+    /// The error of SQLite; [`ErrorKind::Programming`] if source and target are the same
+    /// connection; the error that `goes_on` returns.
     pub fn backup(
         &self,
         target: &Connection,
         name: &str,
         n_pages: i32,
-        goes_on: &mut dyn FnMut(Progress) -> Result<(), Error>,
+        goes_on: &mut dyn FnMut(BackupProgress) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let is_same = std::ptr::eq(self.database(), target.database());
         let name = CString::new(name)
@@ -109,22 +147,22 @@ impl Connection {
             .ok_or_else(|| {
                 Error::new(
                     ErrorKind::Programming,
-                    "a backup goes to another connection, from a database whose name has no NUL",
+                    "a backup needs another connection as its target, and a database name without NUL",
                 )
             })?;
-        let _this = Running::begin()?;
-        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = Turn::begin()?;
         let to = target.database().enter()?;
         to.check_open()?;
         let backup = {
             let mut from = self.database().enter()?;
             from.check_open()?;
-            // SAFETY: both handles are open and both locks held; the names are NUL-terminated.
+            // SAFETY: both handles are open, and this thread holds both locks; the names are
+            // NUL-terminated.
             let made = unsafe {
                 ffi::sqlite3_backup_init(to.db(), c"main".as_ptr(), from.db(), name.as_ptr())
             };
             if made.is_null() {
-                // SAFETY: the handle is open and its lock held.
+                // SAFETY: the handle is open, and this thread holds its lock.
                 let code = unsafe { ffi::sqlite3_extended_errcode(to.db()) };
                 to.check(code)?;
                 return Err(Error::new(ErrorKind::Operational, "no backup was made"));
@@ -133,29 +171,15 @@ impl Connection {
             Backup {
                 handle: made,
                 source: self.database(),
+                target: target.shared_database(),
+                to: Some(to),
             }
         };
         let step_pages = if n_pages < 1 { STEP_PAGES } else { n_pages };
         loop {
-            let from = self.database().enter()?;
-            if from.closes() {
-                return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
-            }
-            // SAFETY: the backup is not finished, and the locks of both connections are held.
-            let progress = unsafe {
-                Progress {
-                    status: ffi::sqlite3_backup_step(backup.handle, step_pages as c_int),
-                    n_remaining: ffi::sqlite3_backup_remaining(backup.handle),
-                    n_pages: ffi::sqlite3_backup_pagecount(backup.handle),
-                }
-            };
-            let code = progress.status;
-            drop(from);
-            if !progress.is_blocked() && code != ffi::SQLITE_DONE {
-                to.check(code)?;
-            }
+            let progress = backup.step(step_pages)?;
             goes_on(progress)?;
-            if code == ffi::SQLITE_DONE {
+            if progress.status == ffi::SQLITE_DONE {
                 return Ok(());
             }
         }

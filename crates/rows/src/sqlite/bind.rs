@@ -1,9 +1,10 @@
-//! Parameters: bound by position, never pasted.
+//! Binds parameter values to a SQLite statement, by position.
 //!
-//! SQLite has no decimals: they are bound as numbers where that is exact, and refused otherwise.
-//! It has no dates, times or UUIDs: they are bound as text, in ISO 8601 form with the digits of the fraction
-//! that the value needs (0, 6 or 9: as Python's `sqlite3` writes them), a timestamp with a space between date and time
-//! (SQLite's own form) and its offset as `+02:00`. Booleans are 0 and 1.
+//! SQLite has no decimals. A decimal is bound as a number if a number is exactly equal; otherwise
+//! it is refused. SQLite has no dates, times or UUIDs. They are bound as text in ISO 8601. The
+//! fraction has as many digits as the value needs (0, 6 or 9, as in Python's `sqlite3`). A space
+//! separates date and time, as in SQLite's own form, and an offset has the form `+02:00`. Booleans
+//! are bound as 0 and 1.
 
 use std::ffi::c_int;
 
@@ -12,28 +13,29 @@ use libsqlite3_sys as ffi;
 use crate::cell::{Date, Time, Timestamp};
 use crate::value::Value;
 
-/// Who keeps text and bytes alive while they are bound.
+/// The owner of the bytes of a text or binary value while it is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// SQLite copies them: rows are fetched after the values are gone.
+    /// SQLite copies the bytes, because rows are fetched after the value was dropped.
     Copied,
-    /// The caller does, until the statement is reset and its bindings cleared.
+    /// The caller owns the bytes until the statement is reset and its bindings are cleared.
     Borrowed,
 }
 
-/// Binds `value` to the parameter of `index` (from 1); returns the result code.
+/// Binds `value` to parameter `index` (from 1); returns the result code.
 ///
 /// # Safety
-/// `stmt` is a prepared statement at rest, used by this thread alone. With [`Keep::Borrowed`], `value` outlives the
-/// binding.
+/// The caller must pass a prepared statement that was reset and that only this thread uses. With
+/// [`Keep::Borrowed`], `value` must outlive the binding.
 pub(super) unsafe fn bind(
     stmt: *mut ffi::sqlite3_stmt,
     index: c_int,
     value: &Value,
     keep: Keep,
 ) -> c_int {
-    // SAFETY: stmt is at rest as the caller vouches; a wrong index is an error code; pointers and lengths are those
-    // of live slices, which SQLite copies or the caller keeps.
+    // SAFETY: stmt was reset and only this thread uses it, as the caller vouches; a wrong index is
+    // an error code; pointers and lengths are those of live slices, which SQLite copies or the
+    // caller keeps.
     unsafe {
         match value {
             Value::Null => ffi::sqlite3_bind_null(stmt, index),
@@ -51,14 +53,16 @@ pub(super) unsafe fn bind(
             Value::Time(t) => bind_text(stmt, index, &iso_time(t), Keep::Copied),
             Value::Timestamp(t) => bind_text(stmt, index, &iso_timestamp(t), Keep::Copied),
             Value::Uuid(u) => bind_text(stmt, index, &uuid_text(u), Keep::Copied),
-            // Parameters have no types here.
+            // Parameters of SQLite have no types, so the declaration is ignored.
             Value::Declared(inner, _) => bind(stmt, index, inner, keep),
         }
     }
 }
 
+/// Binds a text to parameter `index` (from 1); returns the result code.
+///
 /// # Safety
-/// As [`bind`].
+/// The requirements are the same as for [`bind`].
 unsafe fn bind_text(stmt: *mut ffi::sqlite3_stmt, index: c_int, s: &str, keep: Keep) -> c_int {
     // SAFETY: as in `bind`.
     unsafe {
@@ -121,7 +125,7 @@ fn uuid_text(u: &[u8; 16]) -> String {
     )
 }
 
-/// The text that a value of a type that SQLite does not have is given to it as.
+/// Returns the text by which a value of a type that SQLite does not have is bound.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::Decimal(s) | Value::Text(s) | Value::Cast(s, _) => s.clone(),

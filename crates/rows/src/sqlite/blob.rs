@@ -1,4 +1,4 @@
-//! A value that is read and written in place (<https://sqlite.org/c3ref/blob_open.html>).
+//! `Blob`: incremental reads and writes of a value (<https://sqlite.org/c3ref/blob_open.html>).
 
 use std::ffi::{CString, c_int};
 use std::ptr;
@@ -9,25 +9,27 @@ use libsqlite3_sys as ffi;
 
 use super::call::CallGuard;
 use super::connection::Connection;
-use super::database::Database;
+use super::database::{Database, Dropped};
 use crate::error::{Error, ErrorKind};
 
-/// A BLOB or text of a row, open for reading or writing. It is closed with its connection.
+/// A binary or text value of a row, opened for incremental reads or writes. It is closed at the
+/// latest when its connection is closed.
 #[derive(Debug)]
 pub struct Blob {
     database: Arc<Database>,
-    /// Its number among the open ones of the connection.
+    /// The number of this blob among the open blobs of the connection.
     id: u64,
     len_bytes: usize,
-    /// The result code of the last read or write, which closing repeats.
+    /// The result code of the last read or write. `sqlite3_blob_close` returns the same code again.
     last_code: AtomicI32,
 }
 
 impl Connection {
-    /// Opens the value of `column` in the row with this row id.
+    /// Opens the value of `column` in the row with the given row id.
     ///
     /// # Errors
-    /// As SQLite says: no such table, column or row; a value that is neither text nor binary.
+    /// The error of SQLite: the table, column or row does not exist, or the value is neither text
+    /// nor binary.
     pub fn open_blob(
         &self,
         schema: &str,
@@ -40,14 +42,14 @@ impl Connection {
         let [Ok(schema), Ok(table), Ok(column)] = names else {
             return Err(Error::new(
                 ErrorKind::Programming,
-                "a name holds a NUL character",
+                "a name contains a NUL character",
             ));
         };
         let mut guard = self.database().enter()?;
         guard.check_open()?;
         let mut handle = ptr::null_mut();
-        // SAFETY: the handle is open and the lock held; the names are NUL-terminated; `handle` is
-        // set, to null after a failure.
+        // SAFETY: the handle is open, and this thread holds the lock; the names are NUL-terminated;
+        // the call sets `handle`, to null after a failure.
         let code = unsafe {
             ffi::sqlite3_blob_open(
                 guard.db(),
@@ -62,7 +64,7 @@ impl Connection {
         guard.check(code)?;
         let id = self.database().next_id();
         guard.blobs().insert(id, handle);
-        // SAFETY: an open blob, and the lock is held.
+        // SAFETY: the blob is open, and this thread holds the lock.
         let len = unsafe { ffi::sqlite3_blob_bytes(handle) };
         drop(guard);
         Ok(Blob {
@@ -74,14 +76,24 @@ impl Connection {
     }
 }
 
+impl CallGuard<'_> {
+    /// Closes the blob number `id`; returns the result code, or `None` if the blob was closed
+    /// before.
+    pub(super) fn close_blob(&mut self, id: u64) -> Option<c_int> {
+        let handle = self.blobs().remove(&id)?;
+        // SAFETY: the blob was open until now, and this thread holds the lock.
+        Some(unsafe { ffi::sqlite3_blob_close(handle) })
+    }
+}
+
 impl Blob {
-    /// Bytes of the value, which do not change while it is open.
+    /// Returns the size of the value in bytes, which cannot change while the blob is open.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.len_bytes
     }
 
-    /// Runs `call` with the handle.
+    /// Calls `call` with the blob's handle, and with the connection's lock held.
     fn call(
         &self,
         call: impl FnOnce(&mut CallGuard<'_>, *mut ffi::sqlite3_blob) -> c_int,
@@ -108,18 +120,19 @@ impl Blob {
         }
     }
 
-    /// Reads as many bytes as `out` has, from `from` on. Copies: one.
+    /// Fills `out` with bytes of the value, from the byte `from` on, with one copy.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] if it is closed; [`ErrorKind::Operational`] if the row was changed.
+    /// [`ErrorKind::Interface`] if the blob is closed; [`ErrorKind::Operational`] if the row was
+    /// changed.
     ///
     /// # Panics
-    /// If there are not as many: a bug of the caller.
+    /// If the value ends before `out` is full; the caller must check its length.
     pub fn read(&self, from: usize, out: &mut [u8]) -> Result<(), Error> {
         assert!(from <= self.len_bytes && out.len() <= self.len_bytes - from);
         self.call(|_, handle| {
-            // SAFETY: an open blob, and the lock is held; `out` takes the bytes, of which there are
-            // as many (at most 2^31 - 1).
+            // SAFETY: the blob is open, and this thread holds the lock; `out` has space for
+            // `n_bytes` bytes (at most 2^31 - 1).
             unsafe {
                 let n_bytes = out.len() as c_int;
                 ffi::sqlite3_blob_read(handle, out.as_mut_ptr().cast(), n_bytes, from as c_int)
@@ -127,17 +140,17 @@ impl Blob {
         })
     }
 
-    /// Writes `bytes` from `to` on. Copies: one.
+    /// Writes `bytes` into the value, from the byte `to` on, with one copy.
     ///
     /// # Errors
-    /// As [`Blob::read`]; a value that was opened for reading.
+    /// The errors of [`Blob::read`]; an error if the blob was opened for reading.
     ///
     /// # Panics
-    /// If the value ends before: a bug of the caller.
+    /// If the value ends before all bytes are written; the caller must check its length.
     pub fn write(&self, to: usize, bytes: &[u8]) -> Result<(), Error> {
         assert!(to <= self.len_bytes && bytes.len() <= self.len_bytes - to);
         self.call(|_, handle| {
-            // SAFETY: as in `read`.
+            // SAFETY: as in `read`; `bytes` has `n_bytes` bytes.
             unsafe {
                 let n_bytes = bytes.len() as c_int;
                 ffi::sqlite3_blob_write(handle, bytes.as_ptr().cast(), n_bytes, to as c_int)
@@ -145,29 +158,21 @@ impl Blob {
         })
     }
 
-    /// Closes it; closing twice is no error.
+    /// Closes the blob; a second close is not an error.
     ///
     /// # Errors
-    /// As SQLite says of what was written.
+    /// The error of an earlier write.
     pub fn close(&self) -> Result<(), Error> {
         let mut guard = self.database.enter()?;
-        match guard.blobs().remove(&self.id) {
-            Some(handle) => {
-                // SAFETY: it was open until now, and the lock is held.
-                let code = unsafe { ffi::sqlite3_blob_close(handle) };
-                match code == self.last_code.load(Relaxed) {
-                    true => Ok(()),
-                    false => guard.check(code),
-                }
-            }
-            None => Ok(()),
+        match guard.close_blob(self.id) {
+            Some(code) if code != self.last_code.load(Relaxed) => guard.check(code),
+            _ => Ok(()),
         }
     }
 }
 
 impl Drop for Blob {
     fn drop(&mut self) {
-        // There is nobody to return an error to; in a forked child it stays open.
-        _ = self.close();
+        self.database.put_away(Dropped::Blob(self.id));
     }
 }

@@ -1,24 +1,26 @@
-//! What is done under the call lock: prepare, bind, put to rest, close.
+//! `CallGuard`: calls of SQLite while the call lock is held: prepare, bind, reset, close.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::SeqCst;
+
+use onecopy_wire::lock::unpoisoned;
 
 use libsqlite3_sys as ffi;
 
 use super::bind::{Keep, bind};
-use super::cache::Prepared;
-use super::database::{Database, Guarded};
+use super::database::{Database, Dropped, LockedDatabase, UnfinishedBackup};
 use super::error::{During, from_code, of};
-use super::sql::Kind;
+use super::statement_cache::Prepared;
+use super::statement_kind::StatementKind;
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 use crate::sql::statements::skip_blank;
 use crate::value::{Value, sqlite_number};
 
-/// The way in: holds the call lock, in the process that opened the database.
+/// The guard of a connection's [`CallLock`](super::call_lock::CallLock). Its methods call SQLite.
+/// It exists only in the process that opened the database.
 pub(super) struct CallGuard<'a>(pub(super) &'a Database);
 
 impl CallGuard<'_> {
@@ -26,14 +28,15 @@ impl CallGuard<'_> {
         clippy::mut_from_ref,
         reason = "private; each use ends before the next begins"
     )]
-    fn guarded(&self) -> &mut Guarded {
-        // SAFETY: the call lock is held by this thread, and no reference from here outlives the statement it is used in:
-        // the methods below are not entered by the callbacks, which see the watch alone.
+    fn guarded(&self) -> &mut LockedDatabase {
+        // SAFETY: this thread holds the call lock, and no reference from here outlives the
+        // statement in which it is used: callbacks do not call the methods below, they use only the
+        // `CallbackState`.
         unsafe { &mut *self.0.guarded.get() }
     }
 
-    /// Notes that a backup of this database begins, or (`false`) has ended; closes what was to be
-    /// closed meanwhile.
+    /// Records the beginning (`true`) or the end of a backup of this database. At the end, closes
+    /// the connection if it was to be closed during the backup.
     pub(super) fn set_backed_up(&mut self, is_backed_up: bool) {
         self.guarded().is_backed_up = is_backed_up;
         if !is_backed_up && self.guarded().closes {
@@ -41,28 +44,50 @@ impl CallGuard<'_> {
         }
     }
 
-    /// Whether the connection is to be closed when its backup has ended.
+    /// Returns `true` if the connection must be closed at the end of its backup.
     pub(super) fn closes(&self) -> bool {
         self.guarded().closes
     }
 
-    /// The values that are open, by number.
+    /// Returns the guard; an error if a failed backup to this database has not been finished yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interface`] if a backup to this database has failed and is not finished yet.
+    pub(super) fn check_finished(self) -> Result<Self, Error> {
+        if self.guarded().awaits_finish {
+            return Err(Error::new(
+                ErrorKind::Interface,
+                "a backup to this connection has failed, and ends when the source's call has ended",
+            ));
+        }
+        Ok(self)
+    }
+
+    /// Records that a failed backup to this database still has to be finished, or that it was
+    /// finished.
+    pub(super) fn set_awaits_finish(&mut self, awaits_finish: bool) {
+        self.guarded().awaits_finish = awaits_finish;
+    }
+
+    /// Returns the open blobs of the connection, by their numbers.
     pub(super) fn blobs(&mut self) -> &mut HashMap<u64, *mut ffi::sqlite3_blob> {
         &mut self.guarded().blobs
     }
 
-    /// The handle, null once closed.
+    /// Returns the connection's handle; null after the connection was closed.
     pub(super) fn db(&self) -> *mut ffi::sqlite3 {
         self.guarded().db
     }
 
-    /// How many rollbacks have ended cursors so far.
+    /// Returns the number of rollbacks of this connection that have ended active cursors.
     pub(super) fn n_rollbacks(&self) -> u64 {
         self.guarded().n_rollbacks
     }
 
+    /// Returns an error if the connection is closed.
+    ///
     /// # Errors
-    /// [`ErrorKind::Interface`] where the connection is closed.
+    /// [`ErrorKind::Interface`] if the connection is closed.
     pub(super) fn check_open(&self) -> Result<(), Error> {
         if self.db().is_null() {
             return Err(Error::new(ErrorKind::Interface, "the connection is closed"));
@@ -70,41 +95,43 @@ impl CallGuard<'_> {
         Ok(())
     }
 
-    /// Whether no transaction is open.
+    /// Returns `true` if no transaction is open.
     pub(super) fn in_autocommit(&self) -> bool {
-        // SAFETY: callers checked that the handle is open; the lock is held.
+        // SAFETY: callers checked that the handle is open; this thread holds the lock.
         unsafe { ffi::sqlite3_get_autocommit(self.db()) != 0 }
     }
 
-    /// The error for `code`.
+    /// Creates the error for the result code `code` of an operation.
     pub(super) fn error(&self, code: c_int, during: During) -> Error {
-        // SAFETY: the handle is open or null, and the lock is held.
+        // SAFETY: the handle is open or null, and this thread holds the lock.
         unsafe { from_code(self.db(), code, during) }
     }
 
-    /// Prepares `sql`, or takes it from the cache.
+    /// Returns a prepared statement for `sql`: from the cache, or prepared now.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] where it is no statement, or more than one; as SQLite says.
+    /// [`ErrorKind::Programming`] if the text contains no statement, or more than one; the error of
+    /// SQLite.
     pub(super) fn prepare(&self, sql: &str) -> Result<Prepared, Error> {
         self.check_open()?;
         if let Some(prepared) = self.guarded().cache.take(sql) {
             return Ok(prepared);
         }
         let programming = |message: String| Error::new(ErrorKind::Programming, message);
-        if self.0.read_only && Kind::of(sql, true) == Kind::Vacuum {
+        if self.0.read_only && StatementKind::of(sql, true) == StatementKind::Vacuum {
             let message = "a read-only connection cannot VACUUM, not even INTO another file";
             return Err(of(ffi::SQLITE_READONLY, message.to_owned(), During::Step));
         }
         if sql.contains('\0') {
             return Err(programming(
-                "the statement holds a NUL character".to_owned(),
+                "the statement contains a NUL character".to_owned(),
             ));
         }
         let len = c_int::try_from(sql.len())
             .map_err(|_| programming("the statement is longer than 2 GiB".to_owned()))?;
         let (mut stmt, mut tail) = (ptr::null_mut(), ptr::null());
-        // SAFETY: the handle is open and the lock held; sql has len bytes; stmt and tail receive pointers, tail into sql.
+        // SAFETY: the handle is open, and this thread holds the lock; sql has len bytes; stmt and
+        // tail receive pointers, and tail points into sql.
         let (code, used) = unsafe {
             let code = ffi::sqlite3_prepare_v3(
                 self.db(),
@@ -129,14 +156,15 @@ impl CallGuard<'_> {
         }
         let rest = skip_blank(sql.get(used..).unwrap_or(""), Dialect::Sqlite);
         if !rest.is_empty() {
-            // SAFETY: stmt was just prepared and is used by nobody.
+            // SAFETY: stmt was prepared above, and has no other user.
             unsafe { ffi::sqlite3_finalize(stmt) };
             let second: String = rest.chars().take(40).collect();
             return Err(programming(format!(
-                "one statement at a time: a second one begins at `{second}`\nexecute each by its own call"
+                "one statement at a time: a second one begins at `{second}`\n\
+                 execute each by its own call"
             )));
         }
-        // SAFETY: stmt is a live statement of ours.
+        // SAFETY: stmt is a live statement that this connection prepared.
         let (read_only, n_parameters) = unsafe {
             (
                 ffi::sqlite3_stmt_readonly(stmt) != 0,
@@ -147,19 +175,21 @@ impl CallGuard<'_> {
         Ok(Prepared {
             stmt,
             sql: sql.into(),
-            kind: Kind::of(sql, read_only),
+            kind: StatementKind::of(sql, read_only),
             n_parameters: usize::try_from(n_parameters).unwrap_or(0),
             schema: None,
         })
     }
 
-    /// Binds `values`, all of them.
+    /// Binds `values` to the parameters of a statement.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] with both numbers where they are not as many as the statement takes; as SQLite says.
+    /// [`ErrorKind::Programming`] with both numbers if the number of values differs from the number
+    /// of parameters; the error of SQLite.
     ///
     /// # Safety
-    /// With [`Keep::Borrowed`] the values live until the bindings are cleared.
+    /// With [`Keep::Borrowed`] the caller must keep the values alive until the bindings are
+    /// cleared.
     pub(super) unsafe fn bind_all(
         &self,
         prepared: &Prepared,
@@ -179,7 +209,8 @@ impl CallGuard<'_> {
                 }
                 value => value,
             };
-            // SAFETY: the statement is at rest and the lock held; the caller vouches for the values' lives.
+            // SAFETY: the statement was reset, and this thread holds the lock; the caller vouches
+            // that the values live long enough.
             let code = unsafe { bind(prepared.stmt, index, value, keep) };
             if code != ffi::SQLITE_OK {
                 return Err(self.error(code, During::Step));
@@ -188,28 +219,54 @@ impl CallGuard<'_> {
         Ok(())
     }
 
-    /// Puts a statement back: reset, its bindings cleared, into the cache.
+    /// Releases an object of the connection (a blob or a failed backup) that its owner has dropped.
+    pub(super) fn put_away(&mut self, dropped: Dropped) {
+        match dropped {
+            Dropped::Statement(prepared) => self.rest(prepared),
+            Dropped::Blob(id) => _ = self.close_blob(id),
+            Dropped::Backup(backup) => self.finish_backup(&backup),
+        }
+    }
+
+    /// Finishes a failed backup of this database.
+    fn finish_backup(&mut self, backup: &UnfinishedBackup) {
+        // The target refuses all other calls during the backup, so its lock is free or will soon
+        // be.
+        if backup.target.lock.lock().is_ok() {
+            let mut target = CallGuard(&backup.target);
+            // SAFETY: `sqlite3_backup_init` made the handle, it was not finished before, and this
+            // thread holds both locks.
+            unsafe { ffi::sqlite3_backup_finish(backup.handle) };
+            target.set_awaits_finish(false);
+            self.set_backed_up(false);
+        }
+    }
+
+    /// Resets a statement, clears its bindings, and returns it to the cache.
     pub(super) fn rest(&self, prepared: Prepared) {
         if self.db().is_null() {
-            return; // Closing has finalised it.
+            return; // `close` has finalised the statement.
         }
-        // SAFETY: the statement belongs to the open handle, its owner has given it up, and the lock is held. The result
-        // of a reset repeats the error of the last step, which was told already.
+        // SAFETY: the statement belongs to the open handle, its owner has given it up, and this
+        // thread holds the lock. The result of the reset is ignored: it repeats the error of the
+        // last step, which was reported already.
         unsafe {
             ffi::sqlite3_reset(prepared.stmt);
             ffi::sqlite3_clear_bindings(prepared.stmt);
         }
         if let Some(surplus) = self.guarded().cache.put(prepared) {
             self.guarded().statements.remove(&surplus.stmt);
-            // SAFETY: it is out of the cache and nobody else knows it.
+            // SAFETY: the statement was removed from the cache, and there is no other reference to
+            // it.
             unsafe { ffi::sqlite3_finalize(surplus.stmt) };
         }
     }
 
-    /// Runs `sql`, which takes no parameters; rows are passed over.
+    /// Executes `sql`, which has no parameters; its rows are discarded.
     pub(super) fn run(&self, sql: &str) -> Result<(), Error> {
         let prepared = self.prepare(sql)?;
-        // SAFETY: the statement is ours alone until it is put back, and the lock is held.
+        // SAFETY: only this function uses the statement until it is returned, and this thread holds
+        // the lock.
         let code = unsafe {
             loop {
                 match ffi::sqlite3_step(prepared.stmt) {
@@ -226,11 +283,11 @@ impl CallGuard<'_> {
         result
     }
 
-    /// Ends every cursor under way, so that none gives rows of a transaction that was rolled back.
+    /// Ends every active cursor, so that none returns rows of the transaction that was rolled back.
     pub(super) fn end_cursors(&self) {
         self.guarded().n_rollbacks += 1;
         for &stmt in &self.guarded().statements {
-            // SAFETY: a live statement of ours, and the lock is held.
+            // SAFETY: a live statement of this connection, and this thread holds the lock.
             unsafe {
                 if ffi::sqlite3_stmt_busy(stmt) != 0 {
                     ffi::sqlite3_reset(stmt);
@@ -239,19 +296,21 @@ impl CallGuard<'_> {
         }
     }
 
-    /// Rolls an open transaction back, finalises every statement and closes the handle.
+    /// Rolls back an open transaction, finalises every statement and closes the handle.
     pub(super) fn close(&mut self) {
         if self.db().is_null() {
             return;
         }
         if self.guarded().is_backed_up {
-            // The backup ends at its next step, and closes then.
+            // The backup ends at its next step, and then closes the connection.
             self.guarded().closes = true;
             return;
         }
         self.guarded().cache.forget();
-        // SAFETY: the lock is held, so no statement is being stepped. Their owners look whether the handle is null before
-        // they touch them again. Closing rolls an open transaction back, and finalises the statements of virtual tables.
+        // SAFETY: this thread holds the lock, so no statement is being stepped. The owners of
+        // statements check that the handle is not null before they use a statement again.
+        // `sqlite3_close` rolls an open transaction back, and finalises the statements of virtual
+        // tables.
         unsafe {
             for stmt in std::mem::take(&mut self.guarded().statements) {
                 ffi::sqlite3_finalize(stmt);
@@ -270,17 +329,15 @@ impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         loop {
             if self.0.has_dropped.swap(false, SeqCst) {
-                let mut dropped = self
-                    .0
-                    .dropped
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                for prepared in std::mem::take(&mut *dropped) {
-                    self.rest(prepared);
+                let dropped = self.0.dropped.lock();
+                let dropped = std::mem::take(&mut *unpoisoned(dropped));
+                for dropped in dropped {
+                    self.put_away(dropped);
                 }
             }
             self.0.lock.unlock();
-            // One may have been dropped between the look above and the unlock.
+            // An object may have been dropped by another thread after the check above and before
+            // the unlock.
             if !self.0.has_dropped.load(SeqCst) || self.0.lock.try_lock().is_err() {
                 return;
             }

@@ -1,44 +1,77 @@
-//! The lock that driver calls on one connection exclude each other by.
+//! `CallLock`: the lock that excludes concurrent calls on one connection.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex};
 
-/// A lock that knows its holder: the same thread coming again (from a callback) is told so instead of hanging, and who
-/// must not wait can ask. Uncontended it costs two atomic operations. Waiters are served in order.
-#[derive(Debug, Default)]
+use onecopy_wire::lock::{lock, unpoisoned};
+
+use crate::deadlock::{self, Deadlock, thread_number};
+use crate::error::{Error, ErrorKind};
+
+/// A lock that publishes its holder. A thread gets an error, instead of blocking forever, if it
+/// already holds the lock (it may lock again in a callback), or if its wait would be a deadlock.
+/// Without contention, locking costs two atomic operations. Waiting threads acquire the lock in the
+/// order of their arrival.
+#[derive(Debug)]
 pub(super) struct CallLock {
-    /// Token of the holding thread, 0 where it is free.
-    holder: AtomicUsize,
+    /// The number of the thread that holds the lock; 0 if the lock is free.
+    holder: AtomicU64,
     waiters: AtomicUsize,
     queue: Mutex<Queue>,
     freed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     next_ticket: u64,
     serving: u64,
 }
 
-/// Why [`CallLock::try_lock`] did not get it.
+/// The reason for which a [`CallLock`] was not acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Another thread holds it or waits for it.
+    /// Another thread holds the lock, or waits for it.
     Contended,
-    /// This thread holds it already.
+    /// This thread already holds the lock.
     Reentered,
+    /// The holder of the lock waits for this thread, so a wait would never end.
+    Deadlock,
 }
 
-/// A number that no other living thread has, never 0: the address of a thread-local.
-fn thread_token() -> usize {
-    thread_local! { static ANCHOR: u8 = const { 0 } }
-    ANCHOR.with(|a| std::ptr::from_ref(a).addr())
+impl Refused {
+    /// Converts the reason to the error for the caller.
+    pub(super) fn error(self) -> Error {
+        Error::new(
+            ErrorKind::Interface,
+            match self {
+                Refused::Contended => "another thread uses the connection",
+                Refused::Reentered => {
+                    "the connection is in the middle of a call of this thread\n\
+                     use another connection in a callback or a signal handler"
+                }
+                Refused::Deadlock => Deadlock::MESSAGE,
+            },
+        )
+    }
 }
 
 impl CallLock {
-    /// Takes the lock without waiting.
+    /// Creates a free lock.
+    pub(super) const fn new() -> CallLock {
+        CallLock {
+            holder: AtomicU64::new(0),
+            waiters: AtomicUsize::new(0),
+            queue: Mutex::new(Queue {
+                next_ticket: 0,
+                serving: 0,
+            }),
+            freed: Condvar::new(),
+        }
+    }
+
+    /// Acquires the lock if it is free and no thread waits for it; never waits.
     pub(super) fn try_lock(&self) -> Result<(), Refused> {
-        let me = thread_token();
+        let me = thread_number();
         if self.waiters.load(SeqCst) == 0
             && self.holder.compare_exchange(0, me, SeqCst, SeqCst).is_ok()
         {
@@ -50,38 +83,41 @@ impl CallLock {
         Err(Refused::Contended)
     }
 
-    /// Takes the lock, waiting in line; `false` where this thread holds it already.
-    pub(super) fn lock(&self) -> bool {
+    /// Acquires the lock; waits if necessary. Threads acquire it in the order of their arrival.
+    ///
+    /// # Errors
+    /// [`Refused::Reentered`] and [`Refused::Deadlock`].
+    pub(super) fn lock(&self) -> Result<(), Refused> {
         match self.try_lock() {
-            Ok(()) => return true,
-            Err(Refused::Reentered) => return false,
             Err(Refused::Contended) => {}
+            done => return done,
         }
-        let me = thread_token();
-        // Counted before the lock is looked at: a holder that frees it after our look sees us and notifies.
+        deadlock::wait(&self.holder, || self.wait_in_line()).map_err(|Deadlock| Refused::Deadlock)
+    }
+
+    fn wait_in_line(&self) {
+        let me = thread_number();
+        // The waiting thread is counted before it checks the lock: a holder that releases the lock
+        // after that check sees the count, and notifies the thread.
         self.waiters.fetch_add(1, SeqCst);
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         let ticket = queue.next_ticket;
         queue.next_ticket += 1;
         while queue.serving != ticket
             || self.holder.compare_exchange(0, me, SeqCst, SeqCst).is_err()
         {
-            queue = self
-                .freed
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = unpoisoned(self.freed.wait(queue));
         }
         queue.serving += 1;
         self.waiters.fetch_sub(1, SeqCst);
-        true
     }
 
-    /// Frees the lock, which the calling thread must hold.
+    /// Releases the lock, which the calling thread must hold.
     pub(super) fn unlock(&self) {
-        debug_assert_eq!(self.holder.load(SeqCst), thread_token());
+        debug_assert_eq!(self.holder.load(SeqCst), thread_number());
         self.holder.store(0, SeqCst);
         if self.waiters.load(SeqCst) > 0 {
-            drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner));
+            drop(lock(&self.queue));
             self.freed.notify_all();
         }
     }
@@ -94,14 +130,14 @@ mod tests {
 
     #[test]
     fn many_threads_exclude_each_other() {
-        let lock = Arc::new(CallLock::default());
+        let lock = Arc::new(CallLock::new());
         let inside = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let (lock, inside) = (lock.clone(), inside.clone());
                 std::thread::spawn(move || {
                     for _ in 0..2000 {
-                        assert!(lock.lock());
+                        assert_eq!(lock.lock(), Ok(()));
                         assert_eq!(inside.fetch_add(1, SeqCst), 0);
                         std::thread::yield_now();
                         inside.fetch_sub(1, SeqCst);
@@ -117,11 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_coming_again_is_told_and_others_are_refused() {
-        let lock = Arc::new(CallLock::default());
-        assert!(lock.lock());
+    fn the_holder_coming_again_and_others_that_do_not_wait_are_refused() {
+        let lock = Arc::new(CallLock::new());
+        assert_eq!(lock.lock(), Ok(()));
         assert_eq!(lock.try_lock(), Err(Refused::Reentered));
-        assert!(!lock.lock());
+        assert_eq!(lock.lock(), Err(Refused::Reentered));
         let other = lock.clone();
         let refused = std::thread::spawn(move || other.try_lock()).join().unwrap();
         assert_eq!(refused, Err(Refused::Contended));

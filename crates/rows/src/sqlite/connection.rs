@@ -1,4 +1,5 @@
-//! Open, execute, transactions, close.
+//! `Connection`: opens a SQLite database, executes statements, ends transactions, closes the
+//! database.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -8,35 +9,36 @@ use libsqlite3_sys as ffi;
 use onecopy_wire::CancelHandle;
 
 use super::bind::Keep;
+use super::callbacks::Cancel;
+use super::execute_many::execute_many;
 use super::functions::{Collation, Function};
-use super::many::execute_many;
-use super::sql::Kind;
 use super::statement::{Statement, read_schema, stop_error};
-use super::target::Target;
-use super::watch::Cancel;
+use super::statement_kind::StatementKind;
+use super::target::SqliteTarget;
 use super::{call::CallGuard, database::Database};
 use crate::database::{ConnectCancel, ConnectOptions, DatabaseConnection, Names, Prepared};
 use crate::error::Error;
 use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
-/// A connection to the embedded database.
+/// A connection to a SQLite database.
 ///
-/// Driver calls on it exclude each other by one lock. With autocommit off (PEP 249), a transaction is begun before the
-/// first INSERT, UPDATE, DELETE, REPLACE or writing WITH, as Python's `sqlite3` does, and lasts until commit or rollback;
-/// reading and DDL begin none (docs/decisions/0012-sqlite.md).
+/// One lock excludes concurrent calls. With autocommit off (PEP 249), a transaction begins as in
+/// Python's `sqlite3`: before the first INSERT, UPDATE, DELETE, REPLACE or writing WITH. It lasts
+/// until commit or rollback. Queries and DDL begin no transaction (docs/decisions/0012-sqlite.md).
 #[derive(Debug)]
 pub struct Connection {
     database: Arc<Database>,
 }
 
 impl Connection {
-    /// Opens what follows `sqlite:` in a connection string ([the forms](crate::sqlite)).
+    /// Opens the database of the connection string `sqlite:` + `path` ([the forms](crate::sqlite)).
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Connect`] with the path: no such file, no database, no permission, an unknown option.
+    /// [`crate::ErrorKind::Connect`] with the path: missing file, not a database, no permission,
+    /// unknown option.
     pub fn open_path(path: &str, options: &ConnectOptions) -> Result<Connection, Error> {
-        let target = Target::parse(path, options.read_only, options.create)?;
+        let target = SqliteTarget::parse(path, options.read_only, options.create)?;
         let database = Database::open(&target, options)?;
         Ok(Connection {
             database: Arc::new(database),
@@ -52,7 +54,7 @@ impl Connection {
     ) -> Result<Statement, Error> {
         let prepared = guard.prepare(sql)?;
         let kind = prepared.kind;
-        // SAFETY: the values are copied.
+        // SAFETY: SQLite copies the values.
         let ready = unsafe { guard.bind_all(&prepared, parameters, Keep::Copied) }
             .and_then(|()| self.begin(guard, kind.is_dml()));
         let began = match ready {
@@ -65,16 +67,18 @@ impl Connection {
         let was_in_transaction = !guard.in_autocommit();
         let statement = Statement::start(self.database.clone(), guard, cancel.clone(), prepared);
         if statement.is_err() && began && !guard.in_autocommit() {
-            // The transaction was begun for this statement alone, which did nothing.
+            // The transaction was begun only for this statement, which has failed without an
+            // effect.
             guard.run("ROLLBACK")?;
         }
-        if kind == Kind::Rollback && was_in_transaction && guard.in_autocommit() {
+        if kind == StatementKind::Rollback && was_in_transaction && guard.in_autocommit() {
             guard.end_cursors();
         }
         statement
     }
 
-    /// Begins a transaction where one is due; returns whether it did.
+    /// Begins a transaction if the statement to execute changes rows (`is_dml`), autocommit is off,
+    /// and no transaction is open. Returns `true` if it began one.
     fn begin(&self, guard: &CallGuard<'_>, is_dml: bool) -> Result<bool, Error> {
         let due = is_dml && !self.autocommit() && guard.in_autocommit();
         if due {
@@ -83,20 +87,21 @@ impl Connection {
         Ok(due)
     }
 
-    /// Runs `f` with the way in, noted as what runs, so that it can be cancelled.
+    /// Calls `f` with the call lock held; the call is recorded, so that a cancel can end it.
     fn call<T>(&self, f: impl FnOnce(&CallGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let cancel = Arc::new(Cancel::new(self.database.next_id()));
         let guard = self.database.enter()?;
         guard.check_open()?;
-        // SAFETY: dropped before the guard, being declared after it.
+        // SAFETY: declared after the guard of the lock, so dropped before it.
         let _running = unsafe { self.database.watch.run(&cancel, None) };
         f(&guard).map_err(|e| stop_error(&self.database, &cancel).unwrap_or(e))
     }
 
-    /// Creates, replaces or removes the function of `name` that takes `n_arguments` (-1: any number).
+    /// Creates, replaces or removes the SQL function `name` with `n_arguments` arguments (-1 for
+    /// any number).
     ///
     /// # Errors
-    /// As SQLite says; a function that a statement under way uses cannot be changed.
+    /// The error of SQLite; a function that an active statement uses cannot be changed.
     pub fn create_function(
         &self,
         name: &str,
@@ -108,10 +113,10 @@ impl Connection {
             .create_function(name, n_arguments, function)
     }
 
-    /// Creates, replaces or (`None`) removes a collation.
+    /// Creates, replaces or (with `None`) removes a collation.
     ///
     /// # Errors
-    /// As [`Connection::create_function`].
+    /// The errors of [`Connection::create_function`].
     pub fn create_collation(
         &self,
         name: &str,
@@ -120,14 +125,14 @@ impl Connection {
         self.database.enter()?.create_collation(name, collation)
     }
 
-    /// Rows inserted, changed and deleted since the connection was opened.
+    /// Returns the number of rows inserted, changed and deleted since the connection was opened.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Interface`] if the connection is closed.
     pub fn total_changes(&self) -> Result<i64, Error> {
         let guard = self.database.enter()?;
         guard.check_open()?;
-        // SAFETY: the handle is open and the lock held.
+        // SAFETY: the handle is open, and this thread holds the lock.
         Ok(unsafe { ffi::sqlite3_total_changes64(guard.db()) })
     }
 
@@ -154,7 +159,7 @@ impl DatabaseConnection for Connection {
     }
 
     fn creates_database(_target: &str, sql: &str) -> bool {
-        // An empty database in memory prepares it: no text is compared, and nothing runs.
+        // The text is prepared on an empty database in memory, which executes nothing.
         let prepared = Connection::open_path(":memory:", &ConnectOptions::default())
             .and_then(|empty| empty.prepare_check(sql));
         prepared.is_ok_and(|prepared| prepared.read_only == Some(false))
@@ -168,14 +173,14 @@ impl DatabaseConnection for Connection {
         Connection::open_path(target.strip_prefix("sqlite:").unwrap_or(target), options)
     }
 
-    /// Runs one statement to its first row, or to its end where it gives none.
+    /// Executes one statement up to its first row, or to its end if it returns no rows.
     ///
     /// # Errors
-    /// As [`crate::connect::Connection::execute`].
+    /// The errors of [`crate::connect::Connection::execute`].
     fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Statement, Error> {
         let cancel = Arc::new(Cancel::new(self.database.next_id()));
         let guard = self.database.enter()?;
-        // SAFETY: dropped before the guard, being declared after it.
+        // SAFETY: declared after the guard of the lock, so dropped before it.
         let _running = unsafe { self.database.watch.run(&cancel, None) };
         self.execute_in(&guard, &cancel, sql, parameters)
             .map_err(|e| stop_error(&self.database, &cancel).unwrap_or(e))
@@ -192,7 +197,7 @@ impl DatabaseConnection for Connection {
     fn prepare_check(&self, sql: &str) -> Result<Prepared, Error> {
         let guard = self.database.enter()?;
         let prepared = guard.prepare(sql)?;
-        // SAFETY: the statement is live and the lock held.
+        // SAFETY: the statement is live, and this thread holds the lock.
         let (schema, read_only) = unsafe {
             (
                 read_schema(prepared.stmt),
@@ -208,17 +213,18 @@ impl DatabaseConnection for Connection {
         })
     }
 
-    /// The names of a statement's parameters, without their first character (`:`, `@` or `$`), in the
-    /// order of their values; none if no parameter has a name.
+    /// Returns the names of a statement's parameters without their first character (`:`, `@` or
+    /// `$`), in the order in which their values must be passed; empty if no parameter has a name.
     ///
     /// # Errors
-    /// As [`Connection::prepare_check`]; [`crate::ErrorKind::Programming`] if some have names and others do not.
+    /// The errors of [`Connection::prepare_check`]; [`crate::ErrorKind::Programming`] if only some
+    /// parameters have names.
     fn parameter_names(&self, sql: &str) -> Result<Vec<String>, Error> {
         let guard = self.database.enter()?;
         let prepared = guard.prepare(sql)?;
         let names = (1..).take(prepared.n_parameters).map(|index| {
-            // SAFETY: the statement is live and the lock held; a name is a NUL-terminated text that
-            // lives as long as the statement.
+            // SAFETY: the statement is live, and this thread holds the lock; a name is a
+            // NUL-terminated text that lives as long as the statement.
             let name = unsafe {
                 let name = ffi::sqlite3_bind_parameter_name(prepared.stmt, index);
                 (!name.is_null()).then(|| CStr::from_ptr(name))
@@ -241,10 +247,10 @@ impl DatabaseConnection for Connection {
         CancelHandle::new(move || shared.cancel_running())
     }
 
-    /// Commits the transaction; no effect where none is open. Cursors under way go on.
+    /// Commits the transaction; has no effect if none is open. Active cursors continue.
     ///
     /// # Errors
-    /// As SQLite says; the transaction stays open where another connection's lock is in the way.
+    /// The error of SQLite; the transaction stays open if another connection holds a lock.
     fn commit(&self) -> Result<(), Error> {
         self.call(|guard| {
             if guard.in_autocommit() {
@@ -260,10 +266,11 @@ impl DatabaseConnection for Connection {
         })
     }
 
-    /// Rolls the transaction back; no effect where none is open. Cursors under way end: their next fetch is an error.
+    /// Rolls the transaction back; has no effect if none is open. Active cursors end: their next
+    /// fetch is an error.
     ///
     /// # Errors
-    /// As SQLite says.
+    /// The error of SQLite.
     fn rollback(&self) -> Result<(), Error> {
         self.call(|guard| {
             if guard.in_autocommit() {
@@ -274,10 +281,10 @@ impl DatabaseConnection for Connection {
         })
     }
 
-    /// Turns autocommit on or off; turning it on commits what is open.
+    /// Turns autocommit on or off; turning it on commits an open transaction.
     ///
     /// # Errors
-    /// As [`Connection::commit`]; nothing was turned then.
+    /// The errors of [`Connection::commit`]; autocommit is then unchanged.
     fn set_autocommit(&self, on: bool) -> Result<(), Error> {
         if on {
             self.commit()?;
@@ -290,13 +297,24 @@ impl DatabaseConnection for Connection {
         self.database.autocommit.load(Relaxed)
     }
 
-    /// Stops what runs, rolls an open transaction back, finalises every statement and closes the file.
+    /// Cancels the active statement, rolls back an open transaction, finalises every statement and
+    /// closes the file.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Interface`] in a forked child.
+    /// [`crate::ErrorKind::Interface`] in a forked child, in a callback of the connection, and if
+    /// the thread that uses the connection waits for this thread.
     fn close(&self) -> Result<(), Error> {
-        self.database.watch.shared().close();
-        self.database.enter()?.close();
+        let shared = self.database.watch.shared();
+        let mut guard = match self.database.try_enter()? {
+            Some(guard) => guard,
+            None => {
+                shared.set_closing(true);
+                let entered = self.database.enter();
+                entered.inspect_err(|_| shared.set_closing(false))?
+            }
+        };
+        shared.set_closing(true);
+        guard.close();
         self.database.is_closed.store(true, Relaxed);
         Ok(())
     }
@@ -305,7 +323,7 @@ impl DatabaseConnection for Connection {
         self.database.is_closed.load(Relaxed)
     }
 
-    /// Whether it can be used: not closed, and of this process.
+    /// Returns `true` if the connection is open and this process opened it.
     fn is_usable(&self) -> bool {
         !self.is_closed() && self.database.is_ours()
     }

@@ -1,28 +1,31 @@
-//! The one handle, what is under its lock, and the way in.
+//! `Database`: the handle of a connection, and the state that its call lock guards.
 
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use onecopy_wire::lock::lock;
 
 use libsqlite3_sys as ffi;
 use onecopy_text::Policy;
 
-use super::cache::{Cache, Prepared};
 use super::call::CallGuard;
 use super::call_lock::{CallLock, Refused};
-use super::watch::Watch;
+use super::callbacks::CallbackState;
+use super::statement_cache::{Cache, Prepared};
 use crate::error::{Error, ErrorKind};
 use crate::fork;
 use crate::source::AttachedHost;
 
-/// A connection's handle and all that shares it: the connection and its statements hold it together.
+/// The handle of a connection, and the state that the connection and its statements share.
 pub(super) struct Database {
     pub(super) lock: CallLock,
-    pub(super) guarded: UnsafeCell<Guarded>,
-    pub(super) watch: Box<Watch>,
-    /// Statements dropped while another thread was in a call: put away by the next one out.
-    pub(super) dropped: Mutex<Vec<Prepared>>,
+    pub(super) guarded: UnsafeCell<LockedDatabase>,
+    pub(super) watch: Box<CallbackState>,
+    /// Objects that were dropped while a call held the lock; they are released at the end of the
+    /// call.
+    pub(super) dropped: Mutex<Vec<Dropped>>,
     pub(super) has_dropped: AtomicBool,
     pub(super) autocommit: AtomicBool,
     pub(super) is_closed: AtomicBool,
@@ -33,28 +36,50 @@ pub(super) struct Database {
     pub(super) text_policy: Policy,
 }
 
-/// What is touched under the call lock alone.
-pub(super) struct Guarded {
-    /// Null once closed.
-    pub(super) db: *mut ffi::sqlite3,
-    pub(super) cache: Cache,
-    /// All statements of ours that are not finalised. Virtual tables (FTS5, R-Tree) have others.
-    pub(super) statements: HashSet<*mut ffi::sqlite3_stmt>,
-    /// Values that are read and written in place.
-    pub(super) blobs: HashMap<u64, *mut ffi::sqlite3_blob>,
-    /// How many rollbacks have ended the cursors open at their time.
-    pub(super) n_rollbacks: u64,
-    /// A backup of the database is under way.
-    pub(super) is_backed_up: bool,
-    /// It is closed when that has ended.
-    pub(super) closes: bool,
+/// A blob or a failed backup that its owner has dropped. Only a thread that holds the call lock may
+/// release it.
+pub(super) enum Dropped {
+    Statement(Prepared),
+    /// An open blob, by its number in the connection.
+    Blob(u64),
+    /// A failed backup whose source is this database.
+    Backup(UnfinishedBackup),
 }
 
-// SAFETY: `guarded` is reached only through `CallGuard`, which holds the call lock; everything else is Sync. SQLite is built
-// thread-safe, and opened without its own mutexes because the call lock does their work.
+/// A backup that has failed and could not be finished at once, because another thread used its
+/// source.
+pub(super) struct UnfinishedBackup {
+    pub(super) handle: *mut ffi::sqlite3_backup,
+    pub(super) target: Arc<Database>,
+}
+
+/// The state of a connection that only the holder of its call lock accesses.
+pub(super) struct LockedDatabase {
+    /// The handle of SQLite's connection; null after it was closed.
+    pub(super) db: *mut ffi::sqlite3,
+    pub(super) cache: Cache,
+    /// All statements that this crate has prepared and not finalised. Virtual tables (FTS5, R-Tree)
+    /// have statements of their own, which are not in the set.
+    pub(super) statements: HashSet<*mut ffi::sqlite3_stmt>,
+    /// The open blobs of the connection, by their numbers.
+    pub(super) blobs: HashMap<u64, *mut ffi::sqlite3_blob>,
+    /// The number of rollbacks of this connection that have ended active cursors.
+    pub(super) n_rollbacks: u64,
+    /// `true` while the database is the source of a backup.
+    pub(super) is_backed_up: bool,
+    /// `true` if the connection must be closed at the end of the backup.
+    pub(super) closes: bool,
+    /// `true` if a backup to the database has failed and is not finished; the thread that uses the
+    /// source of the backup will finish it.
+    pub(super) awaits_finish: bool,
+}
+
+// SAFETY: `guarded` is accessed only through `CallGuard`, which holds the call lock; all other
+// fields are Sync. SQLite is built thread-safe, and the connection is opened without SQLite's own
+// mutexes, because the call lock replaces them.
 unsafe impl Sync for Database {}
-// SAFETY: what is not Sync is reached under the call lock alone, and no handle of SQLite's is bound to the thread that
-// opened it.
+// SAFETY: fields that are not Sync are accessed only under the call lock, and no handle of SQLite
+// is bound to the thread that opened it.
 unsafe impl Send for Database {}
 
 impl std::fmt::Debug for Database {
@@ -66,12 +91,12 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// A number for the next statement, from 1.
+    /// Returns the number (from 1) of the next statement of this connection.
     pub(super) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Relaxed)
     }
 
-    /// Whether this process opened the connection.
+    /// Returns `true` if this process opened the connection, `false` in a forked child.
     pub(super) fn is_ours(&self) -> bool {
         self.fork_generation == fork::generation()
     }
@@ -82,58 +107,64 @@ impl Database {
         }
         Err(Error::new(
             ErrorKind::Interface,
-            "the connection belongs to another process: it was opened before a fork\nconnect again in the child",
+            "the connection belongs to another process: it was opened before a fork\n\
+             connect again in the child",
         ))
     }
 
-    /// The way in, waiting for a call of another thread to end.
+    /// Acquires the call lock; waits until a call of another thread has ended.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in a forked child, and where this thread is in a call already (a callback).
+    /// [`ErrorKind::Interface`] in a forked child, if this thread is already in a call (in a
+    /// callback), and if the other thread waits for this thread.
     pub(super) fn enter(&self) -> Result<CallGuard<'_>, Error> {
         self.check_process()?;
-        if self.lock.lock() {
-            Ok(CallGuard(self))
-        } else {
-            Err(reentered())
-        }
+        self.lock.lock().map_err(Refused::error)?;
+        CallGuard(self).check_finished()
     }
 
-    /// As [`Database::enter`], for a caller that holds an interpreter lock: waits with it released.
-    pub(super) fn enter_attached(&self, host: &dyn AttachedHost) -> Result<CallGuard<'_>, Error> {
+    /// Acquires the call lock as [`Database::enter`] does, but returns `None` instead of waiting.
+    pub(super) fn try_enter(&self) -> Result<Option<CallGuard<'_>>, Error> {
         self.check_process()?;
         match self.lock.try_lock() {
-            Ok(()) => {}
-            Err(Refused::Reentered) => return Err(reentered()),
-            Err(Refused::Contended) => {
-                let mut locked = false;
-                host.released(&mut || locked = locked || self.lock.lock());
-                if !locked {
-                    return Err(Error::new(
-                        ErrorKind::Internal,
-                        "the host did not wait for the connection's lock",
-                    ));
-                }
-            }
+            Ok(()) => CallGuard(self).check_finished().map(Some),
+            Err(Refused::Contended) => Ok(None),
+            Err(refused) => Err(refused.error()),
         }
-        Ok(CallGuard(self))
     }
 
-    /// Takes back a statement whose owner is gone, without ever waiting for the lock; a forked child leaves it alone.
-    pub(super) fn put_away(&self, prepared: Prepared) {
+    /// Acquires the call lock as [`Database::enter`] does, for a caller that holds an interpreter
+    /// lock; the interpreter lock is released during a wait.
+    pub(super) fn enter_attached(&self, host: &dyn AttachedHost) -> Result<CallGuard<'_>, Error> {
+        if let Some(guard) = self.try_enter()? {
+            return Ok(guard);
+        }
+        let mut entered = None;
+        host.released(&mut || {
+            entered.get_or_insert_with(|| self.enter());
+        });
+        entered.unwrap_or_else(|| {
+            Err(Error::new(
+                ErrorKind::Internal,
+                "the host did not wait for the connection's lock",
+            ))
+        })
+    }
+
+    /// Releases a blob or a failed backup that its owner has dropped: now, or at the end of the
+    /// current call. Never waits for the call lock. In a forked child the object leaks.
+    pub(super) fn put_away(&self, dropped: Dropped) {
         if !self.is_ours() {
             return;
         }
         if self.lock.try_lock().is_ok() {
-            CallGuard(self).rest(prepared);
+            CallGuard(self).put_away(dropped);
             return;
         }
-        self.dropped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(prepared);
+        lock(&self.dropped).push(dropped);
         self.has_dropped.store(true, SeqCst);
-        // Whoever held the lock may have left meanwhile, without a look at what was dropped after it.
+        // The holder of the lock may have released it in the meantime, without seeing the object
+        // that was pushed above.
         if self.lock.try_lock().is_ok() {
             drop(CallGuard(self));
         }
@@ -142,18 +173,12 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // A forked child must not touch the handle: it leaks, and the parent's stays whole.
+        // A forked child must not use the handle. The handle leaks there, and stays valid in the
+        // parent.
         if self.is_ours()
             && let Ok(mut guard) = self.enter()
         {
             guard.close();
         }
     }
-}
-
-fn reentered() -> Error {
-    Error::new(
-        ErrorKind::Interface,
-        "the connection is in the middle of a call of this thread\nuse another connection in a callback or a signal handler",
-    )
 }

@@ -1,4 +1,4 @@
-//! Result codes to kinds of error: one table.
+//! The table of SQLite's result codes, each with its kind of error.
 
 use std::ffi::{CStr, c_int};
 
@@ -11,20 +11,19 @@ use ErrorKind::{
     Programming, ReadOnly,
 };
 
-/// When a result code came up: the same code means other things at other times.
+/// The operation that returned a result code. The meaning of a code depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum During {
-    /// Opening the database.
+    /// The database was being opened.
     Open,
-    /// Preparing a statement: a generic error is the statement's.
+    /// A statement was being prepared: the generic error code 1 is then an error of the SQL text.
     Prepare,
-    /// Binding, stepping, committing.
+    /// A statement was being bound or stepped, or a transaction was being committed.
     Step,
 }
 
-/// Returns the meaning of a result code, extended or not, at its moment: of the extended code where
-/// the table has it, or else of its primary one. A code of a later SQLite is a permanent
-/// `Operational` error.
+/// Returns the meaning of a result code. For an extended code that is not in the table, it is the
+/// meaning of its primary code. An unknown code is a permanent `Operational` error.
 fn meaning(code: c_int, during: During) -> Meaning {
     let row = |code: c_int| CODES.iter().find(|r| r.0 == code).map(|r| r.1);
     let mut meaning = row(code)
@@ -41,8 +40,8 @@ fn meaning(code: c_int, during: During) -> Meaning {
     meaning
 }
 
-/// The meaning of a code that a foreign driver of SQLite passes on, which does not say when it came
-/// up.
+/// Returns the meaning of a result code that an ODBC driver of SQLite reports. The operation that
+/// returned it is unknown.
 pub(crate) fn meaning_of_code(code: c_int) -> Meaning {
     meaning(code, During::Prepare)
 }
@@ -55,11 +54,12 @@ const fn transient(kind: ErrorKind) -> Meaning {
     Meaning::transient(kind)
 }
 
-/// Every result code that is an error, while a statement runs.
+/// The meanings of all result codes that are errors, if they occur during the execution of a
+/// statement.
 ///
-/// Source: <https://sqlite.org/rescode.html>. Transient are locks, exhausted memory and disks, a
-/// schema that changes, a file that cannot be reached now, and input and output that failed. A
-/// generic error (1) is the statement's: an overflow, malformed JSON, a wrong ESCAPE.
+/// Source: <https://sqlite.org/rescode.html>. Transient errors are locks, exhausted memory and
+/// disks, a changing schema, a file that cannot be accessed now, and I/O errors. The generic error
+/// (1) is an error of the statement: an overflow, malformed JSON, a wrong ESCAPE.
 const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_ERROR, permanent(Operational)),
     (ffi::SQLITE_ERROR_MISSING_COLLSEQ, permanent(Operational)),
@@ -78,8 +78,8 @@ const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_LOCKED_VTAB, transient(Operational)),
     (ffi::SQLITE_NOMEM, transient(Operational)),
     (ffi::SQLITE_READONLY, permanent(ReadOnly)),
-    // The database needs a writer first, to recover or to make its shared memory: the next one does
-    // it.
+    // The database must first be opened by a connection that can write, for a recovery or to create
+    // its shared memory, and can then be read.
     (ffi::SQLITE_READONLY_RECOVERY, transient(Operational)),
     (ffi::SQLITE_READONLY_CANTLOCK, transient(Operational)),
     (ffi::SQLITE_READONLY_ROLLBACK, transient(Operational)),
@@ -168,7 +168,7 @@ const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_WARNING_AUTOINDEX, permanent(Operational)),
 ];
 
-/// What a user can do about it, where we know.
+/// Returns the remedy for an error code, if one is known.
 fn remedy(extended: c_int) -> Option<&'static str> {
     Some(match extended & 0xff {
         ffi::SQLITE_BUSY => {
@@ -178,7 +178,7 @@ fn remedy(extended: c_int) -> Option<&'static str> {
             "another statement of this connection or of a shared cache holds the table: finish it first"
         }
         ffi::SQLITE_READONLY => {
-            "the connection is read-only: connect without `read_only` and `mode=ro`, and see to the file's permissions"
+            "the connection is read-only: connect without `read_only` and `mode=ro`, and check the file's permissions"
         }
         ffi::SQLITE_NOTADB => "the file is no SQLite database, or it is encrypted",
         ffi::SQLITE_FULL => "free space on the file system, and run it again",
@@ -187,16 +187,16 @@ fn remedy(extended: c_int) -> Option<&'static str> {
     })
 }
 
-/// The error for `code`, with SQLite's own words.
+/// Creates the error for a result code, with SQLite's message.
 ///
 /// # Safety
-/// `db` is null or an open connection on which no other call is under way.
+/// The caller must pass null, or an open connection on which no other call is active.
 pub(super) unsafe fn from_code(db: *mut ffi::sqlite3, code: c_int, during: During) -> Error {
     let mut extended = code;
     let mut message = String::new();
     if !db.is_null() {
-        // SAFETY: db is open and ours alone, as the caller vouches; errmsg returns a NUL-terminated string that
-        // lives until the next call on db, and is copied here.
+        // SAFETY: db is open and only this thread uses it, by the contract of this function; errmsg
+        // returns a NUL-terminated string that lives until the next call on db, and is copied here.
         unsafe {
             let last = ffi::sqlite3_extended_errcode(db);
             if last & 0xff == code & 0xff {
@@ -216,7 +216,8 @@ pub(super) unsafe fn from_code(db: *mut ffi::sqlite3, code: c_int, during: Durin
     of(extended, message, during)
 }
 
-/// The error for an extended code with this message.
+/// Creates the error for an extended result code, with `message`, to which the remedy for the code
+/// is added if one is known.
 pub(super) fn of(extended: c_int, mut message: String, during: During) -> Error {
     if let Some(remedy) = remedy(extended) {
         message.push('\n');
@@ -228,7 +229,8 @@ pub(super) fn of(extended: c_int, mut message: String, during: During) -> Error 
     error
 }
 
-/// It was cancelled, by a handle or by the host.
+/// Creates the error of a statement that was cancelled by a cancel handle or by
+/// [`crate::AttachedHost`].
 pub(super) fn cancelled() -> Error {
     let mut error = Error::new(ErrorKind::Cancelled, "the statement was cancelled");
     error.native = ffi::SQLITE_INTERRUPT;
@@ -279,8 +281,8 @@ mod tests {
         }
         for primary in ffi::SQLITE_ERROR..=ffi::SQLITE_WARNING {
             assert!(codes.contains(&primary), "{primary}");
-            // Extended codes are numbered from 1 on within their primary one; ABORT has only its
-            // second.
+            // The extended codes of a primary code are numbered from 1 on without gaps; ABORT has
+            // only number 2.
             let mut extended: Vec<c_int> = codes
                 .iter()
                 .filter(|c| *c & 0xff == primary && **c != primary)
@@ -291,7 +293,7 @@ mod tests {
             let expected: Vec<c_int> = (first..).take(extended.len()).collect();
             assert_eq!(extended, expected, "{primary}");
         }
-        // Those of SQLite 3.50: 28 primary ones and 75 extended ones, which are errors.
+        // SQLite 3.50 has 28 primary codes and 75 extended codes that are errors.
         assert_eq!(codes.len(), 28 + 75);
     }
 

@@ -1,9 +1,9 @@
-//! Functions, aggregates and collations of the host, which SQLite calls while a statement runs.
+//! Registers SQL functions, aggregates and collations that the host program (Python) implements.
+//! SQLite calls them while it steps a statement.
 //!
-//! They run on the thread that steps, which holds the connection's call lock: a call on the same
-//! connection from inside is an error. A panic does not cross into C.
+//! They are called on the thread that steps the statement and holds the call lock, so a call on the
+//! same connection in a function is an error. A panic in a function does not reach C.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ffi::{CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,42 +17,43 @@ use super::error::During;
 use crate::error::{Error, ErrorKind};
 use crate::value::{Value, exact_number};
 
-/// A scalar function. Its error is the message of the statement's error.
+/// A scalar function. The text of its error becomes the message of the statement's error.
 pub type Scalar = dyn Fn(Vec<Value>) -> Result<Value, String> + Send + Sync;
 
 /// The state of an aggregate over one group of rows.
 pub trait Aggregate {
-    /// Takes the arguments of a row.
+    /// Adds a row of the group, with the row's arguments.
     ///
     /// # Errors
-    /// The message of the statement's error.
+    /// The text of the error becomes the message of the statement's error.
     fn step(&mut self, arguments: Vec<Value>) -> Result<(), String>;
 
-    /// The result for the rows so far.
+    /// Returns the result for all rows of the group.
     ///
     /// # Errors
-    /// As [`Aggregate::step`].
+    /// The text of the error becomes the message of the statement's error.
     fn finish(&mut self) -> Result<Value, String>;
 }
 
-/// Makes the state for a group.
+/// A function that creates the state of an aggregate for a new group of rows.
 pub type NewAggregate = dyn Fn() -> Result<Box<dyn Aggregate>, String> + Send + Sync;
 
-/// An order of texts.
+/// A function that compares two texts for a collation.
 pub type Collation = dyn Fn(&str, &str) -> Ordering + Send + Sync;
 
-/// A function that SQL may call.
+/// A function that can be used in SQL.
 pub enum Function {
-    /// One call for each row.
+    /// A scalar function, which is called for each row.
     Scalar {
-        /// The function itself.
+        /// The function, which the host program (Python) implements.
         call: Box<Scalar>,
-        /// The same arguments always give the same result: it may be used in indexes.
+        /// `true` if the same arguments always have the same result, so that indexes may use the
+        /// function.
         is_deterministic: bool,
     },
-    /// One result for each group of rows.
+    /// An aggregate function, which has one result per group of rows.
     Aggregate(Box<NewAggregate>),
-    /// The function is removed.
+    /// No function: an existing function with the name is removed.
     Removed,
 }
 
@@ -70,13 +71,14 @@ fn c_name(name: &str) -> Result<CString, Error> {
     CString::new(name).map_err(|_| {
         Error::new(
             ErrorKind::Programming,
-            "the name holds a NUL character".to_owned(),
+            "the name contains a NUL character".to_owned(),
         )
     })
 }
 
 impl CallGuard<'_> {
-    /// Creates, replaces or removes the function of `name` that takes `n_arguments` (-1: any number).
+    /// Creates, replaces or removes the SQL function `name` with `n_arguments` arguments (-1 for
+    /// any number).
     pub(super) fn create_function(
         &self,
         name: &str,
@@ -86,8 +88,9 @@ impl CallGuard<'_> {
         self.check_open()?;
         let name = c_name(name)?;
         let db = self.db();
-        // SAFETY: the handle is open and the lock held; the name is NUL-terminated. SQLite owns the
-        // boxed context from the call on, and drops it by the destructor, after a failure too.
+        // SAFETY: the handle is open, and this thread holds the lock; the name is NUL-terminated.
+        // SQLite owns the boxed context from this call on, and drops it by the destructor, also
+        // after a failure.
         let code = unsafe {
             let create = |flags, context, call, step, last, destroy| {
                 ffi::sqlite3_create_function_v2(
@@ -132,7 +135,7 @@ impl CallGuard<'_> {
         self.check(code)
     }
 
-    /// Creates or replaces a collation, or removes it.
+    /// Creates or replaces a collation; with `None` removes it.
     pub(super) fn create_collation(
         &self,
         name: &str,
@@ -147,7 +150,7 @@ impl CallGuard<'_> {
             ),
             None => (ptr::null_mut(), None),
         };
-        // SAFETY: as in `create_function`; but after a failure the context is still ours.
+        // SAFETY: as in `create_function`, but after a failure the caller still owns the context.
         unsafe {
             let code = ffi::sqlite3_create_collation_v2(
                 self.db(),
@@ -164,8 +167,10 @@ impl CallGuard<'_> {
         }
     }
 
+    /// Returns an error unless the code is `SQLITE_OK`.
+    ///
     /// # Errors
-    /// The error of a code other than `SQLITE_OK`.
+    /// The error for any code other than `SQLITE_OK`.
     pub(super) fn check(&self, code: c_int) -> Result<(), Error> {
         match code {
             ffi::SQLITE_OK => Ok(()),
@@ -177,39 +182,41 @@ impl CallGuard<'_> {
 mod ffi_compare {
     use std::ffi::{c_int, c_void};
 
-    /// The comparison of a collation, as SQLite calls it.
+    /// The C type of the function by which a collation compares two texts.
     pub(super) type Compare = Option<
         unsafe extern "C" fn(*mut c_void, c_int, *const c_void, c_int, *const c_void) -> c_int,
     >;
 }
 
-/// Drops a context.
+/// Frees the context (the boxed closure) of an SQL function; SQLite calls it.
 ///
 /// # Safety
-/// `context` came from `Box::into_raw` of a `Box<T>`, and is used by nobody else any more.
+/// The caller must pass a pointer from `Box::into_raw` of a `Box<T>` that has no other user.
 unsafe extern "C" fn on_drop<T>(context: *mut c_void) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller vouches for the pointer.
     drop(catch_unwind(AssertUnwindSafe(|| unsafe {
         drop(Box::from_raw(context.cast::<T>()));
     })));
 }
 
-/// The arguments of a call.
+/// Returns the arguments of a call of an SQL function as values.
 ///
 /// # Safety
-/// `values` are `n` values of SQLite's, not changed meanwhile.
+/// The caller must pass `n` values of SQLite that do not change during the call.
 unsafe fn arguments(n: c_int, values: *mut *mut ffi::sqlite3_value) -> Vec<Value> {
     let n = usize::try_from(n).unwrap_or(0);
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller vouches for the values.
     let of = |i| unsafe { value_of(*values.add(i)) };
     (0..n).map(of).collect()
 }
 
+/// Copies a value of SQLite into a [`Value`].
+///
 /// # Safety
-/// `value` is a value of SQLite's, not changed meanwhile.
+/// The caller must pass a value of SQLite that does not change during the call.
 unsafe fn value_of(value: *mut ffi::sqlite3_value) -> Value {
-    // SAFETY: the pointer of a text or blob is taken before its length, as SQLite requires; it is
-    // null only for an empty one.
+    // SAFETY: the pointer of a text or blob is read before its length, as SQLite requires; it is
+    // null only if the value is empty.
     unsafe {
         let bytes = |at: *const u8| match usize::try_from(ffi::sqlite3_value_bytes(value)) {
             Ok(len) if !at.is_null() => std::slice::from_raw_parts(at, len).to_vec(),
@@ -228,18 +235,19 @@ unsafe fn value_of(value: *mut ffi::sqlite3_value) -> Value {
     }
 }
 
-/// Gives a result or an error to SQLite.
+/// Passes the result or the error of a function to SQLite.
 ///
 /// # Safety
-/// `context` is that of a call under way.
+/// The caller must pass the context of an active call.
 unsafe fn give(context: *mut ffi::sqlite3_context, result: Result<Value, String>) {
-    // As a parameter: SQLite has no decimals.
+    // SQLite has no decimals, so a decimal is returned as a number if one is exactly equal, as for
+    // parameters.
     let result = result.and_then(|value| match value {
         Value::Decimal(digits) => exact_number(&digits)
             .ok_or_else(|| format!("SQLite has no number that is exactly {digits}")),
         value => Ok(value),
     });
-    // SAFETY: as the caller vouches; texts and bytes are copied.
+    // SAFETY: the caller vouches for the context; SQLite copies texts and bytes.
     unsafe {
         match result {
             Ok(Value::Null) => ffi::sqlite3_result_null(context),
@@ -270,34 +278,21 @@ unsafe fn give(context: *mut ffi::sqlite3_context, result: Result<Value, String>
     }
 }
 
-thread_local! { static N_CALLBACKS: Cell<u32> = const { Cell::new(0) } }
-
-/// Whether this thread is in a function or collation that a statement calls, and so holds its connection's lock.
-pub(super) fn is_in_callback() -> bool {
-    N_CALLBACKS.get() > 0
-}
-
-/// The result of a callback; `None` if it panicked.
-fn called<T>(callback: impl FnOnce() -> T) -> Option<T> {
-    N_CALLBACKS.set(N_CALLBACKS.get() + 1);
-    let result = catch_unwind(AssertUnwindSafe(callback));
-    N_CALLBACKS.set(N_CALLBACKS.get() - 1);
-    result.ok()
-}
-
-/// The result of `work`; a panic is an error.
+/// Returns the result of `work`; a panic in `work` is returned as an error.
 fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    called(work).unwrap_or_else(|| Err("a function panicked".to_owned()))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a function panicked".to_owned()))
 }
 
+/// Calls a scalar function for one row; SQLite calls this function.
+///
 /// # Safety
-/// Called by SQLite, for a function with a [`Scalar`] as its context.
+/// The caller must be SQLite, for a function whose context is a [`Scalar`].
 unsafe extern "C" fn on_call(
     context: *mut ffi::sqlite3_context,
     n: c_int,
     values: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: as the caller vouches; the context lives as long as the function.
+    // SAFETY: the caller vouches for the context, which lives as long as the function.
     unsafe {
         let call = &*ffi::sqlite3_user_data(context).cast::<Box<Scalar>>();
         let arguments = arguments(n, values);
@@ -305,21 +300,24 @@ unsafe extern "C" fn on_call(
     }
 }
 
-/// The state of a group: null before its first row.
-type State = *mut Box<dyn Aggregate>;
+/// A pointer to the aggregate state of a group; null before the group's first row.
+type AggregateState = *mut Box<dyn Aggregate>;
 
+/// Adds a row to the aggregate state of its group; SQLite calls this function.
+///
 /// # Safety
-/// Called by SQLite, for a function with a [`NewAggregate`] as its context.
+/// The caller must be SQLite, for a function whose context is a [`NewAggregate`].
 unsafe extern "C" fn on_step(
     context: *mut ffi::sqlite3_context,
     n: c_int,
     values: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: as the caller vouches. The memory of a group is zeroed, and holds a pointer of ours
-    // after that; it is null without memory.
+    // SAFETY: the caller vouches for the context. SQLite zeroes the memory of a group, and
+    // afterwards only this function stores a pointer in it; the address is null if SQLite has no
+    // memory.
     unsafe {
-        let at = ffi::sqlite3_aggregate_context(context, size_of::<State>() as c_int);
-        let Some(state) = at.cast::<State>().as_mut() else {
+        let at = ffi::sqlite3_aggregate_context(context, size_of::<AggregateState>() as c_int);
+        let Some(state) = at.cast::<AggregateState>().as_mut() else {
             ffi::sqlite3_result_error_nomem(context);
             return;
         };
@@ -337,12 +335,16 @@ unsafe extern "C" fn on_step(
     }
 }
 
+/// Passes the result of a group to SQLite, and frees the group's state; SQLite calls this function.
+///
 /// # Safety
-/// As [`on_step`]. It is called once for each group, after an error too.
+/// The requirements of [`on_step`] apply. SQLite calls this function once for each group,
+/// even after an error.
 unsafe extern "C" fn on_finish(context: *mut ffi::sqlite3_context) {
-    // SAFETY: as in `on_step`; with a size of 0 no memory is made, so it is null for a group without rows.
+    // SAFETY: as in `on_step`; with a size of 0 SQLite allocates no memory, so the address is null
+    // for a group without rows.
     unsafe {
-        let at = ffi::sqlite3_aggregate_context(context, 0).cast::<State>();
+        let at = ffi::sqlite3_aggregate_context(context, 0).cast::<AggregateState>();
         let state = at.as_mut().filter(|state| !state.is_null());
         let result = caught(|| {
             let mut aggregate = match state {
@@ -355,8 +357,10 @@ unsafe extern "C" fn on_finish(context: *mut ffi::sqlite3_context) {
     }
 }
 
+/// Compares two texts by a collation; SQLite calls this function.
+///
 /// # Safety
-/// Called by SQLite, for a collation with a [`Collation`] as its context.
+/// The caller must be SQLite, for a collation whose context is a [`Collation`].
 unsafe extern "C" fn on_compare(
     context: *mut c_void,
     n_left: c_int,
@@ -364,7 +368,7 @@ unsafe extern "C" fn on_compare(
     n_right: c_int,
     right: *const c_void,
 ) -> c_int {
-    // SAFETY: as the caller vouches; the texts are not changed meanwhile.
+    // SAFETY: the caller vouches for the context; the texts do not change during the call.
     unsafe {
         let compare = &*context.cast::<Box<Collation>>();
         let text = |at: *const c_void, n: c_int| match usize::try_from(n) {
@@ -372,8 +376,8 @@ unsafe extern "C" fn on_compare(
             _ => "".into(),
         };
         let (left, right) = (text(left, n_left), text(right, n_right));
-        let order = called(|| compare(&left, &right));
-        // A collation has no way to fail: the bytes decide then.
-        order.unwrap_or_else(|| left.cmp(&right)) as c_int
+        let order = catch_unwind(AssertUnwindSafe(|| compare(&left, &right)));
+        // A collation cannot report an error, so after a panic the bytes are compared.
+        order.unwrap_or_else(|_| left.cmp(&right)) as c_int
     }
 }

@@ -1,26 +1,26 @@
-//! A door for the fuzz targets: what follows `sqlite:`, taken apart, with nothing opened.
+//! An entry point for fuzz targets: parses the text after `sqlite:`, without opening a file.
 
-use super::target::{Mode, Target};
+use super::target::{Mode, SqliteTarget};
 use crate::error::Error;
 
-/// A database that would be opened.
+/// The parsed text after `sqlite:` of a connection string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// Path of the file; `:memory:` for none.
+pub struct ParsedTarget {
+    /// The path of the file; `:memory:` for a database in memory.
     pub path: String,
-    /// Whether a file could be written to.
+    /// `true` if the file may be written.
     pub writes: bool,
-    /// Whether a missing file would be made.
+    /// `true` if a missing file may be created.
     pub creates: bool,
 }
 
-/// Takes apart what follows `sqlite:`.
+/// Parses the text after `sqlite:` in a connection string.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn target(text: &str, read_only: bool, create: bool) -> Result<Seen, Error> {
-    let target = Target::parse(text, read_only, create)?;
-    Ok(Seen {
+/// A description of the error in the text.
+pub fn target(text: &str, read_only: bool, create: bool) -> Result<ParsedTarget, Error> {
+    let target = SqliteTarget::parse(text, read_only, create)?;
+    Ok(ParsedTarget {
         path: target.path,
         writes: matches!(target.mode, Mode::ReadWrite | Mode::Create),
         creates: target.mode == Mode::Create,

@@ -1,4 +1,4 @@
-//! Opening the file, and what can go wrong with it.
+//! Opens the file of a database, and explains an error of opening.
 
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, HashSet};
@@ -9,22 +9,23 @@ use std::sync::{Mutex, Once};
 
 use libsqlite3_sys as ffi;
 
-use super::cache::Cache;
 use super::call_lock::CallLock;
-use super::database::{Database, Guarded};
+use super::callbacks::{CallbackState, N_OPS, on_busy, on_progress};
+use super::database::{Database, LockedDatabase};
 use super::error::{During, from_code};
-use super::target::{Mode, Target};
-use super::watch::{N_OPS, Watch, on_busy, on_progress};
+use super::statement_cache::Cache;
+use super::target::{Mode, SqliteTarget};
 use crate::database::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 use crate::fork;
 
 impl Database {
-    /// Opens it and sets it up as Python's `sqlite3` would.
-    pub(super) fn open(target: &Target, options: &ConnectOptions) -> Result<Database, Error> {
+    /// Opens the database with the same settings of SQLite as Python's `sqlite3`.
+    pub(super) fn open(target: &SqliteTarget, options: &ConnectOptions) -> Result<Database, Error> {
         static CONFIGURE: Once = Once::new();
-        // SAFETY: SQLite is not initialised before the first open, which waits here; without memory statistics an
-        // allocation takes no global mutex (<https://sqlite.org/c3ref/c_config_covering_index_scan.html>, MEMSTATUS).
+        // SAFETY: SQLite is not initialised before the first open, and every open waits here for
+        // the call. Without memory statistics, an allocation locks no global mutex
+        // (<https://sqlite.org/c3ref/c_config_covering_index_scan.html>, MEMSTATUS).
         CONFIGURE.call_once(|| unsafe {
             ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0 as c_int);
         });
@@ -32,11 +33,11 @@ impl Database {
         let (name, flags) = open_arguments(target);
         let name = CString::new(name).expect("Target::parse refuses a NUL");
         let mut db = ptr::null_mut();
-        // SAFETY: name is NUL-terminated, db receives a handle (or null where memory ran out).
+        // SAFETY: name is NUL-terminated; db receives a handle, or null if memory is exhausted.
         let code = unsafe { ffi::sqlite3_open_v2(name.as_ptr(), &mut db, flags, ptr::null()) };
         let database = Database {
-            lock: CallLock::default(),
-            guarded: UnsafeCell::new(Guarded {
+            lock: CallLock::new(),
+            guarded: UnsafeCell::new(LockedDatabase {
                 db,
                 cache: Cache::default(),
                 statements: HashSet::new(),
@@ -44,8 +45,9 @@ impl Database {
                 n_rollbacks: 0,
                 is_backed_up: false,
                 closes: false,
+                awaits_finish: false,
             }),
-            watch: Box::new(Watch::new(target.busy_timeout)),
+            watch: Box::new(CallbackState::new(target.busy_timeout)),
             dropped: Mutex::default(),
             has_dropped: AtomicBool::new(false),
             autocommit: AtomicBool::new(options.autocommit),
@@ -57,7 +59,7 @@ impl Database {
             text_policy: options.text_policy,
         };
         if code != ffi::SQLITE_OK {
-            // SAFETY: db is null or the handle just made, used by nobody else.
+            // SAFETY: db is null or the handle that was opened above, without another user.
             return Err(open_error(target, unsafe {
                 from_code(db, code, During::Open)
             }));
@@ -68,15 +70,17 @@ impl Database {
 
     fn set_up(&self) -> Result<(), Error> {
         let guard = self.enter()?;
-        let context: *const Watch = &*self.watch;
-        // SAFETY: the handle is open and the lock held. The watch is boxed and lives until after the handle is closed
-        // (Database::drop); the callbacks take no other context. The variadic options have the types SQLite documents:
-        // an int and an optional int pointer.
+        let context: *const CallbackState = &*self.watch;
+        // SAFETY: the handle is open, and this thread holds the lock. The callback state is boxed
+        // and lives until after the handle is closed (Database::drop); the callbacks have no other
+        // context. The variadic options have the types that SQLite documents: an int and an
+        // optional int pointer.
         unsafe {
             let db = guard.db();
             ffi::sqlite3_extended_result_codes(db, 1);
             ffi::sqlite3_progress_handler(db, N_OPS, Some(on_progress), context.cast_mut().cast());
-            // The bundled build turns foreign keys on; SQLite's own default, and sqlite3's, is off.
+            // The bundled build enables foreign keys. In SQLite and in Python's `sqlite3`, they are
+            // off by default.
             let unset = ptr::null_mut::<c_int>();
             ffi::sqlite3_db_config(db, ffi::SQLITE_DBCONFIG_ENABLE_FKEY, 0 as c_int, unset);
             if self.read_only {
@@ -87,10 +91,12 @@ impl Database {
         if self.read_only {
             guard.run("PRAGMA query_only = 1")?;
         }
-        // The file is read at the first statement only: read it now, so that what is no database is told at connect.
-        // A lock held by another connection is left for the statements to wait for.
+        // SQLite would read the file only at the first statement. It is read here, so that the
+        // connect reports a file that is not a database. If another connection holds a lock, this
+        // is not an error: the statements will wait for it.
         let probe = guard.run("SELECT 1 FROM sqlite_schema LIMIT 0");
-        // SAFETY: the lock is held and the handle open; the handler's context lives as long as the handle does.
+        // SAFETY: this thread holds the lock, and the handle is open; the handler's context lives
+        // as long as the handle.
         unsafe {
             ffi::sqlite3_busy_handler(guard.db(), Some(on_busy), context.cast_mut().cast());
         }
@@ -104,8 +110,8 @@ impl Database {
     }
 }
 
-/// The file name and flags for `sqlite3_open_v2`.
-fn open_arguments(target: &Target) -> (String, c_int) {
+/// Returns the file name and the flags for `sqlite3_open_v2`.
+fn open_arguments(target: &SqliteTarget) -> (String, c_int) {
     let flags = match target.mode {
         Mode::ReadOnly => ffi::SQLITE_OPEN_READONLY,
         Mode::ReadWrite => ffi::SQLITE_OPEN_READWRITE,
@@ -117,7 +123,7 @@ fn open_arguments(target: &Target) -> (String, c_int) {
         | ffi::SQLITE_OPEN_EXRESCODE;
     let path = &target.path;
     if target.immutable && target.mode != Mode::Memory {
-        // RFC 3986 delimiters that would end the path, and the escape itself.
+        // These characters would end the path of a URI (RFC 3986), and `%` is the escape character.
         let escaped = path
             .replace('%', "%25")
             .replace('?', "%3f")
@@ -128,15 +134,16 @@ fn open_arguments(target: &Target) -> (String, c_int) {
             flags | ffi::SQLITE_OPEN_URI,
         );
     }
-    // The bundled build reads `file:` names as URIs: such a file is named by a path.
+    // The bundled build interprets a name that begins with `file:` as a URI, so such a file is
+    // passed as a path.
     if path.starts_with("file:") {
         return (format!("./{path}"), flags);
     }
     (path.clone(), flags)
 }
 
-/// An error at open, with the file and what is to be done about it.
-fn open_error(target: &Target, error: Error) -> Error {
+/// Adds the path, and a remedy if one is known, to an error of opening.
+fn open_error(target: &SqliteTarget, error: Error) -> Error {
     let path = std::path::Path::new(&target.path);
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let why = if target.mode == Mode::Memory || error.native & 0xff != ffi::SQLITE_CANTOPEN {
@@ -157,8 +164,8 @@ fn open_error(target: &Target, error: Error) -> Error {
         }
     } else {
         format!(
-            "{}\nsee to the permissions of the file and of its directory; a database in WAL mode is opened read-only \
-             where its directory is not writable by `?immutable=1` alone",
+            "{}\ncheck the permissions of the file and of its directory; a database in WAL mode is opened read-only \
+             where its directory is not writable only by `?immutable=1`",
             error.message
         )
     };

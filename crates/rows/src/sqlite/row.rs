@@ -1,4 +1,4 @@
-//! A row's cells, straight from SQLite's memory into the sink.
+//! `LiveRow`: emits the cells of the current row from SQLite's memory to the sink.
 
 use std::cell::Cell as MutCell;
 use std::ffi::{c_int, c_void};
@@ -11,51 +11,56 @@ use super::database::Database;
 use crate::cell::{Cell, LongKind};
 use crate::source::{Block, Emitted, LongValues, RowSink};
 
-// The bindings leave the UTF-16 functions out; the bundled library has them.
-// SAFETY: declared as in sqlite3.h, with the types that the bindings have for the other `sqlite3_value_` functions.
+// The Rust bindings omit these UTF-16 functions, which the bundled library has.
+// SAFETY: declared as in sqlite3.h, with the types that the bindings have for the other
+// `sqlite3_value_` functions.
 unsafe extern "C" {
     fn sqlite3_value_text16(value: *mut ffi::sqlite3_value) -> *const c_void;
     fn sqlite3_value_bytes16(value: *mut ffi::sqlite3_value) -> c_int;
 }
 
-/// Where emitting stands within a row.
+/// The position within a row up to which its values were emitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct At {
-    /// Whether the row was begun.
+    /// `true` if `begin_row` was called for the row.
     begun: bool,
-    /// Next column.
+    /// The index (from 0) of the column that is emitted next.
     column: c_int,
-    /// Bytes of it emitted as parts; 0 where it was not begun.
+    /// The number of bytes of the value of `column` that were emitted in parts; 0 before the first
+    /// part.
     offset: usize,
 }
 
-/// What emitting a row came to.
+/// The result of emitting a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowEnd {
-    /// The row is complete; whether the sink takes another one now.
+    /// The row is complete; `more` is `true` if the sink accepts another row now.
     Complete { more: bool },
-    /// A part of a long value that is not its last was emitted.
+    /// A part of a long value was emitted, and more parts follow.
     Part,
-    /// SQLite had no memory to convert a value.
+    /// SQLite could not allocate memory to convert a value.
     NoMemory,
 }
 
-/// Size from which a value comes in parts.
+/// Returns the size in bytes above which a value is emitted in parts.
 pub(super) fn part_bytes(long_values: LongValues) -> usize {
     match long_values {
         LongValues::Whole => usize::MAX,
-        // Room for a character of the longest form, so that every part makes progress.
+        // A part has at least four bytes, the longest form of a character, so that every part
+        // contains one.
         LongValues::Parts { part_bytes } => part_bytes.max(4),
     }
 }
 
-/// Emits the current row of `stmt` from `at` on, which it moves along.
+/// Emits the current row of `stmt` from `at` on, and advances `at`.
 ///
-/// Values are read by `sqlite3_value_*`: on a connection opened without mutexes an unprotected value is as good as a
-/// protected one (<https://sqlite.org/c3ref/value.html>), and the column functions check and lock at every call.
+/// Values are read by `sqlite3_value_*`. On a connection without mutexes an unprotected value may
+/// be used as a protected one (<https://sqlite.org/c3ref/value.html>); the column functions would
+/// check and lock at every call.
 ///
 /// # Safety
-/// `stmt` stands on a row of `n_columns`, on a connection opened without mutexes, and this thread holds its call lock.
+/// `stmt` must be on a row with `n_columns` columns, on a connection opened without mutexes, and
+/// this thread must hold its call lock.
 #[inline]
 pub(super) unsafe fn emit_row<S: RowSink>(
     stmt: *mut ffi::sqlite3_stmt,
@@ -70,9 +75,10 @@ pub(super) unsafe fn emit_row<S: RowSink>(
     }
     while at.column < n_columns {
         let column = at.column as usize;
-        // SAFETY: the statement stands on a row and column < n_columns, so the value is live until the next step, reset or
-        // finalise, which need the lock this thread holds. Its text and bytes live as long: a value is asked for one
-        // form alone, so no conversion moves them.
+        // SAFETY: the statement is on a row and column < n_columns, so the value is live until the
+        // next step, reset or finalise, which require the lock that this thread holds. The value's
+        // text and bytes live as long: a value is read in only one form, so no conversion moves
+        // them.
         let cell = match unsafe { read_value(ffi::sqlite3_column_value(stmt, at.column)) } {
             Some(cell) => cell,
             None => return Ok(RowEnd::NoMemory),
@@ -98,14 +104,16 @@ pub(super) unsafe fn emit_row<S: RowSink>(
     })
 }
 
-/// The value as a cell; `None` where SQLite had no memory.
+/// Returns the value as a cell; `None` if SQLite could not allocate memory.
 ///
 /// # Safety
-/// `value` is live, of a connection this thread has to itself, and stays unchanged as long as the cell is used.
+/// The caller must pass a live value of a connection that only this thread uses, and must not
+/// change it while the cell is in use.
 #[inline]
 pub(super) unsafe fn read_value<'a>(value: *mut ffi::sqlite3_value) -> Option<Cell<'a>> {
-    // SAFETY: the value is live as the caller vouches. Length is asked after the pointer, in the same form, as
-    // <https://sqlite.org/c3ref/column_blob.html> wants; pointer and length describe memory of SQLite's that stays as it is.
+    // SAFETY: the value is live, by the contract of this function. Its length is read after its
+    // pointer, in the same form, as <https://sqlite.org/c3ref/column_blob.html> requires; pointer
+    // and length describe memory of SQLite that does not change.
     unsafe {
         Some(match ffi::sqlite3_value_type(value) {
             ffi::SQLITE_INTEGER => Cell::I64(ffi::sqlite3_value_int64(value)),
@@ -115,7 +123,7 @@ pub(super) unsafe fn read_value<'a>(value: *mut ffi::sqlite3_value) -> Option<Ce
                 let bytes = ffi::sqlite3_value_blob(value);
                 let len = ffi::sqlite3_value_bytes(value) as usize;
                 if bytes.is_null() {
-                    // Null stands for an empty blob too.
+                    // SQLite also returns a null pointer for an empty blob.
                     return (len == 0).then_some(Cell::Bytes(&[]));
                 }
                 Cell::Bytes(std::slice::from_raw_parts(bytes.cast(), len))
@@ -125,13 +133,15 @@ pub(super) unsafe fn read_value<'a>(value: *mut ffi::sqlite3_value) -> Option<Ce
     }
 }
 
-/// Text in the encoding SQLite holds it in: UTF-8, or UTF-16 in the machine's order in a UTF-16 database.
+/// Returns text in the encoding in which SQLite stores it: UTF-8, or UTF-16 in native byte order in
+/// a UTF-16 database. Returns `None` if SQLite could not allocate memory.
 ///
 /// # Safety
-/// As [`read_value`]; the value is text.
+/// The requirements of [`read_value`] apply. The value must be text.
 #[inline]
 unsafe fn read_text<'a>(value: *mut ffi::sqlite3_value) -> Option<Units<'a>> {
-    // SAFETY: as in `read_value`. UTF-16 is taken where it is aligned for u16; elsewhere SQLite converts to UTF-8.
+    // SAFETY: as in `read_value`. UTF-16 is used if it is aligned for u16; otherwise SQLite
+    // converts it to UTF-8.
     unsafe {
         if ffi::sqlite3_value_encoding(value) != ffi::SQLITE_UTF8 {
             let units = sqlite3_value_text16(value).cast::<u16>();
@@ -155,7 +165,8 @@ unsafe fn read_text<'a>(value: *mut ffi::sqlite3_value) -> Option<Units<'a>> {
     }
 }
 
-/// Emits the part of a long `cell` that begins at `offset` (bytes), which it moves along; returns whether more are to come.
+/// Emits the part of a long `cell` that begins at byte `offset`, and advances `offset`; returns
+/// `true` if more parts follow.
 fn emit_part<S: RowSink>(
     column: usize,
     cell: Cell<'_>,
@@ -184,7 +195,7 @@ fn emit_part<S: RowSink>(
                 end,
             )
         }
-        // Only text and bytes have a length that asks for parts.
+        // A value of another type is never long enough to be emitted in parts.
         other => {
             sink.cell(column, other)?;
             return Ok(false);
@@ -202,7 +213,8 @@ fn emit_part<S: RowSink>(
     Ok(false)
 }
 
-/// `at`, or up to three bytes before it, so that no sequence is cut in well-formed text.
+/// Returns `at`, or a position up to three bytes before it, such that well-formed UTF-8 is not
+/// split inside a character.
 fn utf8_cut(text: &[u8], at: usize) -> usize {
     if at >= text.len() {
         return text.len();
@@ -214,30 +226,33 @@ fn utf8_cut(text: &[u8], at: usize) -> usize {
         .unwrap_or(at)
 }
 
-/// The current row of a statement: a live view, gone at the next fetch.
+/// The current row of a statement, a live view that is valid until the next fetch.
 ///
-/// It reads SQLite's memory under the connection's call lock, for which [`Block::emit`] may have to wait: who must not
-/// wait reads by [`super::Statement::pump_attached`]. Where the row was lost between fetch and emit (a rollback or close by
-/// another thread), nothing is emitted and the next fetch says why.
+/// The view reads SQLite's memory under the connection's call lock, so [`Block::emit`] may wait for
+/// this lock. A caller that must not wait uses [`crate::Source::pump_attached`]. If the row was
+/// lost between fetch and emit (by a rollback or close of another thread), nothing is emitted, and
+/// the next fetch returns the error.
 #[derive(Debug)]
 pub struct LiveRow {
     pub(super) database: Arc<Database>,
-    /// Null where there is no statement under way.
+    /// The handle of the statement; null if the statement has ended.
     pub(super) stmt: *mut ffi::sqlite3_stmt,
     pub(super) n_columns: c_int,
     pub(super) part_bytes: usize,
-    /// 1 while a row, or what is left of it, is shown.
+    /// 1 if a row, or a part of a row, remains to be emitted; otherwise 0.
     pub(super) n_rows: usize,
-    /// Where the row shown begins.
+    /// The position within the row at which the next emit begins.
     pub(super) start: At,
-    /// Where emitting it stopped inside the row.
+    /// The position within the row at which the last emit stopped; `None` if it emitted the whole
+    /// row.
     pub(super) next: MutCell<Option<At>>,
-    /// SQLite had no memory for a value of it.
+    /// `true` if SQLite could not allocate memory for a value of the row.
     pub(super) no_memory: MutCell<bool>,
     pub(super) n_rollbacks: u64,
 }
 
-// SAFETY: the statement is used under the database's call lock alone, and no handle is bound to a thread.
+// SAFETY: the statement is used only under the database's call lock, and no handle of SQLite is
+// bound to a thread.
 unsafe impl Send for LiveRow {}
 
 impl Block for LiveRow {
@@ -256,8 +271,8 @@ impl Block for LiveRow {
             return Ok(Emitted::All);
         }
         let mut at = self.start;
-        // SAFETY: n_rows is 1 only while the statement stands on a row; the connection is open, was not rolled back
-        // since, and its lock is held.
+        // SAFETY: n_rows is 1 only while the statement is on a row; the connection is open, it was
+        // not rolled back since, and this thread holds its lock.
         let end = unsafe { emit_row(self.stmt, self.n_columns, &mut at, self.part_bytes, sink)? };
         match end {
             RowEnd::Part => self.next.set(Some(at)),
@@ -281,7 +296,8 @@ impl Block for LiveRow {
     }
 }
 
-/// Gives the one row of the block to a sink that wants columns.
+/// A row sink for SQLite's rows, which are emitted one by one. It passes the cells of a row to a
+/// sink with [`RowSink::COLUMNS`], as a batch of one row.
 struct AsColumns<'a, S>(&'a mut S);
 
 impl<S: RowSink> RowSink for AsColumns<'_, S> {

@@ -1,4 +1,4 @@
-//! Step, fetch, pump, cancel.
+//! `Statement`: steps, fetches and pumps the rows of a SQLite statement.
 
 use std::cell::Cell as MutCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -8,13 +8,14 @@ use libsqlite3_sys as ffi;
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
 
-use super::cache::Prepared;
+use super::call::CallGuard;
+use super::callbacks::Cancel;
+use super::database::{Database, Dropped};
+use super::deferred::{emit_row_without, read_part};
 use super::error::{During, cancelled, of};
-use super::part::{emit_row_without, read_part};
 use super::row::{At, LiveRow, RowEnd, emit_row, part_bytes};
-use super::sql::Kind;
-use super::watch::Cancel;
-use super::{call::CallGuard, database::Database};
+use super::statement_cache::Prepared;
+use super::statement_kind::StatementKind;
 use crate::database::DatabaseStatement;
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, ColumnType, Schema};
@@ -23,56 +24,60 @@ use crate::source::{
     Source,
 };
 
-/// A statement of the embedded database under execution.
+/// A SQLite statement that was executed.
 #[derive(Debug)]
 pub struct Statement {
-    /// The handle while it is under way; at rest in the connection's cache afterwards.
+    /// The prepared statement; `None` after all rows were read, because it was then returned to the
+    /// connection's cache.
     prepared: Option<Prepared>,
     schema: Schema,
-    state: State,
+    state: StatementState,
     cancel: Arc<Cancel>,
     row_count: Option<u64>,
     last_row_id: Option<i64>,
     row: LiveRow,
-    /// Whether each column is left out of rows; empty where none is.
+    /// For each column, `true` if it is deferred: the caller reads its values by `read_part`. Empty
+    /// if no column is deferred.
     deferred: Vec<bool>,
 }
 
 #[derive(Debug)]
-enum State {
-    /// The handle stands on a row that was not emitted, or not to its end.
+enum StatementState {
+    /// The statement is on a row that was not emitted, or not completely emitted.
     Row,
-    /// The next row is to be stepped to.
+    /// The statement must be stepped to its next row.
     Between,
-    /// There are no more rows.
+    /// All rows were read.
     Done,
-    /// It failed, and says so again.
+    /// The statement has failed; each later fetch returns this error.
     Failed(Error),
 }
 
-/// What a step came to.
+/// The result of a step: a row, or the end of the result.
 enum Stepped {
     Row,
     Done,
 }
 
 impl Statement {
-    /// Steps a bound statement for the first time. `cancel` is noted as running.
+    /// Executes a bound statement up to its first row, or to its end. `cancel` is its cancel flag.
     pub(super) fn start(
         database: Arc<Database>,
         guard: &CallGuard<'_>,
         cancel: Arc<Cancel>,
         mut prepared: Prepared,
     ) -> Result<Statement, Error> {
-        // SAFETY: the statement is bound and ours, and the lock is held.
+        // SAFETY: the statement is bound and has no other user, and this thread holds the lock.
         let code = unsafe { ffi::sqlite3_step(prepared.stmt) };
         if code != ffi::SQLITE_ROW && code != ffi::SQLITE_DONE {
             let error = step_error(&database, guard, &cancel, code);
             guard.rest(prepared);
             return Err(error);
         }
-        // Read after the step, which prepares anew where the database's schema has changed.
-        // SAFETY: the statement is live and ours, and the lock is still held.
+        // The schema is read after the step, which prepares the statement again if the schema of
+        // the database has changed.
+        // SAFETY: the statement is live and has no other user, and this thread still holds the
+        // lock.
         let schema = unsafe { current_schema(&mut prepared) };
         let mut statement = Statement {
             row: LiveRow {
@@ -88,7 +93,7 @@ impl Statement {
             },
             prepared: Some(prepared),
             schema,
-            state: State::Row,
+            state: StatementState::Row,
             cancel,
             row_count: None,
             last_row_id: None,
@@ -111,27 +116,27 @@ impl Statement {
         sink: &mut S,
     ) -> Result<Pumped, PumpError<S::Error>> {
         self.check(guard).map_err(PumpError::Source)?;
-        // SAFETY: the guard holds the lock, and outlives this.
+        // SAFETY: the guard holds the lock, and outlives this value.
         let _running = unsafe { database.watch.run(&self.cancel, host) };
-        // A row that `fetch` has shown is over.
+        // A row that `fetch` has returned is treated as emitted.
         if std::mem::take(&mut self.row.n_rows) != 0 {
-            self.state = State::Between;
+            self.state = StatementState::Between;
         }
         let (stmt, n_columns, part_bytes) =
             (self.row.stmt, self.row.n_columns, self.row.part_bytes);
         let mut n_left = budget.block_rows.max(1);
         loop {
             match &self.state {
-                State::Row => {}
-                State::Between => match self.step(guard).map_err(PumpError::Source)? {
-                    Stepped::Row => self.state = State::Row,
+                StatementState::Row => {}
+                StatementState::Between => match self.step(guard).map_err(PumpError::Source)? {
+                    Stepped::Row => self.state = StatementState::Row,
                     Stepped::Done => return Ok(Pumped::End),
                 },
-                State::Done => return Ok(Pumped::End),
-                State::Failed(error) => return Err(PumpError::Source(error.clone())),
+                StatementState::Done => return Ok(Pumped::End),
+                StatementState::Failed(error) => return Err(PumpError::Source(error.clone())),
             }
-            // SAFETY: the state says that the statement stands on a row, `check` that the connection is open and was not
-            // rolled back, and its lock is held since.
+            // SAFETY: by `state` the statement is on a row; by `check` the connection is open and
+            // was not rolled back, and this thread has held its lock since.
             let end = unsafe {
                 if self.deferred.is_empty() {
                     emit_row(stmt, n_columns, &mut self.row.start, part_bytes, sink)
@@ -141,7 +146,7 @@ impl Statement {
             };
             match end {
                 Ok(RowEnd::Complete { more }) => {
-                    self.state = State::Between;
+                    self.state = StatementState::Between;
                     n_left -= 1;
                     if !more || n_left == 0 {
                         return Ok(Pumped::More);
@@ -163,16 +168,17 @@ impl Statement {
         }
     }
 
-    /// Whether rows can still come.
+    /// Returns an error if the statement cannot return further rows, because it has failed, its
+    /// transaction was rolled back, or its connection was closed.
     fn check(&mut self, guard: &CallGuard<'_>) -> Result<(), Error> {
-        if let State::Failed(error) = &self.state {
+        if let StatementState::Failed(error) = &self.state {
             return Err(error.clone());
         }
-        if matches!(self.state, State::Done) {
+        if matches!(self.state, StatementState::Done) {
             return Ok(());
         }
         if let Err(error) = guard.check_open() {
-            self.prepared = None; // Closing has finalised it.
+            self.prepared = None; // `close` has finalised the statement.
             return Err(self.fail(guard, error));
         }
         if guard.n_rollbacks() != self.row.n_rollbacks {
@@ -189,7 +195,7 @@ impl Statement {
 
     #[inline]
     fn step(&mut self, guard: &CallGuard<'_>) -> Result<Stepped, Error> {
-        // SAFETY: the state says that the statement is under way, and the lock is held.
+        // SAFETY: by the state the statement is not finished, and this thread holds the lock.
         match unsafe { ffi::sqlite3_step(self.row.stmt) } {
             ffi::SQLITE_ROW => Ok(Stepped::Row),
             ffi::SQLITE_DONE => {
@@ -203,12 +209,14 @@ impl Statement {
         }
     }
 
-    /// All rows were read: notes the counts and puts the handle to rest, which frees its locks on the file.
+    /// Ends a statement after all its rows were read: records the number of changed rows and the
+    /// last row id, and returns the prepared statement to the cache. The statement then holds no
+    /// lock on the database file.
     fn finish(&mut self, guard: &CallGuard<'_>) {
-        self.state = State::Done;
+        self.state = StatementState::Done;
         self.row.n_rows = 0;
         if self.prepared.as_ref().is_some_and(|p| p.kind.is_dml()) {
-            // SAFETY: the handle is open and the lock held.
+            // SAFETY: the handle is open, and this thread holds the lock.
             let changes = unsafe { ffi::sqlite3_changes64(guard.db()) };
             self.row_count = u64::try_from(changes).ok();
             self.note_row_id(guard);
@@ -220,16 +228,16 @@ impl Statement {
         if self
             .prepared
             .as_ref()
-            .is_some_and(|p| p.kind == Kind::Insert)
+            .is_some_and(|p| p.kind == StatementKind::Insert)
         {
-            // SAFETY: the handle is open and the lock held.
+            // SAFETY: the handle is open, and this thread holds the lock.
             self.last_row_id = Some(unsafe { ffi::sqlite3_last_insert_rowid(guard.db()) });
         }
     }
 
-    /// Ends it with `error`, which it will give from now on.
+    /// Ends the statement with `error`, which each later fetch returns.
     fn fail(&mut self, guard: &CallGuard<'_>, error: Error) -> Error {
-        self.state = State::Failed(error.clone());
+        self.state = StatementState::Failed(error.clone());
         self.row.n_rows = 0;
         self.put_back(guard);
         error
@@ -246,13 +254,14 @@ impl Statement {
 impl Drop for Statement {
     fn drop(&mut self) {
         if let Some(prepared) = self.prepared.take() {
-            self.row.database.put_away(prepared);
+            self.row.database.put_away(Dropped::Statement(prepared));
         }
     }
 }
 
 impl DatabaseStatement for Statement {
-    /// Of a statement with RETURNING once its rows are read.
+    /// Returns the number of changed rows; `None` for a statement of another kind, such as a query.
+    /// For a statement with RETURNING, the number is `None` until all its rows were read.
     fn row_count(&self) -> Option<u64> {
         self.row_count
     }
@@ -261,7 +270,8 @@ impl DatabaseStatement for Statement {
         self.last_row_id
     }
 
-    /// Nothing is truncated either way: SQLite holds each value whole.
+    /// Sets how long values are emitted. SQLite has every value in memory whole, so no value is
+    /// truncated.
     fn set_long_values(&mut self, long_values: LongValues) {
         self.row.part_bytes = part_bytes(long_values);
     }
@@ -276,7 +286,7 @@ impl DatabaseStatement for Statement {
         Ok(())
     }
 
-    /// SQLite holds the value whole; a part is copied out of it.
+    /// Copies a part of the value, which SQLite has in memory whole.
     fn read_part(
         &mut self,
         column: usize,
@@ -286,16 +296,17 @@ impl DatabaseStatement for Statement {
         let database = self.row.database.clone();
         let guard = database.enter()?;
         self.check(&guard)?;
-        // A row that was emitted and not stepped from: the state is that of `pump_in` behind it.
-        let stands = matches!(self.state, State::Between) && self.row.n_rows == 0;
+        // A row was emitted, and the statement was not stepped afterwards, as after `pump_in`.
+        let is_on_row = matches!(self.state, StatementState::Between) && self.row.n_rows == 0;
         let column_number = c_int::try_from(column).ok();
-        let Some(number) = column_number.filter(|n| stands && *n < self.row.n_columns) else {
+        let Some(number) = column_number.filter(|n| is_on_row && *n < self.row.n_columns) else {
             return Err(Error::new(
                 ErrorKind::Programming,
                 "there is no row to read it from",
             ));
         };
-        // SAFETY: the statement stands on a row, its connection is open and was not rolled back, and the lock is held.
+        // SAFETY: the statement is on a row, its connection is open and was not rolled back, and
+        // this thread holds the lock.
         let read = unsafe { read_part(self.row.stmt, number, offset, buffer) };
         read.map_err(|error| error.at_column(column, &self.schema.columns[column].name))
     }
@@ -310,24 +321,25 @@ impl Source for Statement {
         &self.schema
     }
 
-    /// One step: the block is one row, or what is left of one.
+    /// Steps the statement once. The block is then one row, or the part of a row that was not
+    /// emitted yet.
     fn fetch(&mut self, _budget: Budget) -> Result<Fetched, Error> {
         let database = self.row.database.clone();
         let guard = database.enter()?;
         self.check(&guard)?;
-        if matches!(self.state, State::Done) {
+        if matches!(self.state, StatementState::Done) {
             return Ok(Fetched::End);
         }
         let shown = self.row.n_rows == 1;
         match (&self.state, self.row.next.take()) {
-            (State::Row, Some(at)) if shown => self.row.start = at,
-            (State::Row, _) if !shown => {}
+            (StatementState::Row, Some(at)) if shown => self.row.start = at,
+            (StatementState::Row, _) if !shown => {}
             _ => {
-                // SAFETY: the guard holds the lock, and outlives this.
+                // SAFETY: the guard holds the lock, and outlives this value.
                 let _running = unsafe { database.watch.run(&self.cancel, None) };
                 self.row.start = At::default();
                 match self.step(&guard)? {
-                    Stepped::Row => self.state = State::Row,
+                    Stepped::Row => self.state = StatementState::Row,
                     Stepped::Done => return Ok(Fetched::End),
                 }
             }
@@ -340,8 +352,9 @@ impl Source for Statement {
         &self.row
     }
 
-    /// Up to `budget.block_rows` rows in one tight loop under one lock; `budget.block_bytes` does not matter, there is no
-    /// buffer. Rows come in row order, whatever [`RowSink::COLUMNS`] says.
+    /// Emits up to `budget.block_rows` rows in one loop under one lock. There is no buffer, so
+    /// `budget.block_bytes` has no effect. Rows are emitted in row order, whatever the value of
+    /// [`RowSink::COLUMNS`].
     fn pump<S: RowSink>(
         &mut self,
         _position: &mut BlockPosition,
@@ -353,7 +366,7 @@ impl Source for Statement {
         self.pump_in(&database, &guard, None, budget, sink)
     }
 
-    /// As `pump`, by row: there are no blocks.
+    /// Emits rows as `pump` does, in row order, because there are no blocks.
     fn pump_columns<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -363,7 +376,7 @@ impl Source for Statement {
         self.pump(position, budget, sink)
     }
 
-    /// Nothing is copied on the way.
+    /// Emits rows as `pump` does, while the caller holds the interpreter lock. Copies no values.
     fn pump_attached<S: RowSink>(
         &mut self,
         _position: &mut BlockPosition,
@@ -387,7 +400,7 @@ impl Source for Statement {
     }
 }
 
-/// The error of a step; what stopped it on purpose comes first.
+/// Creates the error of a step: the cancel or close that ended the step, otherwise SQLite's error.
 fn step_error(database: &Database, guard: &CallGuard<'_>, cancel: &Cancel, code: c_int) -> Error {
     if let Some(error) = stop_error(database, cancel) {
         return error;
@@ -399,7 +412,8 @@ fn step_error(database: &Database, guard: &CallGuard<'_>, cancel: &Cancel, code:
     error
 }
 
-/// Why the statement is to stop, where it is.
+/// Returns an error if the statement must stop, because it was cancelled or its connection is being
+/// closed; `None` if it may continue.
 pub(super) fn stop_error(database: &Database, cancel: &Cancel) -> Option<Error> {
     let shared = database.watch.shared();
     if shared.is_closing() {
@@ -424,12 +438,13 @@ fn no_memory() -> Error {
     of(ffi::SQLITE_NOMEM, "out of memory".to_owned(), During::Step)
 }
 
-/// The statement's columns, from what was read at its last execution where SQLite has not prepared it anew since.
+/// Returns the columns of the statement, which were read at its last execution. If SQLite has
+/// prepared the statement again since then, reads the columns again.
 ///
 /// # Safety
-/// The statement is live and its connection's lock held.
+/// The statement must be live, and the caller must hold its connection's lock.
 unsafe fn current_schema(prepared: &mut Prepared) -> Schema {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller vouches for the statement and the lock.
     unsafe {
         let n_prepared =
             ffi::sqlite3_stmt_status(prepared.stmt, ffi::SQLITE_STMTSTATUS_REPREPARE, 0);
@@ -444,20 +459,21 @@ unsafe fn current_schema(prepared: &mut Prepared) -> Schema {
     }
 }
 
-/// The statement's columns.
+/// Reads the columns of the statement from SQLite.
 ///
 /// # Safety
-/// As [`current_schema`].
+/// The requirements of [`current_schema`] apply.
 pub(super) unsafe fn read_schema(stmt: *mut ffi::sqlite3_stmt) -> Schema {
     let text = |s: *const c_char| {
         if s.is_null() {
             String::new()
         } else {
-            // SAFETY: names and types are NUL-terminated strings that live until the next call on the statement.
+            // SAFETY: names and types are NUL-terminated strings that live until the next call on
+            // the statement.
             unsafe { CStr::from_ptr(s) }.to_string_lossy().into_owned()
         }
     };
-    // SAFETY: as the caller vouches; every column asked for is there.
+    // SAFETY: the caller vouches for the statement and the lock; every requested column exists.
     let columns = unsafe {
         (0..ffi::sqlite3_column_count(stmt))
             .map(|i| Column {

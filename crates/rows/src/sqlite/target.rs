@@ -1,4 +1,5 @@
-//! What follows `sqlite:` in a connection string; the forms stand in the documentation of [`super`].
+//! `SqliteTarget`: parses the text after `sqlite:` in a connection string. The documentation of
+//! [`super`] lists the forms of this text.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,36 +8,36 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, ErrorKind};
 
-/// How the file is opened.
+/// The mode in which the file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// For reading alone.
+    /// The file is opened only for reading.
     ReadOnly,
-    /// For reading and writing; it must exist.
+    /// The file is opened for reading and writing; it must exist.
     ReadWrite,
-    /// For reading and writing; created where it is missing.
+    /// The file is opened for reading and writing; a missing file is created.
     Create,
-    /// In memory.
+    /// The database is in memory, without a file.
     Memory,
 }
 
-/// A database to open.
+/// A parsed target: the database to open, and how to open it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
-    /// Path of the file, `:memory:` for none.
+pub(super) struct SqliteTarget {
+    /// The path of the file; `:memory:` for a database in memory.
     pub(super) path: String,
     pub(super) mode: Mode,
     pub(super) immutable: bool,
-    /// How long to wait for another connection's lock; 5 s like Python's `sqlite3`.
+    /// The time to wait for a lock of another connection; by default 5 s, as in Python's `sqlite3`.
     pub(super) busy_timeout: Duration,
 }
 
-/// The path of a database in memory.
+/// The path that names a database in memory.
 pub(super) const MEMORY: &str = ":memory:";
 
-impl Target {
-    /// Reads what follows `sqlite:`.
-    pub(super) fn parse(text: &str, read_only: bool, create: bool) -> Result<Target, Error> {
+impl SqliteTarget {
+    /// Parses the text after `sqlite:` in a connection string.
+    pub(super) fn parse(text: &str, read_only: bool, create: bool) -> Result<SqliteTarget, Error> {
         let (path, options) = text.split_once('?').unwrap_or((text, ""));
         let path = percent_decode_str(path).decode_utf8().map_err(|_| {
             refuse(format!(
@@ -44,9 +45,11 @@ impl Target {
             ))
         })?;
         if path.contains('\0') {
-            return Err(refuse(format!("the path in `sqlite:{text}` holds a NUL")));
+            return Err(refuse(format!(
+                "the path in `sqlite:{text}` contains a NUL"
+            )));
         }
-        let mut target = Target {
+        let mut target = SqliteTarget {
             path: resolve(&path, &|p| Path::new(p).exists())?,
             mode: if create {
                 Mode::Create
@@ -64,7 +67,8 @@ impl Target {
         } else if target.path.is_empty() {
             if target.mode != Mode::Memory {
                 return Err(refuse(
-                    "`sqlite:` names no file\nwrite `sqlite:path`, or `sqlite::memory:` for a database in memory",
+                    "`sqlite:` names no file\n\
+                     write `sqlite:path`, or `sqlite::memory:` for a database in memory",
                 ));
             }
         } else if target.mode != Mode::Memory && (read_only || target.immutable) {
@@ -95,12 +99,14 @@ impl Target {
             }
             ("mode" | "immutable", _) => {
                 return Err(refuse(format!(
-                    "`{option}` has no such value\n`mode` is ro, rw, rwc or memory; `immutable` is 0 or 1"
+                    "`{option}` has no such value\n\
+                     `mode` is ro, rw, rwc or memory; `immutable` is 0 or 1"
                 )));
             }
             _ => {
                 return Err(refuse(format!(
-                    "`{name}` is no option of a `sqlite:` database\nthose known are mode, immutable and busy_timeout_ms; \
+                    "`{name}` is not an option of a `sqlite:` database\n\
+                     the options are mode, immutable and busy_timeout_ms; \
                      a `?` in a file name is written %3F"
                 )));
             }
@@ -109,7 +115,8 @@ impl Target {
     }
 }
 
-/// The path meant by the form it is written in.
+/// Returns the path of the file for `path`, which may have any of the forms in the documentation of
+/// [`super`]. `exists` returns `true` if a file with the given path exists.
 fn resolve(path: &str, exists: &dyn Fn(&str) -> bool) -> Result<String, Error> {
     let slashes = path.bytes().take_while(|b| *b == b'/').count();
     let rest = &path[slashes..];
@@ -145,7 +152,7 @@ mod tests {
     use super::*;
 
     fn path(text: &str) -> String {
-        Target::parse(text, false, true).unwrap().path
+        SqliteTarget::parse(text, false, true).unwrap().path
     }
 
     #[test]
@@ -163,7 +170,7 @@ mod tests {
             "x?mode=memory",
             "?mode=memory",
         ] {
-            let target = Target::parse(memory, true, true).unwrap();
+            let target = SqliteTarget::parse(memory, true, true).unwrap();
             assert_eq!(
                 (target.path.as_str(), target.mode),
                 (MEMORY, Mode::Memory),
@@ -190,23 +197,29 @@ mod tests {
 
     #[test]
     fn options_are_read_and_unknown_ones_named() {
-        let target = Target::parse("a.db?mode=rw&busy_timeout_ms=20", false, true).unwrap();
+        let target = SqliteTarget::parse("a.db?mode=rw&busy_timeout_ms=20", false, true).unwrap();
         assert_eq!(target.mode, Mode::ReadWrite);
         assert_eq!(target.busy_timeout, Duration::from_millis(20));
         assert_eq!(
-            Target::parse("a.db?mode=rwc", true, true).unwrap().mode,
+            SqliteTarget::parse("a.db?mode=rwc", true, true)
+                .unwrap()
+                .mode,
             Mode::ReadOnly
         );
         assert_eq!(
-            Target::parse("a.db?immutable=1", false, true).unwrap().mode,
+            SqliteTarget::parse("a.db?immutable=1", false, true)
+                .unwrap()
+                .mode,
             Mode::ReadOnly
         );
         assert_eq!(
-            Target::parse("a.db", false, false).unwrap().mode,
+            SqliteTarget::parse("a.db", false, false).unwrap().mode,
             Mode::ReadWrite
         );
         assert_eq!(
-            Target::parse("a.db?mode=rwc", false, false).unwrap().mode,
+            SqliteTarget::parse("a.db?mode=rwc", false, false)
+                .unwrap()
+                .mode,
             Mode::Create
         );
         for (text, named) in [
@@ -217,7 +230,7 @@ mod tests {
             ("a%00b", "NUL"),
             ("a%ff", "UTF-8"),
         ] {
-            let error = Target::parse(text, false, true).unwrap_err();
+            let error = SqliteTarget::parse(text, false, true).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Connect);
             assert!(error.message.contains(named), "{error}");
         }

@@ -1,4 +1,5 @@
-//! Shared by the integration tests: profiles of real databases, a sink that keeps values, tables of their own.
+//! Shared by the integration tests: profiles of real databases, a sink that keeps values, tables of
+//! their own.
 #![allow(dead_code)] // Each test file uses its part.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -42,8 +43,8 @@ impl Profile {
         }
     }
 
-    /// The connection string; `None`, with the reason reported, if the database is not available. With `CI=true`
-    /// that is a failure.
+    /// The connection string; `None`, with the reason reported, if the database is not available.
+    /// With `CI=true` that is a failure.
     pub(crate) fn string(self) -> Option<String> {
         match std::env::var(self.variable()) {
             Ok(s) if !s.is_empty() => Some(s),
@@ -61,8 +62,8 @@ impl Profile {
 }
 
 impl Profile {
-    /// A connection to a database that no other test writes to at the same time: for SQLite, which locks the whole file,
-    /// a file of its own that lives as long as the second value.
+    /// A connection to a database that no other test writes to at the same time: for SQLite, which
+    /// locks the whole file, a file of its own that lives as long as the second value.
     pub(crate) fn open_own(self) -> Option<(Connection, Option<tempfile::TempDir>)> {
         if self != Profile::SqliteOdbc {
             return Some((self.open()?, None));

@@ -49,7 +49,7 @@ impl Owned {
         Owned::Long(LongKind::Text, parts)
     }
 
-    /// Whole without cuts, in parts with them; a cut may stand inside a character.
+    /// Whole without cuts, in parts with them; a cut may be inside a character.
     pub(crate) fn utf8_in(text: &str, cuts: Option<Vec<usize>>) -> Owned {
         in_parts(text.as_bytes(), cuts, LongKind::Text, Owned::Utf8)
     }
@@ -103,7 +103,7 @@ fn in_parts<T: Copy>(
     Owned::Long(kind, parts)
 }
 
-/// What a source is to give.
+/// The planned rows of a source.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     names: Vec<String>,
@@ -173,7 +173,7 @@ enum Call {
     LongEnd(usize),
 }
 
-/// What a block holds of a row: a long value may begin in one block and end in another.
+/// The part of a row in a block: a long value may begin in one block and end in another.
 #[derive(Clone, Debug, Default)]
 struct RowPiece {
     begins: bool,
@@ -258,7 +258,7 @@ pub(crate) struct PlannedSource {
     current: PlannedBlock,
     policy: Policy,
     failure: Option<Error>,
-    /// Whether its cancel handle was used.
+    /// `true` if its cancel handle was used.
     pub(crate) cancelled: Arc<AtomicBool>,
     /// Is used inside the fetch that fails: somebody cancels while a fetch is under way.
     pub(crate) during_failure: Arc<Mutex<Option<CancelHandle>>>,

@@ -1,4 +1,5 @@
-//! What the tests of SQLite share: a sink that keeps rows, and short ways to make and read them.
+//! Shared helpers of the tests of SQLite: a sink that keeps rows, and short ways to make and read
+//! them.
 #![allow(dead_code)] // Each test file uses its own part.
 
 use onecopy_rows::ConnectOptions;
@@ -107,7 +108,7 @@ pub(crate) fn memory() -> Connection {
     open(":memory:").unwrap()
 }
 
-/// What follows `sqlite:`, with default options.
+/// Opens the text after `sqlite:`, with default options.
 pub(crate) fn open(target: &str) -> Result<Connection, Error> {
     Connection::open_path(target, &ConnectOptions::default())
 }

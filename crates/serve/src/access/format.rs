@@ -1,4 +1,5 @@
-//! The forms of a line. Whatever a client sends, a line stays one line, and its quotes end where we end them.
+//! [`Format`]: the text of an access log line. Data of the client is escaped, so that it cannot add
+//! a line or end a quoted field.
 
 use std::io::Write;
 use std::time::Duration;
@@ -6,22 +7,26 @@ use std::time::Duration;
 use super::time::SecondText;
 use super::{Access, Keep};
 
-/// The form of an access log's lines. Times are those at which the head of the request was whole, in UTC.
+/// The form of the lines of an access log. The time in a line is the time at which the request's
+/// head was complete, in UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// Apache's Common Log Format: `host - - [time] "request line" status bytes`, where bytes are those of the body, and `-` for
-    /// none. A request whose head could not be read has the request line `-`.
+    /// Apache's Common Log Format: `host - - [time] "request line" status bytes`. `bytes` is the
+    /// size of the body, or `-` if there is none. A request whose head could not be parsed has the
+    /// request line `-`.
     #[default]
     Common,
-    /// That, and `"Referer" "User-Agent"`. The log must be told of them: [`Format::keep`].
+    /// The common format, followed by `"Referer" "User-Agent"`. The log must record the fields that
+    /// [`Format::keep`] returns.
     Combined,
-    /// One JSON object a line. Bytes are all that went to the client, the head too; `duration` is in seconds.
+    /// One JSON object per line. `bytes` includes the head; `duration` is in seconds.
     Json,
 }
 
 impl Format {
-    /// What such lines must be told, the query only if asked for.
+    /// Returns the fields that the log must record for this format. They include the query only if
+    /// `query` is `true`.
     #[must_use]
     pub fn keep(self, query: bool) -> Keep {
         Keep {
@@ -30,7 +35,7 @@ impl Format {
         }
     }
 
-    /// Appends the line of a request, its end included, which ended `now`, since 1970.
+    /// Appends the line of a request that ended at `now` (the time since 1970), with a line end.
     pub(super) fn put(
         self,
         out: &mut Vec<u8>,
@@ -54,7 +59,8 @@ impl Format {
         out.push(b'\n');
     }
 
-    /// Appends the line that tells of lines which were dropped. No request can make it: its request line has no version.
+    /// Appends a line that reports the number `n` of dropped lines. The request line in it has no
+    /// HTTP version, so no request can produce an equal log line.
     pub(super) fn put_dropped(
         self,
         out: &mut Vec<u8>,
@@ -108,7 +114,8 @@ fn protocol(access: &Access<'_>) -> &'static str {
     }
 }
 
-/// As Apache does since 2.0.46: `\"`, `\\`, and whatever is no printable ASCII as `\n`, `\t`, `\xhh`.
+/// Appends `bytes`, escaped as by Apache since 2.0.46: `"` and `\` get a backslash; bytes that are
+/// not printable ASCII become `\n`, `\t` or `\xhh`.
 fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -116,10 +123,10 @@ fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
         let n = rest.iter().position(|b| !plain(b)).unwrap_or(rest.len());
         out.extend_from_slice(&rest[..n]);
         rest = &rest[n..];
-        let Some((&first, behind)) = rest.split_first() else {
+        let Some((&first, after)) = rest.split_first() else {
             return;
         };
-        rest = behind;
+        rest = after;
         match first {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', first]),
             b'\n' => out.extend_from_slice(b"\\n"),
@@ -163,7 +170,8 @@ fn put_json(out: &mut Vec<u8>, access: &Access<'_>, begun: Duration, texts: &mut
     let _ = write!(out, ",\"duration\":{seconds}.{micros:06}}}");
 }
 
-/// A JSON string (RFC 8259). Controls of both blocks are escaped, so that no line moves a terminal.
+/// Appends a text as a JSON string (RFC 8259). Control characters below U+0020 and from U+0080 to
+/// U+009F are escaped, so that a line cannot control a terminal.
 fn put_json_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut plain = 0;
@@ -221,42 +229,42 @@ mod tests {
 
     #[test]
     fn a_line_of_each_form() {
-        let mut told = access("GET", "/a");
-        told.query = Some("x=1");
-        told.user_agent = b"curl/8";
+        let mut entry = access("GET", "/a");
+        entry.query = Some("x=1");
+        entry.user_agent = b"curl/8";
         let common = "2001:db8::1 - - [29/Feb/2024:23:59:59 +0000] \"GET /a?x=1 HTTP/1.1\" 200 17";
-        assert_eq!(line(Format::Common, &told), common);
+        assert_eq!(line(Format::Common, &entry), common);
         assert_eq!(
-            line(Format::Combined, &told),
+            line(Format::Combined, &entry),
             format!("{common} \"-\" \"curl/8\"")
         );
         assert_eq!(
-            line(Format::Json, &told),
+            line(Format::Json, &entry),
             r#"{"time":"2024-02-29T23:59:59.499Z","peer":"2001:db8::1","method":"GET","path":"/a","query":"x=1","protocol":"HTTP/1.1","status":200,"outcome":"done","bytes":180,"duration":1.000250}"#
         );
     }
 
     #[test]
     fn what_could_not_be_read_is_a_dash() {
-        let mut told = access("", "");
-        (told.status, told.n_body_bytes, told.outcome) = (400, 0, Outcome::Refused);
-        assert!(line(Format::Common, &told).ends_with("] \"-\" 400 -"));
-        assert!(!line(Format::Json, &told).contains("method"));
+        let mut entry = access("", "");
+        (entry.status, entry.n_body_bytes, entry.outcome) = (400, 0, Outcome::Refused);
+        assert!(line(Format::Common, &entry).ends_with("] \"-\" 400 -"));
+        assert!(!line(Format::Json, &entry).contains("method"));
     }
 
     #[test]
     fn no_request_forges_a_line_or_a_field() {
         let evil = "/\" 200 1\n127.0.0.1 - - [x] \"GET / HTTP/1.1\\\r\t\u{1b}[2J\u{7f}\u{9b}é";
-        let mut told = access("GE\"T", evil);
-        told.query = Some(evil);
-        told.referer = b"\xff\" \"forged\n";
-        let said = line(Format::Combined, &told);
+        let mut entry = access("GE\"T", evil);
+        entry.query = Some(evil);
+        entry.referer = b"\xff\" \"forged\n";
+        let said = line(Format::Combined, &entry);
         let quotes = said.replace("\\\\", "").replace("\\\"", "");
         assert_eq!(quotes.matches('"').count(), 6, "{said}");
         assert!(said.contains(r#""\xff\" \"forged\n" "-""#), "{said}");
-        // `é` stays as it is in JSON, so that the check for ASCII is left out.
+        // `é` is not escaped in JSON, so the output is not checked to be ASCII.
         let mut out = Vec::new();
-        Format::Json.put(&mut out, &told, Duration::ZERO, &mut SecondText::default());
+        Format::Json.put(&mut out, &entry, Duration::ZERO, &mut SecondText::default());
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(
             (&value["path"], &value["method"]),

@@ -1,4 +1,5 @@
-//! The file of an access log. Who answers a request puts its line into memory; a thread of the log writes what has gathered.
+//! [`AccessLog`]: the file of an access log. The thread that answers a request appends its line to
+//! a buffer; a thread of the log writes the buffer to the file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,60 +7,69 @@ use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use super::Access;
 use super::format::Format;
 use super::time::SecondText;
-use crate::lock;
 use crate::metrics::Metrics;
 use crate::sys;
 
-/// Lines gather for so long: one system call for many, and none that wakes the writer for each.
+/// The time for which lines are collected before they are written. One system call then writes many
+/// lines, and not every request wakes the writer.
 const TICK: Duration = Duration::from_millis(50);
-/// They are written at once when they are as much as this.
+/// If the buffer has at least this number of bytes, the writer thread writes it without waiting for
+/// the end of [`TICK`].
 const HALF_BYTES: usize = 512 * 1024;
-/// While as much as this waits for the disk, further lines are dropped.
+/// The largest size of the buffer in bytes. As long as it is full, new lines are dropped.
 const MOST_BYTES: usize = 1024 * 1024;
-/// The most that goes into a pipe as a whole (pipe(7)).
+/// The size in bytes of the largest write to a pipe that is atomic (pipe(7)).
 const PIPE_BYTES: usize = 4096;
-/// How long the writer waits for room in a pipe that does not block, until it gives these lines up.
+/// The longest time that the writer waits for space in a non-blocking pipe. After that it drops the
+/// collected lines.
 const FULL_PIPE: Duration = Duration::from_secs(5);
 
-/// Where lines go.
+/// The destination of an access log.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum To {
-    /// A file, made if it is not there, and appended to.
+pub enum LogTarget {
+    /// A file, to which lines are appended. It is created if it does not exist.
     Path(PathBuf),
-    /// What is open already: standard output.
+    /// A descriptor that is already open, for example standard output.
     Descriptor(OwnedFd),
 }
 
-/// Is told that the file cannot be opened or written to; once until that is over.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+/// The function that is called with a message when the file cannot be opened or written. It is not
+/// called again until the file can be written.
+pub type ReportProblem = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// An access log. Clones are the same log.
+/// An access log. Clones share the same file.
 ///
-/// No request waits for the disk: where it does not keep up, lines are dropped, and one line says how many. Several processes
-/// may write to one file, each write(2) appends whole lines (to a pipe only up to 4 KiB a line).
+/// A request never waits for the disk: if the disk is too slow, lines are dropped, and one line
+/// reports their number. Several processes may write to one file, because each write(2) appends
+/// whole lines. (This also holds for a pipe, for lines of at most 4 KiB.)
 #[derive(Clone)]
-pub struct AccessLog(Arc<Inner>);
+pub struct AccessLog(Arc<LogState>);
 
-struct Inner {
+struct LogState {
     format: Format,
-    /// Counts dropped lines.
+    /// The metrics of the server, in which the dropped lines are counted.
     metrics: Metrics,
-    tell: Tell,
+    report: ReportProblem,
     gathered: Mutex<Gathered>,
-    /// For the writer: a first line, many lines, the end.
+    /// Notified when the buffer gets its first line, when the buffer is half full, and when the log
+    /// is closed.
     changed: Condvar,
-    /// Locked by the writer; where there is none any more, by whom has a late line.
+    /// The log file. The writer thread locks it to write; after the writer thread has ended, each
+    /// thread that adds a line locks it.
     file: Mutex<LogFile>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// How often it was to be opened anew, besides by signals.
+    /// The number of calls of [`AccessLog::reopen`]. Signals that request a reopen are counted by
+    /// `sys::n_reopens_asked`.
     n_reopens: AtomicU32,
 }
 
@@ -68,23 +78,29 @@ struct Gathered {
     lines: Vec<u8>,
     n_dropped: u64,
     texts: SecondText,
-    /// The writer waits for a first line.
+    /// `true` while the buffer is empty and the writer thread waits for a line.
     idle: bool,
     closing: bool,
-    /// There is no writer: lines are written by whom they are of.
+    /// `true` after the writer thread has ended: each thread that adds a line then writes the line
+    /// itself.
     closed: bool,
 }
 
 impl AccessLog {
-    /// A log of lines in this `format`; those that are dropped are counted in `metrics` too.
+    /// Opens a log whose lines have the given format. Dropped lines are also counted in `metrics`.
     ///
     /// # Errors
-    /// What open(2) says.
-    pub fn open(to: To, format: Format, metrics: Metrics, tell: Tell) -> io::Result<AccessLog> {
-        Ok(AccessLog(Arc::new(Inner {
+    /// The error of open(2).
+    pub fn open(
+        to: LogTarget,
+        format: Format,
+        metrics: Metrics,
+        report: ReportProblem,
+    ) -> io::Result<AccessLog> {
+        Ok(AccessLog(Arc::new(LogState {
             format,
             metrics,
-            tell,
+            report,
             gathered: Mutex::default(),
             changed: Condvar::new(),
             file: Mutex::new(LogFile::open(to)?),
@@ -93,10 +109,10 @@ impl AccessLog {
         })))
     }
 
-    /// Starts the thread that writes, which ends by [`AccessLog::close`].
+    /// Starts the writer thread. It ends with [`AccessLog::close`].
     ///
     /// # Errors
-    /// No thread can be had.
+    /// The error of the system if no thread can be created.
     pub fn start(&self) -> io::Result<()> {
         let inner = Arc::clone(&self.0);
         let name = "onecopy-access".to_owned();
@@ -105,7 +121,8 @@ impl AccessLog {
         Ok(())
     }
 
-    /// Takes the line of a request; it is written within a tick. For [`crate::Config::on_access`].
+    /// Adds the line of a request; it is written within 50 ms. Call this from
+    /// [`crate::Config::on_access`].
     pub fn put(&self, access: &Access<'_>) {
         let inner = &*self.0;
         let now = sys::unix_time();
@@ -128,12 +145,14 @@ impl AccessLog {
         }
     }
 
-    /// Has the path opened anew before the next line: the file was moved away. [`crate::reopen_on_signal`] does so by a signal.
+    /// Causes the path to be opened again before the next line is written, for example after the
+    /// file was renamed. [`crate::reopen_on_signal`] does this when a signal arrives.
     pub fn reopen(&self) {
         self.0.n_reopens.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Writes all there is and ends the writer. Lines that come after that are written by those who bring them.
+    /// Writes all lines in the buffer and ends the writer thread. Later lines are written by the
+    /// threads that add them.
     pub fn close(&self) {
         lock(&self.0.gathered).closing = true;
         self.0.changed.notify_one();
@@ -154,8 +173,8 @@ impl std::fmt::Debug for AccessLog {
     }
 }
 
-impl Inner {
-    /// The writer.
+impl LogState {
+    /// Runs as the writer thread, which writes the collected lines until the log is closed.
     fn run(&self) {
         let mut batch = Vec::new();
         let mut gathered = lock(&self.gathered);
@@ -163,12 +182,12 @@ impl Inner {
             if gathered.lines.is_empty() && !gathered.closing {
                 gathered.idle = true;
                 let woken = self.changed.wait_while(gathered, |g| g.idle && !g.closing);
-                gathered = woken.unwrap_or_else(PoisonError::into_inner);
+                gathered = unpoisoned(woken);
                 gathered.idle = false;
             }
             let more = |g: &mut Gathered| !g.closing && g.lines.len() < HALF_BYTES;
             let woken = self.changed.wait_timeout_while(gathered, TICK, more);
-            gathered = woken.unwrap_or_else(PoisonError::into_inner).0;
+            gathered = unpoisoned(woken).0;
             let closing = gathered.closing;
             mem::swap(&mut batch, &mut gathered.lines);
             let n_dropped = mem::take(&mut gathered.n_dropped);
@@ -182,15 +201,16 @@ impl Inner {
         }
     }
 
-    /// Writes what has gathered, for whoever holds it.
+    /// Writes the lines in `gathered`, which are moved to `batch` first.
     fn write(&self, batch: &mut Vec<u8>, gathered: &mut Gathered) {
         mem::swap(batch, &mut gathered.lines);
         let n_dropped = mem::take(&mut gathered.n_dropped);
         gathered.n_dropped += self.write_batch(batch, n_dropped);
     }
 
-    /// Writes `batch` and empties it, then says how many lines were dropped before; the number of those that still are to be
-    /// told of.
+    /// Writes the lines in `batch` and empties it. If `n_dropped` is not 0, adds a line that
+    /// reports this number of lines as dropped. Returns the number of dropped lines that must still
+    /// be reported.
     fn write_batch(&self, batch: &mut Vec<u8>, n_dropped: u64) -> u64 {
         let mut file = lock(&self.file);
         if n_dropped > 0 {
@@ -198,68 +218,68 @@ impl Inner {
             self.format
                 .put_dropped(batch, n_dropped, sys::unix_time(), texts);
         }
-        let n_asked = self
+        let n_reopens = self
             .n_reopens
             .load(Ordering::SeqCst)
             .wrapping_add(sys::n_reopens_asked());
-        let not_opened = file.reopen_if_asked(n_asked).err();
+        let not_opened = file.reopen_if_requested(n_reopens).err();
         let (failed, n_lost) = match file.write(batch) {
             Ok(()) => (not_opened, 0),
             Err(failed) => {
                 let rest = &batch[failed.n_written..];
                 let n_lines = rest.iter().filter(|b| **b == b'\n').count() as u64;
-                // The last one tells of those that were dropped before.
+                // The last line reports the number of lines dropped before it.
                 let n_new = n_lines.saturating_sub(u64::from(n_dropped > 0));
                 self.metrics.log_dropped(n_new);
                 let n_old = if n_lines > 0 { n_dropped } else { 0 };
                 (Some(failed.text), n_new + n_old)
             }
         };
-        let told = mem::replace(&mut file.troubled, failed.is_some());
-        if let Some(text) = failed.filter(|_| !told) {
-            (self.tell)(&text);
+        let reported = mem::replace(&mut file.troubled, failed.is_some());
+        if let Some(text) = failed.filter(|_| !reported) {
+            (self.report)(&text);
         }
         batch.clear();
         n_lost
     }
 }
 
-/// Why lines were not written, and how many bytes were.
-struct Failed {
+/// An error of a write to the log, and the number of bytes that were written before it.
+struct WriteFailure {
     text: String,
     n_written: usize,
 }
 
 struct LogFile {
     file: File,
-    /// `None`: it was open already, and is never opened again.
+    /// The path of the log file; `None` for an inherited descriptor, which cannot be opened again.
     path: Option<PathBuf>,
     is_regular: bool,
-    /// How often a reopening had been asked for when it was opened.
-    n_asked: u32,
+    /// The number of reopen requests that had been made when this file was opened.
+    n_reopens: u32,
     troubled: bool,
 }
 
 impl LogFile {
-    fn open(to: To) -> io::Result<LogFile> {
-        let n_asked = sys::n_reopens_asked();
+    fn open(to: LogTarget) -> io::Result<LogFile> {
+        let n_reopens = sys::n_reopens_asked();
         let (file, path) = match to {
-            To::Path(path) => (append_to(&path)?, Some(path)),
-            To::Descriptor(descriptor) => (File::from(descriptor), None),
+            LogTarget::Path(path) => (append_to(&path)?, Some(path)),
+            LogTarget::Descriptor(descriptor) => (File::from(descriptor), None),
         };
         Ok(LogFile {
             is_regular: file.metadata()?.is_file(),
             file,
             path,
-            n_asked,
+            n_reopens,
             troubled: false,
         })
     }
 
-    /// Opens the path anew, where that was asked for since: the file was moved away. Where it cannot be, lines go on to the
-    /// one that is open, and the next batch tries again.
-    fn reopen_if_asked(&mut self, n_asked: u32) -> Result<(), String> {
-        let Some(path) = self.path.as_ref().filter(|_| n_asked != self.n_asked) else {
+    /// Opens the path again if a reopen was requested since the last open. If this fails, lines are
+    /// still written to the file that is open, and the next call tries again.
+    fn reopen_if_requested(&mut self, n_reopens: u32) -> Result<(), String> {
+        let Some(path) = self.path.as_ref().filter(|_| n_reopens != self.n_reopens) else {
             return Ok(());
         };
         let file = append_to(path).map_err(|error| {
@@ -268,12 +288,12 @@ impl LogFile {
         })?;
         self.is_regular = file.metadata().is_ok_and(|m| m.is_file());
         self.file = file;
-        self.n_asked = n_asked;
+        self.n_reopens = n_reopens;
         Ok(())
     }
 
-    /// Appends whole lines: to a file in one call, to a pipe in pieces that other writers cannot part.
-    fn write(&mut self, mut lines: &[u8]) -> Result<(), Failed> {
+    /// Appends whole lines: to a file in one call, to a pipe in writes that are atomic.
+    fn write(&mut self, mut lines: &[u8]) -> Result<(), WriteFailure> {
         let n_bytes = lines.len();
         while !lines.is_empty() {
             let piece = match self.is_regular {
@@ -285,14 +305,14 @@ impl LogFile {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e)
                     if e.kind() == io::ErrorKind::WouldBlock
-                        && sys::wait_for_room(self.file.as_fd(), FULL_PIPE) => {}
+                        && sys::wait_writable(self.file.as_fd(), FULL_PIPE) => {}
                 failed => {
                     let why = failed
                         .err()
                         .unwrap_or_else(|| io::ErrorKind::WriteZero.into());
                     let name = self.path.as_ref().map(|path| path.display().to_string());
                     let name = name.as_deref().unwrap_or("standard output");
-                    return Err(Failed {
+                    return Err(WriteFailure {
                         text: format!(
                             "the access log `{name}` cannot be written to: {why}\nits lines are dropped until it can be"
                         ),
@@ -309,7 +329,8 @@ fn append_to(path: &PathBuf) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-/// The length of the first lines that go into a pipe as a whole; of one line if that is longer.
+/// Returns the length in bytes of the first lines of `lines` that fit into one atomic write to a
+/// pipe. If the first line does not fit, returns the length of this line.
 fn whole_lines(lines: &[u8]) -> usize {
     let most = lines.len().min(PIPE_BYTES);
     let end = |part: &[u8]| part.iter().rposition(|b| *b == b'\n').map(|at| at + 1);

@@ -1,11 +1,12 @@
-//! The access log: what is told of a request, its line, and the file that lines go to.
+//! The access log. [`Access`] has the facts about a request, [`Format`] formats a line of the log,
+//! and [`AccessLog`] is the log file.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `mod.rs` | [`Access`], [`Outcome`] |
-//! | `format.rs` | [`Format`]: common, combined, JSON; what a hostile request cannot forge |
-//! | `time.rs` | calendar times |
-//! | `log.rs` | [`AccessLog`]: lines gathered by those who answer, written by a thread |
+//! | `format.rs` | [`Format`]: lines in the formats common, combined and JSON, escaped |
+//! | `time.rs` | the times in log lines |
+//! | `log.rs` | [`AccessLog`]: the file, to which a separate thread writes buffered lines |
 
 mod format;
 mod log;
@@ -16,51 +17,57 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 pub use format::Format;
-pub use log::{AccessLog, Tell, To};
+pub use log::{AccessLog, LogTarget, ReportProblem};
 pub use time::rfc3339;
 
-/// What is known about a request when its answer has ended. It holds no header, and no query, but where [`Keep`] says so: they may
-/// hold secrets.
+/// The facts about a request that are known when its response has ended. Header fields and the
+/// query may contain secrets: they are absent unless [`Keep`] enables them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Access<'a> {
-    /// The method; empty if the head could not be read.
+    /// The method of the request; empty if the head could not be parsed.
     pub method: &'a str,
-    /// The path of the target; empty if the head could not be read. Both are empty for a handshake
-    /// of TLS that came to nothing.
+    /// The path of the request target; empty if the head could not be parsed. Method and path are
+    /// also empty if the entry is about a TLS handshake that failed.
     pub path: &'a str,
-    /// What follows the first `?` of the target; `None` also where [`Keep::query`] is off.
+    /// The query, which follows the first `?` of the request target. `None` if the target has no
+    /// `?`, or if [`Keep::query`] is `false`.
     pub query: Option<&'a str>,
-    /// Whether the request was HTTP/1.0; all others are 1.1.
+    /// `true` if the request was HTTP/1.0; all other requests are HTTP/1.1.
     pub is_http_1_0: bool,
-    /// The field `Referer` as sent; empty where there is none, or [`Keep::agent`] is off.
+    /// The value of the field `Referer` as sent; empty if the request does not have the field, or
+    /// if [`Keep::agent`] is `false`.
     pub referer: &'a [u8],
-    /// The field `User-Agent` as sent; empty where there is none, or [`Keep::agent`] is off.
+    /// The value of the field `User-Agent` as sent; empty if the request does not have the field,
+    /// or if [`Keep::agent`] is `false`.
     pub user_agent: &'a [u8],
-    /// The status sent; 0 if the connection ended before one was.
+    /// The status of the response; 0 if the connection ended before a status was sent.
     pub status: u16,
-    /// Bytes of the answer handed to the kernel, head and chunk framing included.
+    /// The number of bytes of the response passed to the kernel, including the head and the chunk
+    /// framing.
     pub n_bytes: u64,
-    /// Those of them behind the head.
+    /// The number of bytes of the response that follow its head.
     pub n_body_bytes: u64,
-    /// Rows of a stream, as its source counted them when it ended, well or badly; `None` for bodies that are no stream.
+    /// The number of rows that the source of a stream reported, even if the stream failed; `None`
+    /// if the body is not a stream.
     pub n_rows: Option<u64>,
-    /// From the whole head to the last byte.
+    /// The time between the end of the request's head and the last byte of the response.
     pub duration: Duration,
-    /// How it ended.
+    /// The way in which the response ended: complete, or the reason for which it is not.
     pub outcome: Outcome,
-    /// The client; `None` where it came through a unix socket.
+    /// The address of the client; `None` for a unix socket.
     pub peer: Option<SocketAddr>,
 }
 
 impl Access<'_> {
-    /// The client as logs name it: its address without the port. The one place where that is decided.
+    /// Returns the name of the client in logs: its address without the port. All logs use this
+    /// function.
     pub fn host(&self) -> impl fmt::Display {
         Host(self.peer.map(|peer| peer.ip()))
     }
 }
 
-/// An address, or the word for a client of a unix socket.
+/// Displays the address of a client without its port; `None`, a client of a unix socket, as `unix`.
 struct Host(Option<IpAddr>);
 
 impl fmt::Display for Host {
@@ -72,38 +79,40 @@ impl fmt::Display for Host {
     }
 }
 
-/// What an access log is told beyond method and path. Each costs a copy a request.
+/// The optional fields of an access log line. Each of them costs one more copy per request. Method
+/// and path are always recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Keep {
-    /// The query string. It may hold secrets.
+    /// `true` to record the query string, which may contain secrets.
     pub query: bool,
-    /// `Referer` and `User-Agent`.
+    /// `true` to record the values of the header fields `Referer` and `User-Agent`.
     pub agent: bool,
 }
 
-/// How an answer ended.
+/// The way in which a response ended: complete, or the reason for which it is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Sent to its end.
+    /// All bytes of the response were sent.
     Done,
-    /// A stream failed; if its head had been sent, the connection was broken so that it cannot look complete.
+    /// The stream of the response failed. If the head of the response was already sent, the
+    /// connection was aborted, so that the client detects that the response is incomplete.
     Failed,
-    /// The handler or the source panicked.
+    /// The handler or the source of a stream panicked.
     Panicked,
-    /// The client closed before the end.
+    /// The client closed the connection before the end of the response.
     ClientGone,
-    /// The client took nothing for the limit of a write.
+    /// The client read nothing for [`crate::Limits::write_stall`].
     Stalled,
-    /// Cut when the server stopped.
+    /// The response was aborted because the server stopped.
     Stopped,
-    /// The server refused the request: malformed, too large, too slow.
+    /// The server rejected the request, because it was malformed, too large or too slow.
     Refused,
 }
 
 impl Outcome {
-    /// All of them, each at the place of its number.
+    /// All outcomes. The index of an outcome in this array is its number in the metrics.
     pub(crate) const ALL: [Outcome; 7] = [
         Outcome::Done,
         Outcome::Failed,
@@ -114,7 +123,7 @@ impl Outcome {
         Outcome::Refused,
     ];
 
-    /// The word for logs.
+    /// Returns the name of the outcome in logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Calendar times of log lines, in UTC.
+//! [`rfc3339`] and [`SecondText`]: the times in log lines as text, in UTC.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// A second, as a calendar has it.
+/// The calendar date and the time of day of a second.
 struct Calendar {
     year: u64,
     month: u64,
@@ -17,10 +17,11 @@ struct Calendar {
 }
 
 impl Calendar {
-    /// Of seconds since 1970, in UTC.
+    /// Converts seconds since 1970 to a date and a time of day in UTC.
     fn of(seconds: u64) -> Calendar {
         let (day, second) = (seconds / 86_400, seconds % 86_400);
-        // Days counted from 1 March of year 0, so that the leap day ends its year; an era is 400 years.
+        // Days are counted from 1 March of the year 0, so that the leap day is the last day of a
+        // year. An era has 400 years.
         let day = day + 719_468;
         let (era, of_era) = (day / 146_097, day % 146_097);
         let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -42,7 +43,8 @@ impl Calendar {
     }
 }
 
-/// Seconds since 1970 and milliseconds as RFC 3339 in UTC: `2025-01-31T23:59:59.005Z`.
+/// Formats a time, given as seconds since 1970 and milliseconds, as RFC 3339 in UTC:
+/// `2025-01-31T23:59:59.005Z`.
 #[must_use]
 pub fn rfc3339(seconds: u64, millis: u32) -> String {
     let mut text = Vec::new();
@@ -51,7 +53,7 @@ pub fn rfc3339(seconds: u64, millis: u32) -> String {
     format!("{text}.{millis:03}Z")
 }
 
-/// `2025-01-31T23:59:59`.
+/// Appends the time `seconds` (since 1970) in the form `2025-01-31T23:59:59`.
 fn put_rfc3339_second(out: &mut Vec<u8>, seconds: u64) {
     let c = Calendar::of(seconds);
     let _ = write!(
@@ -61,16 +63,18 @@ fn put_rfc3339_second(out: &mut Vec<u8>, seconds: u64) {
     );
 }
 
-/// The text of the last second that was asked for: it is made once a second, not once a line.
+/// A cache of the time of the last log line as text, in whole seconds. The text is formatted again
+/// only when the second changes.
 #[derive(Default)]
 pub(super) struct SecondText {
-    /// Of the second, and one more: 0 is none.
+    /// The cached text, and the number of its second since 1970 plus one. This number is 0 if no
+    /// text is cached.
     common: (u64, Vec<u8>),
     rfc3339: (u64, Vec<u8>),
 }
 
 impl SecondText {
-    /// `31/Jan/2025:23:59:59 +0000`, as the Common Log Format has it.
+    /// Returns the time `seconds` (since 1970) in Common Log Format: `31/Jan/2025:23:59:59 +0000`.
     pub(super) fn common(&mut self, seconds: u64) -> &[u8] {
         let (of, text) = &mut self.common;
         if *of != seconds + 1 {
@@ -87,7 +91,8 @@ impl SecondText {
         text
     }
 
-    /// `2025-01-31T23:59:59`; milliseconds and zone are the caller's.
+    /// Returns the time `seconds` (since 1970) in the form `2025-01-31T23:59:59`, to which the
+    /// caller appends milliseconds and the time zone.
     pub(super) fn rfc3339(&mut self, seconds: u64) -> &[u8] {
         let (of, text) = &mut self.rfc3339;
         if *of != seconds + 1 {

@@ -1,32 +1,38 @@
-//! An answer from its head to its end, and what is reported of it then.
+//! [`Answer`]: a response from its head to its end, and the report of it to the access log and the
+//! metrics.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::exchange::{CutReason, Exchange};
-use super::names::LoggedRequest;
+use super::logged_request::LoggedRequest;
 use crate::access::{Access, Outcome};
 use crate::config::Config;
 use crate::guard;
 use crate::items::Items;
 use crate::response::{OnEnd, StreamEnd};
 
-/// An answer that has been queued to its end, or has come to one before. It is told of once.
+/// A response that is completely queued or has ended early. It is reported to the access log and
+/// the metrics once: when its last byte was sent, or when the connection has ended.
 pub(super) struct Answer {
     pub(super) exchange: Exchange,
     pub(super) status: u16,
     pub(super) reason: Option<Box<[u8]>>,
-    /// Where its bytes start and end, counted over the connection's life.
+    /// The position at which the response starts. The next two fields are the positions at which
+    /// its body starts and the response ends. A position counts the bytes of all responses on the
+    /// connection.
     pub(super) start: u64,
     pub(super) body_start: u64,
     pub(super) end: u64,
     pub(super) n_rows: Option<u64>,
-    /// For streams: whom to tell, and what.
+    /// The callback for the end of a stream, and the [`StreamEnd`] that is passed to it; `None` if
+    /// the response is not a stream.
     pub(super) stream: Option<Box<(Option<OnEnd>, StreamEnd)>>,
 }
 
 impl Answer {
-    /// Of a request to which nothing was said, and `n_sent` bytes before it.
+    /// Creates an [`Answer`] without bytes, for a request that gets no response. `n_sent` is the
+    /// number of bytes that were sent on the connection so far.
     pub(super) fn none(exchange: Exchange, n_sent: u64) -> Answer {
         Answer {
             exchange,
@@ -40,7 +46,8 @@ impl Answer {
         }
     }
 
-    /// Overrules the outcome: the connection ended first.
+    /// Sets the outcome of a response during which the connection ended. `gone` is the reason for
+    /// which it ended.
     pub(super) fn cut(&mut self, gone: CutReason) {
         self.exchange.outcome = gone.outcome();
         if let Some(stream) = &mut self.stream {
@@ -48,7 +55,9 @@ impl Answer {
         }
     }
 
-    /// Tells the stream's owner, the metrics and the access log, at `now_us`; gives back what it was named by.
+    /// Reports the response to the callback of its stream, to the metrics and to the access log.
+    /// `now_us` is the time at which the response ended. Returns the memory of the logged fields,
+    /// which later requests reuse.
     pub(super) fn report(
         self,
         config: &Config,
@@ -88,13 +97,15 @@ impl Answer {
     }
 }
 
-/// An answer whose body is made item by item.
+/// A response whose body the handler produces item by item, while the response is being sent.
 pub(super) struct ItemStream {
     pub(super) answer: Answer,
     pub(super) items: Box<dyn Items>,
     pub(super) chunked: bool,
-    /// Bytes to come, of those announced.
+    /// The number of bytes by which the body is still shorter than its announced length; `None` if
+    /// no length was announced.
     pub(super) left: Option<u64>,
-    /// The answer is aborted after the items made so far are sent.
+    /// The outcome to report if the handler failed; `None` if the handler did not fail. After a
+    /// failure, the items queued so far are sent, and the connection is then aborted.
     pub(super) failed: Option<Outcome>,
 }

@@ -1,4 +1,5 @@
-//! Request bodies: measured by length or chunked, read whole before the handler is called, or when it asks.
+//! Steps of [`Drive`] that read a request body of known length or in the chunked coding. The body
+//! is read before the handler is called, or when the handler requests it.
 
 use std::mem;
 
@@ -6,7 +7,7 @@ use onecopy_text::Chunk;
 
 use super::Phase;
 use super::body_reader::{BodyCoding, BodyReader, BodyReceiver, BodyStorage};
-use super::drive::{Drive, Step};
+use super::drive::{Drive, NextStep};
 use super::exchange::{CutReason, Exchange};
 use super::input::UsedInput;
 use super::pending::PendingHandler;
@@ -17,25 +18,25 @@ use crate::request::Request;
 use crate::timers::millis;
 use crate::transport::Transport;
 
-/// Room for a body of unknown length, at first.
+/// The initial capacity in bytes for a body of unknown length.
 const FIRST_ROOM_BYTES: usize = 4096;
 
 impl Drive<'_> {
-    /// Begins to read a body.
+    /// Starts to read a request body. `then` is the handler that receives the body.
     pub(super) fn begin_body(
         &mut self,
         then: BodyReceiver,
         coding: BodyCoding,
         exchange: Exchange,
     ) {
-        let room = match coding {
+        let n_reserve = match coding {
             BodyCoding::Length(n) if n <= self.shared.config.limits.body_memory_bytes => n,
-            BodyCoding::Length(_) => 0, // It goes to a file at once.
+            BodyCoding::Length(_) => 0, // The body is written to a file from the start.
             BodyCoding::Chunked(_) => FIRST_ROOM_BYTES,
         };
-        let body = match room {
+        let body = match n_reserve {
             0 => Some(Chunk::default()),
-            room => guard(|| self.shared.handler.body_room(room)),
+            n_reserve => guard(|| self.shared.handler.body_chunk(n_reserve)),
         };
         let body = BodyStorage::Memory(body.unwrap_or_default());
         self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.body_stall);
@@ -48,7 +49,9 @@ impl Drive<'_> {
         }));
     }
 
-    /// Adds `data` to the body, and calls the handler at its end, or tells the one that waits. Returns how many bytes were used.
+    /// Appends `data` to the body. When the body is complete, calls the handler, or wakes a running
+    /// handler that waits for the body. Returns how many bytes of `data` belong to the body. Sets
+    /// `deferred` if no thread is free for the handler.
     pub(super) fn use_body(&mut self, data: &[u8], deferred: &mut bool) -> usize {
         let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
             return 0;
@@ -102,7 +105,8 @@ impl Drive<'_> {
         used
     }
 
-    /// A body cannot be taken: the client is told, by the server or by the handler that waits.
+    /// Rejects a request body because of `error`. If the handler has not been called, the client
+    /// gets an error response. If the handler waits for the body, the handler gets the error.
     fn refuse_body(&mut self, then: BodyReceiver, exchange: Exchange, error: BodyError) {
         match then {
             BodyReceiver::Tell(awaiting) => self.fail_call(exchange, awaiting, error),
@@ -116,41 +120,42 @@ impl Drive<'_> {
         }
     }
 
-    /// No byte of the body came in time.
+    /// Rejects a request body because no byte of it arrived within the time limit.
     pub(super) fn refuse_late_body(&mut self) {
         if let Phase::Body(reader) = mem::replace(&mut self.state.phase, Phase::Head) {
             self.refuse_body(reader.then, reader.exchange, BodyError::Late);
         }
     }
 
-    /// Whether what comes next on the socket belongs into a body as it is.
+    /// Returns `true` if the next bytes from the socket belong to a body and can be read directly
+    /// into its memory.
     pub(super) fn reads_into_body(&self) -> bool {
         match &self.state.phase {
             Phase::Body(reader) => {
-                matches!(reader.coding, BodyCoding::Length(n) if n <= reader.room())
+                matches!(reader.coding, BodyCoding::Length(n) if n <= reader.spare_capacity())
                     && self.state.input.is_empty()
             }
             _ => false,
         }
     }
 
-    /// Reads from the socket straight into the body.
-    pub(super) fn read_body(&mut self) -> Step {
+    /// Reads bytes of the request body from the socket directly into the memory of the body.
+    pub(super) fn read_body(&mut self) -> NextStep {
         let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
-            return Step::Again;
+            return NextStep::Again;
         };
         let BodyCoding::Length(left) = reader.coding else {
-            return Step::Again;
+            return NextStep::Again;
         };
         let BodyStorage::Memory(chunk) = &mut reader.body else {
-            return Step::Again;
+            return NextStep::Again;
         };
         let come = |socket: &mut Transport| socket.receive(chunk, left);
-        // The socket is empty after a short read; `left` bytes are all that is wanted of it here.
+        // A short read has emptied the socket; otherwise no more than `left` bytes are needed.
         let come = self.note_read(come, left);
         if matches!(self.state.phase, Phase::Closed) {
             self.abandon_call(Phase::Body(reader), CutReason::Client);
-            return Step::Again;
+            return NextStep::Again;
         }
         reader.coding = BodyCoding::Length(left - come.unwrap_or(0));
         self.state.phase = Phase::Body(reader);

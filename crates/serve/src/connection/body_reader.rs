@@ -1,4 +1,4 @@
-//! The body of a request while it is received.
+//! [`BodyReader`]: the state of a request body while it is received.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use onecopy_text::{ByteSink, Chunk};
-use onecopy_wire::http::{ChunkedReader, HeadIndex, Piece};
+use onecopy_wire::http::{BodyChunk, ChunkedReader, HeadIndex};
 
 use super::exchange::Exchange;
 use crate::awaited::{BodyError, BodyRequest};
 use crate::request::RequestBody;
 
-/// A request whose head is whole and whose body is being read.
+/// A request whose head is complete and whose body is being read.
 pub(super) struct BodyReader {
     pub(super) then: BodyReceiver,
     pub(super) exchange: Exchange,
@@ -21,23 +21,24 @@ pub(super) struct BodyReader {
     pub(super) complete: bool,
 }
 
-/// Whom a body is for.
+/// The receiver of a request body.
 pub(super) enum BodyReceiver {
-    /// A handler that is called with it, and the head: its bytes, and the offsets of all its parts.
-    /// Copies: one, of the head only.
+    /// A handler that is called when the body is complete. The variant has a copy of the request's
+    /// head, and the positions of the parts of the head. Only the head is copied, once.
     Call(Vec<u8>, HeadIndex),
-    /// A handler that runs, and waits for it.
+    /// A running handler that has requested the body and waits for it.
     Tell(Arc<BodyRequest>),
 }
 
-/// Where a body comes into: memory, or a file where it is long.
+/// The storage of a request body: memory, or a file for a long body.
 pub(super) enum BodyStorage {
     Memory(Chunk),
     File(File, u64),
 }
 
 impl BodyStorage {
-    /// Takes the next bytes; past `most_in_memory` all go to a file in `folder`.
+    /// Appends `bytes`, the next bytes of the body. If the body would then exceed `most_in_memory`
+    /// bytes, all its bytes are moved to a temporary file in `folder`.
     fn put(&mut self, bytes: &[u8], most_in_memory: usize, folder: &Path) -> io::Result<()> {
         if let BodyStorage::Memory(chunk) = self
             && chunk.len() + bytes.len() > most_in_memory
@@ -69,15 +70,17 @@ impl BodyStorage {
     }
 }
 
-/// The coding of a request body.
+/// The rule that determines the end of a request body.
 pub(super) enum BodyCoding {
-    /// Bytes still to come.
+    /// The length of the body is given by `Content-Length`. The number is the count of bytes of the
+    /// body that have not arrived yet.
     Length(usize),
     Chunked(ChunkedReader),
 }
 
 impl BodyCoding {
-    /// Bytes of a body that was not begun.
+    /// Returns the length in bytes that the client announced, before any byte of the body was read;
+    /// `None` for a chunked body.
     pub(super) fn announced(&self) -> Option<u64> {
         match self {
             BodyCoding::Length(n) => Some(*n as u64),
@@ -87,7 +90,8 @@ impl BodyCoding {
 }
 
 impl BodyReader {
-    /// The request of the handler that waits for the body, if one does.
+    /// Returns the properties of the request, and the object through which its running handler
+    /// waits for the body. Returns `None` if the handler was not called yet.
     pub(super) fn into_told(self) -> Option<(Exchange, Arc<BodyRequest>)> {
         match self.then {
             BodyReceiver::Tell(awaiting) => Some((self.exchange, awaiting)),
@@ -95,15 +99,17 @@ impl BodyReader {
         }
     }
 
-    /// Bytes that it has room for in memory.
-    pub(super) fn room(&self) -> usize {
+    /// Returns the number of bytes that can be appended to the body's memory without a new
+    /// allocation.
+    pub(super) fn spare_capacity(&self) -> usize {
         match &self.body {
             BodyStorage::Memory(chunk) => chunk.capacity() - chunk.len(),
             BodyStorage::File(..) => 0,
         }
     }
 
-    /// Adds the next bytes of the request; returns how many of them were the body's.
+    /// Appends the bytes at the start of `data` that belong to the body. Returns their number; the
+    /// bytes after them belong to the next request.
     pub(super) fn add(
         &mut self,
         data: &[u8],
@@ -130,9 +136,9 @@ impl BodyReader {
                     let (n, piece) = reader.next(&data[used..]).map_err(BodyError::Coding)?;
                     used += n;
                     match piece {
-                        Piece::Data(bytes) => put(bytes)?,
-                        Piece::NeedMore => return Ok(used),
-                        Piece::End => {
+                        BodyChunk::Data(bytes) => put(bytes)?,
+                        BodyChunk::NeedMore => return Ok(used),
+                        BodyChunk::End => {
                             self.complete = true;
                             return Ok(used);
                         }

@@ -1,17 +1,19 @@
-//! The order of steps on a connection, its deadlines, its end.
+//! [`Drive`]: the loop that performs the steps of a connection, with the steps for deadlines and
+//! for the end of the connection.
 
 use std::io;
 use std::mem;
 use std::sync::Arc;
 
+use onecopy_wire::lock::lock;
+
 use super::exchange::CutReason;
 use super::flags::{ANSWERED, CUT, FILLED, HUNG_UP, READABLE, STOP, TIMER, WRITABLE};
 use super::pending::HandlerCall;
 use super::writer::HandlerConnection;
-use super::{Connection, Phase, State};
+use super::{Connection, ConnectionState, Phase};
 use crate::guard;
-use crate::lock;
-use crate::out::Flushed;
+use crate::output_queue::Flushed;
 use crate::request::{Request, RequestBody};
 use crate::response::Response;
 use crate::shared::Shared;
@@ -20,34 +22,39 @@ use crate::timers::{NEVER, millis};
 use crate::transport::Transport;
 use crate::workers::{FillHost, Workers};
 
-/// Steps on one connection before the others have their turn.
+/// The largest number of steps that a thread performs on one connection before it serves other
+/// connections.
 const MAX_STEPS: u32 = 256;
 
-/// What a step says about the next one.
-pub(super) enum Step {
-    /// There may be more to do.
+/// The next action of the step loop.
+pub(super) enum NextStep {
+    /// The loop continues with another step.
     Again,
-    /// Nothing to do until a flag comes.
+    /// The loop ends, because there is nothing to do until a thread sets a flag of the connection.
     Wait,
-    /// To be continued by a thread of the loop.
+    /// The loop ends, and the connection is queued for another thread of the server, which
+    /// continues.
     Elsewhere,
-    /// The request waits for a handler to end; the connection stays owned.
+    /// The loop ends, because no thread is free for the handler. The connection stays owned and
+    /// waits in the scheduler until a handler returns.
     Deferred,
-    /// The thread is to run a handler, and to let go of the connection meanwhile.
+    /// The connection is released, and this thread runs the handler.
     Call(Box<HandlerCall>),
-    /// The thread of a handler owns the connection now.
+    /// The loop ends, because the thread of a handler owns the connection now.
     HandedOver,
 }
 
-/// A connection being driven: its state and all that is around it.
+/// The arguments of the steps of a connection. They are the state of the connection, and references
+/// to the connection, to the server and to the memory of the thread that performs the steps.
 pub(super) struct Drive<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) connection: &'a Arc<Connection>,
     pub(super) kit: &'a mut ThreadKit,
-    pub(super) state: &'a mut State,
+    pub(super) state: &'a mut ConnectionState,
 }
 
-/// Goes on with a connection that the caller owns, until there is nothing to do; then nobody owns it.
+/// Performs the steps of a connection that the calling thread owns, until there is nothing to do.
+/// The thread then gives up the ownership.
 pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mut ThreadKit) {
     kit.now_ms = shared.now_ms();
     let mut state = lock(&connection.state);
@@ -62,16 +69,16 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
         let mut n_steps = 0;
         let last = loop {
             match drive.step() {
-                // A client that never stops sending must not keep the thread from the others.
-                Step::Again if n_steps == MAX_STEPS => break Step::Elsewhere,
-                Step::Again => n_steps += 1,
-                Step::Deferred | Step::HandedOver => return,
+                // A client that sends without a pause must not occupy the thread permanently.
+                NextStep::Again if n_steps == MAX_STEPS => break NextStep::Elsewhere,
+                NextStep::Again => n_steps += 1,
+                NextStep::Deferred | NextStep::HandedOver => return,
                 last => break last,
             }
         };
         shared.set_deadline(connection, state.deadline_ms());
         match last {
-            Step::Call(call) => {
+            NextStep::Call(call) => {
                 drop(state);
                 if !connection.flags.release() {
                     shared.queue(Arc::clone(connection));
@@ -91,12 +98,12 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
                 }
                 connection.put_answer(response);
                 if !connection.raise(ANSWERED) {
-                    return; // Who has it by now finds the answer.
+                    return; // The thread that owns the connection finds the answer.
                 }
                 kit.now_ms = shared.now_ms();
                 state = lock(&connection.state);
             }
-            Step::Elsewhere => {
+            NextStep::Elsewhere => {
                 drop(state);
                 return shared.queue(Arc::clone(connection));
             }
@@ -106,7 +113,8 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
     }
 }
 
-/// Runs the handler, whose turn was had. `None`: it panicked.
+/// Runs the handler, for which [`crate::scheduler::Scheduler::enter_handler`] has reserved a
+/// thread. Returns `None` if the handler panicked.
 fn run_call(
     call: HandlerCall,
     shared: &Arc<Shared>,
@@ -122,7 +130,8 @@ fn run_call(
     response
 }
 
-/// Leaves `flags` for `connection`, and drives it on this thread if no other one owns it.
+/// Sets `flags` for `connection`, and performs its steps on this thread unless another thread owns
+/// it.
 pub(super) fn signal_and_drive(
     shared: &Arc<Shared>,
     connection: &Arc<Connection>,
@@ -163,11 +172,11 @@ impl FillHost for Shared {
     }
 }
 
-impl State {
+impl ConnectionState {
     fn note(&mut self, flags: u32) {
         self.readable |= flags & READABLE != 0;
         if flags & (WRITABLE | HUNG_UP) != 0 {
-            self.blocked = false; // A dead connection says so at the next try.
+            self.blocked = false; // If the connection has failed, the next attempt reports it.
         }
         self.peer_closed |= flags & HUNG_UP != 0;
         self.timer_due |= flags & TIMER != 0;
@@ -175,7 +184,8 @@ impl State {
         self.filled |= flags & FILLED != 0;
         self.answered |= flags & ANSWERED != 0;
         if flags & STOP != 0 {
-            // A request may be in the socket that no event has told of yet: look before closing as idle.
+            // The socket may contain a request that no event has reported yet. It is checked before
+            // an idle connection is closed.
             self.readable = true;
         }
     }
@@ -184,7 +194,7 @@ impl State {
         match self.phase {
             Phase::Closed => NEVER,
             _ if !self.out.is_empty() => self.stall_ms,
-            // A query may take as long as the handler lets it, and so may the handler.
+            // This server has no time limit for a query or a handler; the handler sets its own.
             Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) => NEVER,
             _ => self.phase_ms,
         }
@@ -192,9 +202,9 @@ impl State {
 }
 
 impl Drive<'_> {
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> NextStep {
         if mem::take(&mut self.state.answered) && self.end_call() {
-            return Step::HandedOver;
+            return NextStep::HandedOver;
         }
         let in_stream = matches!(self.state.phase, Phase::Stream(_));
         let in_items = matches!(self.state.phase, Phase::Items(_));
@@ -202,38 +212,39 @@ impl Drive<'_> {
             self.late_fill();
         }
         if matches!(self.state.phase, Phase::Closed) {
-            return Step::Wait;
+            return NextStep::Wait;
         }
         if self.state.cut {
             self.end(CutReason::Stopped);
-            return Step::Again;
+            return NextStep::Again;
         }
         if !self.state.out.is_empty() && !self.state.blocked && !self.flush() {
             self.end(CutReason::Client);
-            return Step::Again;
+            return NextStep::Again;
         }
         if !self.state.out.is_empty() && !self.state.blocked {
-            return Step::Elsewhere; // It has sent enough for now; there are others.
+            return NextStep::Elsewhere; // Other connections are served first.
         }
         if self.state.out.is_empty() && !self.state.blocked && !self.settle() {
             self.end(CutReason::Client);
-            return Step::Again;
+            return NextStep::Again;
         }
         if self.state.peer_closed && (in_stream || in_items) {
-            // Also a peer that only closed its sending side: the two look alike until a byte is refused, and a
-            // query that runs for nobody costs more than such a client.
+            // The peer may have closed only its sending side. This cannot be distinguished from a
+            // disconnect until a byte is refused. The connection is ended, because a query without
+            // a reader costs more than ending such a client.
             self.end(CutReason::Client);
-            return Step::Again;
+            return NextStep::Again;
         }
         if mem::take(&mut self.state.timer_due) && self.state.deadline_ms() <= self.kit.now_ms {
             self.expire();
-            return Step::Again;
+            return NextStep::Again;
         }
         if in_stream {
             return self.pump();
         }
         if !self.state.out.is_empty() {
-            return Step::Wait; // No new request before the answers to the former are taken.
+            return NextStep::Wait; // The next request waits until these responses are sent.
         }
         match self.state.phase {
             Phase::Head if self.state.close_after => self.begin_linger(),
@@ -241,11 +252,12 @@ impl Drive<'_> {
             Phase::Called(_) => self.serve_call(),
             Phase::Linger => self.discard(),
             Phase::Items(_) => self.pump_items(),
-            Phase::Stream(_) | Phase::Closed => Step::Wait,
+            Phase::Stream(_) | Phase::Closed => NextStep::Wait,
         }
     }
 
-    /// Sends what it can. `false` if the connection is dead.
+    /// Sends queued bytes as far as the kernel accepts them. Returns `false` if the connection is
+    /// dead.
     pub(super) fn flush(&mut self) -> bool {
         let state = &mut *self.state;
         let Some(socket) = &mut state.socket else {
@@ -273,7 +285,8 @@ impl Drive<'_> {
         true
     }
 
-    /// Sends what the transport itself has to say. `false` if the connection is dead.
+    /// Sends bytes that the transport itself produces, such as TLS alerts. Returns `false` if the
+    /// connection has failed.
     fn settle(&mut self) -> bool {
         let Some(socket) = self.state.socket.as_mut().filter(|socket| socket.owes()) else {
             return true;
@@ -289,7 +302,8 @@ impl Drive<'_> {
         true
     }
 
-    /// The client took no more at the last try; its time begins anew where it has taken some.
+    /// Records that the kernel accepted no more bytes. If it accepted some bytes before that
+    /// (`progress`), the time limit for the client to read starts again.
     pub(super) fn note_stall(&mut self, progress: bool) {
         if progress || self.state.stall_ms == NEVER {
             let limit = self.shared.config.limits.write_stall;
@@ -297,7 +311,7 @@ impl Drive<'_> {
         }
     }
 
-    /// A deadline has passed.
+    /// Handles a deadline of the connection that has passed.
     fn expire(&mut self) {
         if !self.state.out.is_empty() {
             return self.end(CutReason::Stalled);
@@ -308,15 +322,16 @@ impl Drive<'_> {
                 self.close(false);
             }
             Phase::Head if self.state.input.is_empty() => self.close_in_order(),
-            Phase::Head => self.refuse(408, "the request head did not come in time", None),
+            Phase::Head => self.refuse(408, "the request head was not received in time", None),
             Phase::Body(_) => self.refuse_late_body(),
             Phase::Linger => self.close(false),
             Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) | Phase::Closed => {}
         }
     }
 
-    /// Closes our side. What was sent stays readable for the peer even if it goes on sending; a close would reset.
-    fn begin_linger(&mut self) -> Step {
+    /// Closes only the sending side. The peer can then still read the bytes that were sent. If both
+    /// sides were closed while the peer continues to send, the connection would be reset.
+    fn begin_linger(&mut self) -> NextStep {
         self.state.input = Vec::new();
         let fell_short = self.state.fell_short;
         let said = match &mut self.state.socket {
@@ -327,10 +342,10 @@ impl Drive<'_> {
         if let Ok(false) = said {
             self.state.blocked = true;
             self.state.phase_ms = self.state.phase_ms.min(linger_ms);
-            return Step::Wait;
+            return NextStep::Wait;
         }
         self.shut_and_linger(linger_ms);
-        Step::Again
+        NextStep::Again
     }
 
     fn shut_and_linger(&mut self, until_ms: u64) {
@@ -351,14 +366,15 @@ impl Drive<'_> {
         socket.is_some_and(Transport::is_in_handshake)
     }
 
-    /// The peer left in a handshake, or was told what is wrong with it: it is to have the time to read that.
+    /// Ends a connection whose TLS handshake failed. The peer gets time to read the alert.
     pub(super) fn refuse_handshake(&mut self) {
         self.tell_no_handshake();
         let linger_ms = self.kit.now_ms + millis(self.shared.config.limits.linger);
         self.shut_and_linger(linger_ms);
     }
 
-    /// Closes between requests: the peer is to know that nothing is missing.
+    /// Closes a connection between two requests. With TLS, the alert `close_notify` is sent first,
+    /// from which the peer can conclude that it has received all bytes.
     pub(super) fn close_in_order(&mut self) {
         if let Some(socket) = &mut self.state.socket
             && !socket.is_in_handshake()
@@ -368,17 +384,18 @@ impl Drive<'_> {
         self.close(false);
     }
 
-    /// Reads and drops what the peer still sends, up to its end. Only time limits it: a close while bytes come would
-    /// be a reset, and the peer might never see why its upload was refused.
-    fn discard(&mut self) -> Step {
+    /// Reads and discards bytes of the peer until it closes its side, limited only by time. If the
+    /// connection were closed while bytes arrive, it would be reset, and the peer might never read
+    /// the response that refuses its upload.
+    fn discard(&mut self) -> NextStep {
         if !self.state.readable && !self.state.peer_closed {
-            return Step::Wait;
+            return NextStep::Wait;
         }
         if !self.kit.is_of_loop() {
-            return Step::Elsewhere;
+            return NextStep::Elsewhere;
         }
         let Some(socket) = &mut self.state.socket else {
-            return Step::Wait;
+            return NextStep::Wait;
         };
         match socket.discard(&mut self.kit.scratch) {
             Ok(n) if n > 0 => self.shared.config.metrics.received(n),
@@ -389,11 +406,11 @@ impl Drive<'_> {
             }
             _ => self.close(false),
         }
-        Step::Again
+        NextStep::Again
     }
 
-    /// Ends the connection in the middle of something. What the kernel still holds is dropped by a reset, so that a cut
-    /// answer of any framing is an error for whoever reads it.
+    /// Aborts the connection by a reset, which discards the bytes that the kernel has not sent. The
+    /// reset shows the client that its response is truncated, with any kind of framing.
     pub(super) fn end(&mut self, why: CutReason) {
         let n_sent = self.state.out.n_sent();
         let in_body = matches!(self.state.phase, Phase::Stream(_) | Phase::Items(_));
@@ -410,13 +427,15 @@ impl Drive<'_> {
         self.close(in_answer);
     }
 
-    /// Takes the connection out of the server and closes the socket, by a reset if `reset`.
+    /// Removes the connection from the server and closes the socket; with a reset if `reset` is
+    /// `true`.
     pub(super) fn close(&mut self, reset: bool) {
         let phase = mem::replace(&mut self.state.phase, Phase::Closed);
         self.abandon_call(phase, CutReason::Client);
         self.state.out.clear(&self.shared.buffers);
         self.state.input = Vec::new();
-        // Before the peer sees the end: a connection that is closed is never counted as open.
+        // The connection is removed before the peer can see that it is closed, so a closed
+        // connection is never counted as open.
         self.shared.forget(self.connection);
         if let Some(socket) = self.state.socket.take()
             && reset

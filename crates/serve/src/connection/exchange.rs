@@ -1,22 +1,24 @@
-//! A request, as far as its answer depends on it, and the reasons for which a connection ends before that.
+//! [`Exchange`]: the properties of a request that are needed to send and log its response; and
+//! [`CutReason`].
 
-use super::names::LoggedRequest;
+use super::logged_request::LoggedRequest;
 use crate::access::Outcome;
 use crate::response::StreamEnd;
 use crate::response_writer::WriteError;
 
-/// What an answer must know of its request.
+/// The properties of a request that are needed to send its response and to log it. They remain when
+/// the request's head was discarded.
 pub(super) struct Exchange {
     pub(super) is_head: bool,
     pub(super) http_1_0: bool,
     pub(super) keep_alive: bool,
     pub(super) started_us: u64,
-    /// Kept only with an access log.
+    /// The fields of the request for the access log; `None` without an access log.
     pub(super) names: Option<LoggedRequest>,
     pub(super) outcome: Outcome,
 }
 
-/// The request that is answered, as far as the head of its answer depends on it.
+/// The properties of a request that are needed to write the head of its response.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerTerms {
     pub(super) start: u64,
@@ -36,7 +38,7 @@ impl AnswerTerms {
     }
 }
 
-/// Why a connection ended in the middle of an answer.
+/// The reason for which a connection ended before the end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CutReason {
     Client,

@@ -1,33 +1,35 @@
-//! The flags that threads leave for the owner of a connection.
+//! [`ConnectionFlags`]: the events that threads record for the thread that owns a connection.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys::Event;
 
-/// Somebody has the connection: who sets it may touch its state, all others only leave flags.
+/// Set while a thread owns the connection. Only the thread that sets this flag may access the
+/// connection's state; other threads may only set flags.
 pub(super) const OWNED: u32 = 1;
 pub(super) const READABLE: u32 = 1 << 1;
 pub(super) const WRITABLE: u32 = 1 << 2;
 pub(super) const HUNG_UP: u32 = 1 << 3;
-/// Its deadline has passed.
+/// The deadline of the connection has passed.
 pub(crate) const TIMER: u32 = 1 << 4;
-/// A worker has put down what it has filled.
+/// A worker has filled a chunk.
 pub(crate) const FILLED: u32 = 1 << 5;
-/// The server stops: end after the request under way.
+/// The server stops gracefully: the connection ends after its current request.
 pub(crate) const STOP: u32 = 1 << 6;
-/// The server stops now.
+/// The server stops immediately: the connection is aborted.
 pub(crate) const CUT: u32 = 1 << 7;
-/// Its stream was failed by a [`crate::Breaker`].
+/// A [`crate::Breaker`] has ended the connection's row stream with an error.
 pub(super) const BROKEN: u32 = 1 << 8;
-/// A handler asks for the body of its request.
+/// A handler requests the body of its request (`AwaitedBody::receive`).
 pub(crate) const ASKED: u32 = 1 << 9;
-/// A handler that was called before the body has put its answer down.
+/// A handler that was called before the body of its request was received has delivered its
+/// response.
 pub(super) const ANSWERED: u32 = 1 << 10;
 
-/// The owner waits until it can send; see `writer.rs`.
+/// The thread that owns the connection waits until the socket is writable (see `writer.rs`).
 pub(super) const WRITER_WAITS: u32 = 1 << 11;
 
-/// The flags of an event.
+/// Converts an epoll event to the flags `READABLE`, `WRITABLE` and `HUNG_UP`.
 pub(crate) fn flags_of(event: &Event) -> u32 {
     let mut flags = 0;
     if event.readable() {
@@ -42,37 +44,41 @@ pub(crate) fn flags_of(event: &Event) -> u32 {
     flags
 }
 
-/// The flags of a connection, in one word that also says whether a thread owns it.
+/// The flags of a connection in one atomic word, which also contains `OWNED`.
 #[derive(Default)]
 pub(crate) struct ConnectionFlags(AtomicU32);
 
 impl ConnectionFlags {
-    /// Leaves `flags`, and owns the connection if nobody did. Returns the flags before.
+    /// Sets `flags` and `OWNED`, and returns the previous flags. If the previous flags do not
+    /// contain `OWNED`, the caller now owns the connection.
     pub(super) fn raise(&self, flags: u32) -> u32 {
         self.0.fetch_or(flags | OWNED, Ordering::AcqRel)
     }
 
-    /// Leaves flags for the owner, who calls it. Returns those before.
+    /// Sets `flags`. Only the owner may call this method. Returns the previous flags.
     pub(super) fn add(&self, flags: u32) -> u32 {
         self.0.fetch_or(flags, Ordering::AcqRel)
     }
 
-    /// Clears `flags`, called by the owner. True if one of them was set.
+    /// Clears `flags`. Only the owner may call this method. Returns `true` if one of them was set.
     pub(super) fn take(&self, flags: u32) -> bool {
         self.has(flags) && self.0.fetch_and(!flags, Ordering::AcqRel) & flags != 0
     }
 
-    /// True if one of `flags` was left, and not taken yet.
+    /// Returns `true` if one of `flags` is set.
     pub(super) fn has(&self, flags: u32) -> bool {
         self.0.load(Ordering::Acquire) & flags != 0
     }
 
-    /// Takes the flags left since the last time; called by the owner, who stays it.
+    /// Clears all flags except `OWNED` and returns those that were set. Only the owner may call
+    /// this method.
     pub(super) fn take_all(&self) -> u32 {
         self.0.fetch_and(OWNED, Ordering::AcqRel)
     }
 
-    /// Ends the caller's ownership. False if flags were left since.
+    /// Ends the caller's ownership, unless flags were set since the last
+    /// [`ConnectionFlags::take_all`]. In that case returns `false`, and the caller still owns the
+    /// connection.
     pub(super) fn release(&self) -> bool {
         self.0
             .compare_exchange(OWNED, 0, Ordering::AcqRel, Ordering::Acquire)

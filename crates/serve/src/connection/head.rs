@@ -1,29 +1,34 @@
-//! Heads of responses.
+//! [`write_head`] writes the head of a response, and the fields for the framing of its body.
 
 use onecopy_wire::http::ResponseHead;
 
 use super::exchange::Exchange;
-use crate::date::Date;
+use crate::date::HttpDate;
 use crate::headers::Headers;
-use crate::out::OutQueue;
+use crate::output_queue::OutQueue;
 
-/// Up to so many bytes are copied after the head: a part of their own costs the kernel more than that.
+/// The size in bytes of the largest body that is copied into the buffer of its head. Such a copy
+/// costs less than passing the body to the kernel as a separate buffer.
 pub(super) const FEW_BYTES: usize = 1024;
 
-/// The framing of a body.
+/// The rule by which the client determines the end of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// No field: the status has no body, or its end is the end of the connection.
+    /// No framing field is sent: the status excludes a body, or the body extends to the end of the
+    /// connection.
     Nothing,
     Length(u64),
-    /// Of unknown length; with a `trailer` announced.
+    /// The body is sent in the chunked coding, because its length is unknown. If `trailer` is
+    /// `true`, the head announces trailer fields.
     Chunked {
         trailer: bool,
     },
 }
 
 impl Framing {
-    /// Of a stream. Its end shows whether it is whole, whatever length was announced.
+    /// Returns the framing of a row stream: the chunked coding, or for HTTP/1.0 the end of the
+    /// connection. `Content-Length` is never sent for a row stream, so that the client can always
+    /// detect a truncated stream.
     pub(super) fn of_stream(exchange: &Exchange) -> Framing {
         match exchange.http_1_0 {
             true => Framing::Nothing,
@@ -31,7 +36,7 @@ impl Framing {
         }
     }
 
-    /// Of a body that is made item by item.
+    /// Returns the framing of a body that is produced item by item.
     pub(super) fn of_items(exchange: &Exchange, announced: Option<u64>) -> Framing {
         match (announced, exchange.http_1_0) {
             (Some(n), _) => Framing::Length(n),
@@ -41,7 +46,7 @@ impl Framing {
     }
 }
 
-/// The first line of a head, and what becomes of the connection.
+/// The status of a response, and the properties that determine its `Connection` field.
 pub(super) struct HeadStart<'a> {
     pub(super) status: u16,
     pub(super) reason: Option<&'a [u8]>,
@@ -49,11 +54,12 @@ pub(super) struct HeadStart<'a> {
     pub(super) http_1_0: bool,
 }
 
-/// Queues a head, and `after` following its empty line. Returns the position where the body starts,
-/// counted over the connection's life.
+/// Queues the head of a response, including the empty line at its end, and then the bytes `after`
+/// of the body. Returns the position of the body's first byte, which counts the bytes of all
+/// responses on the connection.
 pub(super) fn write_head(
     out: &mut OutQueue,
-    date: &mut Date,
+    date: &mut HttpDate,
     start: &HeadStart<'_>,
     headers: Headers,
     framing: Framing,

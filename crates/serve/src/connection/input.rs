@@ -1,4 +1,4 @@
-//! From bytes to requests, from requests to the handler.
+//! Steps of [`Drive`] that parse received bytes as requests and pass these to the handler.
 
 use std::io;
 use std::mem;
@@ -10,7 +10,7 @@ use onecopy_wire::http::{
 
 use super::Phase;
 use super::body_reader::{BodyCoding, BodyReceiver};
-use super::drive::{Drive, Step};
+use super::drive::{Drive, NextStep};
 use super::exchange::{AnswerTerms, Exchange};
 use super::writer::HandlerConnection;
 use crate::access::Outcome;
@@ -21,41 +21,49 @@ use crate::response::Response;
 use crate::timers::millis;
 use crate::transport::Transport;
 
-/// Bytes of answers that may wait while further pipelined requests are answered: one write for many small ones.
+/// If more than this number of bytes is queued, the queue is sent before the next pipelined request
+/// is answered. Shorter responses are collected, so that one write sends many of them.
 const MAX_PENDING: usize = 64 * 1024;
-/// An input buffer that is larger is not kept once it is empty.
+/// The memory of an empty input buffer is kept for the next request if its capacity is at most this
+/// number of bytes.
 const KEPT_INPUT_BYTES: usize = 4 * 1024;
 
-/// What became of a whole head.
-enum Begun {
+/// The action that follows a complete request head.
+enum HeadResult {
     Answered,
     Deferred,
-    /// The body is to be read first.
+    /// The body is read, then the handler is called.
     Body(BodyCoding, Exchange),
-    /// The handler is to be called first.
+    /// The handler is called, and may request the body.
     Call(BodyCoding, Exchange, ExpectPermit),
 }
 
-/// How much of some input was used, and whether the request after that waits for a thread.
+/// The result of processing input: `n` is the number of bytes that were processed; `deferred` is
+/// `true` if the request after them waits for a free thread.
 pub(super) struct UsedInput {
     pub(super) n: usize,
     pub(super) deferred: bool,
 }
 
 impl Drive<'_> {
-    /// Back to the state between requests.
+    /// Sets the phase in which the connection waits for the next request.
     pub(super) fn await_request(&mut self) {
         self.state.phase = Phase::Head;
         self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.idle);
         self.state.look_at_input = !self.state.input.is_empty();
     }
 
-    /// Uses the input there is, then reads more.
-    pub(super) fn read_requests(&mut self) -> Step {
+    /// Processes the requests in the input buffer, then reads from the socket and processes the
+    /// received bytes.
+    pub(super) fn read_requests(&mut self) -> NextStep {
         let readable = self.state.readable || self.state.peer_closed;
         if !self.kit.is_of_loop() {
             let any = readable || self.state.look_at_input || self.shared.is_stopping();
-            return if any { Step::Elsewhere } else { Step::Wait };
+            return if any {
+                NextStep::Elsewhere
+            } else {
+                NextStep::Wait
+            };
         }
         if mem::take(&mut self.state.look_at_input) {
             let data = mem::take(&mut self.state.input);
@@ -68,11 +76,11 @@ impl Drive<'_> {
             {
                 if until_ms <= self.kit.now_ms {
                     self.close_in_order();
-                    return Step::Again;
+                    return NextStep::Again;
                 }
                 self.state.phase_ms = self.state.phase_ms.min(until_ms);
             }
-            return Step::Wait;
+            return NextStep::Wait;
         }
         if self.reads_into_body() {
             return self.read_body();
@@ -87,10 +95,10 @@ impl Drive<'_> {
         matches!(self.state.phase, Phase::Head) && self.state.input.is_empty()
     }
 
-    fn read_scratch(&mut self, scratch: &mut [u8]) -> Step {
-        let room = scratch.len();
-        let Some(n) = self.note_read(|socket| socket.read(scratch), room) else {
-            return Step::Again;
+    fn read_scratch(&mut self, scratch: &mut [u8]) -> NextStep {
+        let capacity = scratch.len();
+        let Some(n) = self.note_read(|socket| socket.read(scratch), capacity) else {
+            return NextStep::Again;
         };
         if self.state.input.is_empty() {
             let used = self.use_bytes(&scratch[..n]);
@@ -103,30 +111,34 @@ impl Drive<'_> {
         self.keep(data, &used)
     }
 
-    /// Reads once. `None` if nothing came: no input now, or the end of the connection, which is then closed.
+    /// Reads once from the socket by calling `read`, whose buffer has a capacity of `capacity`
+    /// bytes. Returns the number of bytes read. Returns `None` if no bytes are available now, or if
+    /// the connection has ended.
     pub(super) fn note_read(
         &mut self,
         read: impl FnOnce(&mut Transport) -> io::Result<usize>,
-        room: usize,
+        capacity: usize,
     ) -> Option<usize> {
         let socket = self.state.socket.as_mut()?;
         match read(socket) {
             Ok(n) if n > 0 => {
                 self.shared.config.metrics.received(n);
                 self.state.read_us = self.shared.config.clock.now_us();
-                // A short read has emptied the socket (epoll(7)); more input makes a new edge. After the peer's end
-                // there is none, so it is read on to the very end.
-                self.state.readable = n == room || socket.may_hold_more();
+                // A short read has emptied the socket (epoll(7)), and more input causes a new edge.
+                // After the peer has closed its side no edge follows, so the socket is then read to
+                // its end.
+                self.state.readable = n == capacity || socket.may_hold_more();
                 Some(n)
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.state.readable = false;
-                // A hang-up without end or error would be asked for again and again.
+                // If this were not cleared, epoll would report the hang-up repeatedly.
                 self.state.peer_closed = false;
                 None
             }
-            // The end, or an error. A request that is cut off here is never shown to the handler.
+            // The peer has closed the connection, or an error occurred. An incomplete request is
+            // never passed to the handler.
             _ if socket.is_in_handshake() && socket.has_heard() => {
                 self.refuse_handshake();
                 None
@@ -138,8 +150,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Keeps what was not used.
-    pub(super) fn keep(&mut self, mut data: Vec<u8>, used: &UsedInput) -> Step {
+    /// Keeps the bytes of `data` that were not processed as the input buffer.
+    pub(super) fn keep(&mut self, mut data: Vec<u8>, used: &UsedInput) -> NextStep {
         data.drain(..used.n);
         if data.is_empty() && data.capacity() > KEPT_INPUT_BYTES {
             data = Vec::new();
@@ -149,21 +161,22 @@ impl Drive<'_> {
         }
         if used.deferred {
             self.state.look_at_input = true;
-            // It is the server that is late now.
+            // The server causes the delay now, not the client, so the client has no deadline.
             self.state.phase_ms = crate::timers::NEVER;
-            return Step::Deferred;
+            return NextStep::Deferred;
         }
-        Step::Again
+        NextStep::Again
     }
 
-    /// Answers the requests in `data`, in order, as far as they are whole.
+    /// Processes the requests in `data`, one after the other, until more input or another event is
+    /// needed.
     fn use_bytes(&mut self, data: &[u8]) -> UsedInput {
         let mut n = 0;
         let mut deferred = false;
         while !deferred {
             match &self.state.phase {
                 Phase::Head if self.state.close_after => {
-                    n = data.len(); // Nobody will answer what follows.
+                    n = data.len(); // Bytes after the last request are not answered.
                     break;
                 }
                 Phase::Head => {
@@ -183,10 +196,13 @@ impl Drive<'_> {
         UsedInput { n, deferred }
     }
 
-    /// Looks for a head at the start of `data`. `false` if there is none to go on with.
+    /// Parses a request head at the start of `data` and starts to process the request. Returns
+    /// `false` if the head is incomplete or malformed, or if the queued responses must be sent
+    /// first.
     fn use_head(&mut self, data: &[u8], n: &mut usize, deferred: &mut bool) -> bool {
         if self.state.out.n_pending() > MAX_PENDING {
-            // The answers first. If the client does not take them, it has to wait for more.
+            // The queued responses are sent first. If the client does not read them, its next
+            // requests wait.
             if !self.flush() || self.state.out.n_pending() > MAX_PENDING {
                 self.state.look_at_input = true;
                 return false;
@@ -211,19 +227,19 @@ impl Drive<'_> {
                 false
             }
             Ok(Some(len)) => {
-                let head = parser.head(data).expect("the parser told its length");
+                let head = parser.head(data).expect("the parser has a complete head");
                 match self.begin_request(head, data.len() == len) {
-                    Begun::Deferred => *deferred = true,
-                    Begun::Answered => *n += len,
-                    Begun::Body(coding, exchange) => {
+                    HeadResult::Deferred => *deferred = true,
+                    HeadResult::Answered => *n += len,
+                    HeadResult::Body(coding, exchange) => {
                         *n += len;
-                        let index = parser.take().expect("the parser told its length");
+                        let index = parser.take().expect("the parser has a complete head");
                         let then = BodyReceiver::Call(data[..len].to_vec(), index);
                         self.begin_body(then, coding, exchange);
                     }
-                    Begun::Call(coding, exchange, permit) => {
+                    HeadResult::Call(coding, exchange, permit) => {
                         *n += len;
-                        let index = parser.take().expect("the parser told its length");
+                        let index = parser.take().expect("the parser has a complete head");
                         self.begin_call(data[..len].to_vec(), index, coding, exchange, permit);
                     }
                 }
@@ -235,8 +251,9 @@ impl Drive<'_> {
         begun
     }
 
-    /// Decides what to do with a request; with `nothing_behind` it no byte has come yet.
-    fn begin_request(&mut self, head: RequestHead<'_>, nothing_behind: bool) -> Begun {
+    /// Starts to process a request with the head `head`, and returns the next action.
+    /// `nothing_follows` is `true` if no byte after the head was received.
+    fn begin_request(&mut self, head: RequestHead<'_>, nothing_follows: bool) -> HeadResult {
         let request = Request::parsed(head, &[], self.connection.peer, self.connection.local);
         let keep_alive = head.connection() == Persistence::KeepAlive && !self.shared.is_stopping();
         let names = self.shared.config.on_access.as_ref().map(|_| {
@@ -260,14 +277,14 @@ impl Drive<'_> {
         };
         if self.state.busy {
             self.refuse(503, "too many connections", refused(exchange));
-            return Begun::Answered;
+            return HeadResult::Answered;
         }
         let limits = &self.shared.config.limits;
         let coding = match head.framing() {
             BodyFraming::None | BodyFraming::Length(0) => {
                 return match self.run_handler(exchange, request) {
-                    Ok(()) => Begun::Answered,
-                    Err(_) => Begun::Deferred,
+                    Ok(()) => HeadResult::Answered,
+                    Err(_) => HeadResult::Deferred,
                 };
             }
             BodyFraming::Length(n) => match usize::try_from(n) {
@@ -283,23 +300,23 @@ impl Drive<'_> {
         match (policy, coding) {
             (Some(policy @ (BodyPolicy::Read | BodyPolicy::OnDemand)), Some(coding)) => {
                 if !head.expects_continue() {
-                    return Begun::Body(coding, exchange);
+                    return HeadResult::Body(coding, exchange);
                 }
-                // A client that sends at once does not wait to be asked.
-                let waits = policy == BodyPolicy::OnDemand && nothing_behind;
+                // A client that has already sent body bytes does not wait for `100 Continue`.
+                let waits = policy == BodyPolicy::OnDemand && nothing_follows;
                 if let Some(permit) = waits.then(|| self.shared.expect_permits.take()).flatten() {
-                    return Begun::Call(coding, exchange, permit);
+                    return HeadResult::Call(coding, exchange, permit);
                 }
                 self.say_go_on();
-                Begun::Body(coding, exchange)
+                HeadResult::Body(coding, exchange)
             }
             (Some(BodyPolicy::Read | BodyPolicy::OnDemand), None) => {
                 self.refuse(413, "the request body is too large", refused(exchange));
-                Begun::Answered
+                HeadResult::Answered
             }
             (Some(BodyPolicy::Refuse), _) => {
                 self.refuse(413, "requests have no body here", refused(exchange));
-                Begun::Answered
+                HeadResult::Answered
             }
             (None, _) => {
                 let exchange = Exchange {
@@ -307,13 +324,13 @@ impl Drive<'_> {
                     ..exchange
                 };
                 self.refuse(500, "the handler failed", Some(exchange));
-                Begun::Answered
+                HeadResult::Answered
             }
         }
     }
 
-    /// Runs the handler for a request without a body, and queues its answer. Gives the exchange back if no thread can be spared
-    /// for it.
+    /// Runs the handler for a request without a body and queues its response. If no thread is free
+    /// for the handler, does nothing and returns the request's properties as the error.
     fn run_handler(&mut self, exchange: Exchange, request: Request<'_>) -> Result<(), Exchange> {
         if !self.shared.scheduler.enter_handler(self.connection) {
             return Err(exchange);
@@ -322,14 +339,15 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Runs the handler, whose turn was had, and queues its answer.
+    /// Runs the handler, for which [`crate::scheduler::Scheduler::enter_handler`] has reserved a
+    /// thread, and queues its response.
     pub(super) fn run_entered(
         &mut self,
         exchange: Exchange,
         request: Request<'_>,
         body: RequestBody,
     ) {
-        // Answers to requests before this one do not wait for a handler that takes long.
+        // If the handler may run for long, responses to earlier requests are sent first.
         let begins = self.shared.begins_early;
         let start = self.state.out.n_pushed();
         let lends = begins || !self.state.out.is_empty();
@@ -354,7 +372,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Queues what a handler said; `None`: it panicked.
+    /// Queues `response`, the result of a handler. `None` means that the handler panicked: the
+    /// client then gets a 500.
     pub(super) fn answer_call(&mut self, exchange: Exchange, response: Option<Response>) {
         match response {
             Some(response) => self.respond(exchange, response),

@@ -1,68 +1,71 @@
-//! Bodies that a handler's thread makes item by item, and what waits to be sent while a handler has the connection.
+//! Steps of [`Drive`] for response bodies that a handler produces item by item. Meanwhile the
+//! connection lends its output queue to the handler's thread.
 
 use std::mem;
 use std::sync::{Arc, TryLockError};
 
+use onecopy_wire::lock::lock;
+
 use super::answer::{Answer, ItemStream};
-use super::drive::{Drive, Step};
+use super::borrowed_output::{BorrowedOutput, MOST_WAITING_BYTES, ReturnedOutput};
+use super::drive::{Drive, NextStep};
 use super::exchange::{AnswerTerms, CutReason, Exchange};
 use super::flags::HUNG_UP;
 use super::head::Framing;
-use super::loan::{Loan, MOST_WAITING_BYTES, ReturnedLoan};
 use super::{Connection, Phase};
 use crate::access::Outcome;
-use crate::body::Held;
+use crate::body::SharedBytes;
 use crate::guard;
 use crate::headers::Headers;
 use crate::items::{ItemQueue, ItemSink, Items, Pulled, Queued};
-use crate::lock;
 use crate::shared::Shared;
 
-/// What waits is sent when it is as much as this: one system call for many items.
+/// If at least this number of bytes is queued, the queue is sent. One system call thus sends many
+/// items.
 const FLUSH_BYTES: usize = 64 * 1024;
 
-/// Sends what waits on connections that handlers have; called once a tick. A connection whose
-/// loan is locked is left for the next tick: the handler that has it may be waiting for the
-/// interpreter, and the caller must not wait for that.
-pub(crate) fn flush_lent(shared: &Shared) {
-    let lent = lock(&shared.lent).clone();
-    for connection in lent {
-        let mut loan = match connection.loan.try_lock() {
-            Ok(loan) => loan,
-            Err(TryLockError::Poisoned(loan)) => loan.into_inner(),
+/// Sends the queued bytes of each connection whose output queue is lent to a handler. It is called
+/// once per tick. If a queue is locked, its bytes are sent at a later tick. This thread must not
+/// wait for the lock, because the handler may hold it while it waits for the Python interpreter.
+pub(crate) fn flush_borrowed_outputs(shared: &Shared) {
+    let borrowed_outputs = lock(&shared.borrowed_outputs).clone();
+    for connection in borrowed_outputs {
+        let mut borrowed_output = match connection.borrowed_output.try_lock() {
+            Ok(borrowed_output) => borrowed_output,
+            Err(TryLockError::Poisoned(borrowed_output)) => borrowed_output.into_inner(),
             Err(TryLockError::WouldBlock) => continue,
         };
-        if let Some(loan) = &mut *loan {
-            loan.flush(&connection.flags, &shared.buffers, &shared.config.metrics);
+        if let Some(borrowed_output) = &mut *borrowed_output {
+            borrowed_output.flush(&connection.flags, &shared.buffers, &shared.config.metrics);
         }
     }
 }
 
-/// The queue that a connection has lent, for the items of a handler.
-struct LentQueue<'a> {
+/// The output queue of a connection, to which a handler adds the items of a response body.
+struct BorrowedQueue<'a> {
     connection: &'a Connection,
     shared: &'a Shared,
     chunked: bool,
 }
 
-impl ItemQueue for LentQueue<'_> {
-    fn push(&self, item: Held) -> Queued {
-        let mut loan = lock(&self.connection.loan);
-        let Some(loan) = &mut *loan else {
+impl ItemQueue for BorrowedQueue<'_> {
+    fn push(&self, item: SharedBytes) -> Queued {
+        let mut borrowed_output = lock(&self.connection.borrowed_output);
+        let Some(borrowed_output) = &mut *borrowed_output else {
             return Queued::Closed;
         };
         let flags = &self.connection.flags;
-        if loan.dead || flags.has(HUNG_UP) {
+        if borrowed_output.dead || flags.has(HUNG_UP) {
             return Queued::ClientGone;
         }
-        loan.push(item, self.chunked);
+        borrowed_output.push(item, self.chunked);
         self.shared.scheduler.count_part();
-        if loan.out.n_pending() >= FLUSH_BYTES {
-            loan.flush(flags, &self.shared.buffers, &self.shared.config.metrics);
+        if borrowed_output.out.n_pending() >= FLUSH_BYTES {
+            borrowed_output.flush(flags, &self.shared.buffers, &self.shared.config.metrics);
         }
-        if loan.dead {
+        if borrowed_output.dead {
             Queued::ClientGone
-        } else if loan.out.n_pending() > MOST_WAITING_BYTES {
+        } else if borrowed_output.out.n_pending() > MOST_WAITING_BYTES {
             Queued::Full
         } else {
             Queued::Open
@@ -71,15 +74,16 @@ impl ItemQueue for LentQueue<'_> {
 }
 
 impl Drive<'_> {
-    /// Lends the queue and the socket, before a handler runs: what waits is sent meanwhile, and
-    /// with `terms` the handler may begin its answer.
+    /// Lends the output queue and the socket to a handler before it runs. The thread of
+    /// [`crate::scheduler::Scheduler::watch`] then sends queued bytes. If `terms` is not `None`,
+    /// the handler may begin its response while it runs.
     pub(super) fn lend(&mut self, terms: Option<AnswerTerms>, exchange: Option<Box<Exchange>>) {
         let Some(socket) = self.state.socket.take() else {
             return;
         };
         let out = mem::take(&mut self.state.out);
         let is_listed = terms.is_none() || !out.is_empty();
-        *lock(&self.connection.loan) = Some(Loan {
+        *lock(&self.connection.borrowed_output) = Some(BorrowedOutput {
             out,
             socket,
             blocked: self.state.blocked,
@@ -91,35 +95,39 @@ impl Drive<'_> {
             exchange,
         });
         if is_listed {
-            lock(&self.shared.lent).push(Arc::clone(self.connection));
+            lock(&self.shared.borrowed_outputs).push(Arc::clone(self.connection));
         }
     }
 
-    /// Takes back the queue and the socket.
-    pub(super) fn take_back(&mut self) -> ReturnedLoan {
-        let Some(loan) = lock(&self.connection.loan).take() else {
-            return ReturnedLoan::default();
+    /// Takes the output queue and the socket back from the handler.
+    pub(super) fn take_back(&mut self) -> ReturnedOutput {
+        let Some(borrowed_output) = lock(&self.connection.borrowed_output).take() else {
+            return ReturnedOutput::default();
         };
-        if loan.is_listed {
-            let mut lent = lock(&self.shared.lent);
-            if let Some(at) = lent.iter().position(|c| Arc::ptr_eq(c, self.connection)) {
-                lent.swap_remove(at);
+        if borrowed_output.is_listed {
+            let mut borrowed_outputs = lock(&self.shared.borrowed_outputs);
+            if let Some(at) = borrowed_outputs
+                .iter()
+                .position(|c| Arc::ptr_eq(c, self.connection))
+            {
+                borrowed_outputs.swap_remove(at);
             }
         }
-        self.state.out = loan.out;
-        self.state.socket = Some(loan.socket);
-        // A dead connection says so again at the next try.
-        self.state.blocked = loan.blocked && !loan.dead;
+        self.state.out = borrowed_output.out;
+        self.state.socket = Some(borrowed_output.socket);
+        // If the connection has failed, it is not marked as blocked, so that the next attempt
+        // returns the error again.
+        self.state.blocked = borrowed_output.blocked && !borrowed_output.dead;
         if self.state.blocked {
-            self.note_stall(loan.progress);
+            self.note_stall(borrowed_output.progress);
         }
-        ReturnedLoan {
-            begun: loan.terms.zip(loan.begun),
-            exchange: loan.exchange,
+        ReturnedOutput {
+            begun: borrowed_output.terms.zip(borrowed_output.begun),
+            exchange: borrowed_output.exchange,
         }
     }
 
-    /// Begins an answer that is made item by item.
+    /// Begins a response whose body is produced item by item.
     pub(super) fn begin_items(
         &mut self,
         mut answer: Answer,
@@ -143,24 +151,24 @@ impl Drive<'_> {
         }));
     }
 
-    /// Has items made, where the client has taken those before.
-    pub(super) fn pump_items(&mut self) -> Step {
+    /// Requests items from the application, after all queued bytes were sent.
+    pub(super) fn pump_items(&mut self) -> NextStep {
         if !self.kit.is_of_loop() {
-            return Step::Elsewhere;
+            return NextStep::Elsewhere;
         }
         let Phase::Items(mut stream) = mem::replace(&mut self.state.phase, Phase::Head) else {
-            return Step::Again;
+            return NextStep::Again;
         };
         if let Some(outcome) = stream.failed {
-            self.break_off_items(*stream, outcome);
-            return Step::Again;
+            self.abort_items(*stream, outcome);
+            return NextStep::Again;
         }
         if !self.shared.scheduler.enter_handler(self.connection) {
             self.state.phase = Phase::Items(stream);
-            return Step::Deferred;
+            return NextStep::Deferred;
         }
         self.lend(None, None);
-        let queue = LentQueue {
+        let queue = BorrowedQueue {
             connection: self.connection,
             shared: self.shared,
             chunked: stream.chunked,
@@ -173,10 +181,11 @@ impl Drive<'_> {
         self.shared.scheduler.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
         if gone {
-            // The items stopped because of that: nothing may say that these are all.
+            // The items ended because the client disconnected, so the response must not be marked
+            // as complete.
             self.state.phase = Phase::Items(stream);
             self.end(CutReason::Client);
-            return Step::Again;
+            return NextStep::Again;
         }
         match pulled {
             Some(Pulled::More) => self.state.phase = Phase::Items(stream),
@@ -191,10 +200,10 @@ impl Drive<'_> {
                 self.state.phase = Phase::Items(stream);
             }
         }
-        Step::Again
+        NextStep::Again
     }
 
-    /// All items are there.
+    /// Completes a response whose last item is queued.
     fn complete_items(&mut self, stream: ItemStream) {
         let mut answer = stream.answer;
         if stream.chunked {
@@ -203,21 +212,24 @@ impl Drive<'_> {
                 .frame(|out| out.extend_from_slice(b"0\r\n\r\n"));
         }
         if stream.left.is_some_and(|left| left > 0) {
-            // Fewer than announced: the connection's end says so.
+            // The body has fewer bytes than announced, so the connection is closed, by which the
+            // client detects it.
             answer.exchange.outcome = Outcome::Failed;
             self.state.close_after = true;
             self.state.fell_short = true;
         }
-        // It may run foreign code, which must find the answer's end on its way.
+        // Dropping the items may run other code, so the end of the response is queued before that.
         drop(stream.items);
         answer.end = self.state.out.n_pushed();
         self.state.answers.push_back(answer);
-        self.finish_answers(); // All of it may be with the kernel already.
+        self.finish_answers(); // The kernel may already have received the whole response.
         self.await_request();
     }
 
-    /// What came before the failure is with the kernel: the connection ends so that nobody can take it for the whole.
-    fn break_off_items(&mut self, stream: ItemStream, outcome: Outcome) {
+    /// Reports a response whose handler failed, and closes the connection before the end of the
+    /// body. If the body extends to the end of the connection, the connection is reset. Without the
+    /// reset, the client would treat the received part as the complete body.
+    fn abort_items(&mut self, stream: ItemStream, outcome: Outcome) {
         let n_sent = self.state.out.n_sent();
         let mut answer = stream.answer;
         answer.end = n_sent;
@@ -228,7 +240,8 @@ impl Drive<'_> {
         self.close(is_close_delimited);
     }
 
-    /// The connection ends while items are made.
+    /// Reports a response that ends early, because the connection ends while the items of its body
+    /// are produced.
     pub(super) fn abandon_items(&mut self, stream: ItemStream, why: CutReason, n_sent: u64) {
         let mut answer = stream.answer;
         answer.end = n_sent;

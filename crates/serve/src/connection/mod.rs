@@ -1,46 +1,48 @@
-//! One connection: what it is doing, and how it goes on when something happens.
+//! [`Connection`]: one connection of a client, its phases, and its handling of events.
 //!
-//! Data, from the bottom:
+//! Modules of data, lowest layer first:
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `flags.rs` | the flags others leave, and who owns the connection |
-//! | `names.rs` | fields of a request's head for the access log |
-//! | `exchange.rs`, `head.rs` | what an answer must know of its request; response heads |
-//! | `answer.rs`, `stream.rs` | an answer, one made item by item, a stream |
-//! | `body_reader.rs`, `pending.rs` | a request body that is received; a request whose handler runs before that |
-//! | `loan.rs` | the output while a handler has the connection |
+//! | `flags.rs` | the flags that threads set, and the ownership of the connection |
+//! | `logged_request.rs` | fields of a request's head for the access log |
+//! | `exchange.rs` | the properties of a request that its response needs |
+//! | `head.rs` | response heads |
+//! | `answer.rs`, `stream.rs` | a response; a response that is a row stream |
+//! | `body_reader.rs` | a request body that is being received |
+//! | `pending.rs` | a request whose handler is called before its body is received |
+//! | `borrowed_output.rs` | the output queue and the socket while they are lent to a handler |
 //! | `mod.rs` | the connection and its phases |
 //!
-//! Steps, each a method of `Drive`, which has the connection and the server it belongs to:
+//! Modules of steps, each with methods of `Drive`, which refers to the connection and its server:
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `drive.rs` | the order of steps, deadlines, its end |
-//! | `input.rs` | bytes to requests, requests to the handler |
+//! | `drive.rs` | the loop over the steps; deadlines; the end of a connection |
+//! | `input.rs` | parses received bytes as requests and calls the handler |
 //! | `body.rs` | request bodies |
-//! | `called.rs` | handlers that run before their request's body has come |
-//! | `respond.rs` | bodies of known length, refusals, the access log |
-//! | `items.rs` | bodies made item by item; what waits while a handler has the connection |
-//! | `writer.rs` | answers that a handler begins while it runs |
-//! | `pump.rs` | streams: filling, sending, the end that cannot be mistaken |
+//! | `handler_call.rs` | handlers that run before the body of their request has arrived |
+//! | `respond.rs` | responses of known length, error responses, reports to the access log |
+//! | `items.rs` | response bodies that a handler produces item by item |
+//! | `writer.rs` | responses that a handler begins while it runs |
+//! | `stream_steps.rs` | row streams: fills and sends chunks; marks the end or an error |
 
 mod answer;
 mod body;
 mod body_reader;
-mod called;
+mod borrowed_output;
 mod drive;
 mod exchange;
 pub(crate) mod flags;
+mod handler_call;
 mod head;
 mod input;
 mod items;
-mod loan;
-mod names;
+mod logged_request;
 mod pending;
-mod pump;
 mod respond;
 mod stream;
+mod stream_steps;
 mod writer;
 
 use std::collections::VecDeque;
@@ -49,11 +51,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 
+use onecopy_wire::lock::lock;
+
 use onecopy_wire::http::{HeadLimits, HeadParser};
 
 use crate::config::Limits;
-use crate::lock;
-use crate::out::OutQueue;
+use crate::output_queue::OutQueue;
 use crate::response::Response;
 use crate::sys::{Epoll, Interest};
 use crate::timers::NEVER;
@@ -61,98 +64,114 @@ use crate::transport::Transport;
 use crate::workers::{Fill, FillTarget};
 use answer::{Answer, ItemStream};
 use body_reader::BodyReader;
+use borrowed_output::BorrowedOutput;
 use flags::{ConnectionFlags, OWNED, WRITER_WAITS};
-use loan::Loan;
 use pending::PendingHandler;
-use stream::Stream;
+use stream::ActiveStream;
 
 pub(crate) use drive::drive;
-pub(crate) use items::flush_lent;
-pub(crate) use names::LoggedRequest;
+pub(crate) use items::flush_borrowed_outputs;
+pub(crate) use logged_request::LoggedRequest;
 
-/// A connection, as all threads see it.
+/// A connection of a client, which all threads of the server may access.
 ///
-/// Who finds work for it calls [`Connection::raise`]; if that says so, the caller owns the connection and drives it, or
-/// gives it to a thread that does. The owner looks for new flags before it lets go, so none is lost and no two threads
-/// are ever inside one connection.
+/// A thread with an event for the connection calls [`Connection::raise`]. If `raise` returns
+/// `true`, this thread owns the connection, and performs its steps or passes it to another thread.
+/// Before the owner releases the connection, it checks for new flags. So no flag is lost, and no
+/// two threads perform steps of one connection.
 pub(crate) struct Connection {
     pub(crate) token: u64,
-    /// Where its deadline stands, and where its entry among the timers does; see `Shared::set_deadline`.
+    /// The deadline of the connection. The next field, `timer_at_ms`, is the time of the
+    /// connection's entry in the timers, which may be earlier than the deadline (see
+    /// `Shared::set_deadline`).
     pub(crate) deadline_ms: AtomicU64,
     pub(crate) timer_at_ms: AtomicU64,
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
     flags: ConnectionFlags,
     fill: Mutex<Option<Fill>>,
-    /// The answer of a handler that was called before the body; `None` inside: it panicked.
+    /// The result of a handler that was called before the body of its request was received. `None`
+    /// before the handler has returned; then its response, or an inner `None` if the handler
+    /// panicked.
     answer: Mutex<Option<Box<Option<Response>>>>,
-    /// What waits to be sent while a handler has the connection.
-    loan: Mutex<Option<Loan>>,
-    /// With `loan`: notified when a writer has to look again.
-    loan_changed: Condvar,
-    /// A handler that was called before the body wants to begin its answer: the connection is to be
-    /// handed over to its thread.
+    /// The output queue and the socket while they are lent to a handler, otherwise `None`.
+    borrowed_output: Mutex<Option<BorrowedOutput>>,
+    /// The condition variable of the lock `borrowed_output`. It wakes the handler's thread when the
+    /// handler may continue to write its response.
+    output_changed: Condvar,
+    /// `true` if a handler, which was called before the body of its request was received, requests
+    /// the connection in order to begin its response. The thread of the handler then gets the
+    /// ownership of the connection.
     is_wanted: AtomicBool,
-    /// It was not, since the connection has ended.
+    /// `true` if the connection ended before the handler's thread got the ownership of it.
     is_refused: AtomicBool,
-    /// Locked by the owner alone, so it is never waited for.
-    state: Mutex<State>,
+    /// The state that only the owner of the connection accesses. No other thread locks it, so no
+    /// thread waits for this lock.
+    state: Mutex<ConnectionState>,
 }
 
-/// What only the owner touches.
-struct State {
-    /// `None` once closed.
+/// The state of a connection that only its owner accesses.
+struct ConnectionState {
+    /// The socket; `None` after it was closed.
     socket: Option<Transport>,
     phase: Phase,
-    /// Not here while a head is looked at.
+    /// The parser of request heads; `None` while it parses a head.
     parser: Option<Box<HeadParser>>,
-    /// Bytes read and not used yet.
+    /// The bytes that were read and not processed yet.
     input: Vec<u8>,
-    /// `input` may hold a whole request that was not looked at.
+    /// `true` if `input` may contain a complete request that has not been parsed.
     look_at_input: bool,
     out: OutQueue,
-    /// Answers whose last bytes are not all with the kernel.
+    /// The responses whose last byte was not yet passed to the kernel.
     answers: VecDeque<Answer>,
-    /// Edges seen and not used up.
+    /// `true` after epoll has reported that the socket is readable, until a read finds it empty.
     readable: bool,
     peer_closed: bool,
-    /// The kernel took no more at the last try.
+    /// `true` if the kernel accepted no more bytes at the last attempt.
     blocked: bool,
-    /// No request was read yet: the head's time runs since the connection was opened.
+    /// `true` until the first request was read. The time limit of the first request starts when the
+    /// connection is opened, and not at its first byte.
     fresh: bool,
-    /// The server is full: each request on this connection is refused.
+    /// `true` if too many connections were open when this one was accepted: its request gets a 503.
     busy: bool,
-    /// No further request is read.
+    /// `true` if the connection is closed after the queued responses, and no further request is
+    /// read.
     close_after: bool,
-    /// An answer was less than it said: TLS must not say that all was sent.
+    /// `true` if the body of a response was shorter than its announced length. The alert
+    /// close_notify of TLS is then not sent, because it would mark the body as complete.
     fell_short: bool,
     timer_due: bool,
     cut: bool,
-    /// A worker has put a fill down.
+    /// `true` if a worker has filled a chunk that was not processed yet.
     filled: bool,
-    /// A handler has put its answer down.
+    /// `true` if a handler has delivered a response or requests the connection, and the owner of
+    /// the connection has not processed this yet.
     answered: bool,
-    /// Deadline of the phase, and of the bytes that wait to be sent.
+    /// The deadline of the current phase. The next field, `stall_ms`, is the deadline for the
+    /// client to read queued bytes. The two deadlines are in milliseconds of the server's clock.
     phase_ms: u64,
     stall_ms: u64,
-    /// When bytes came last: since then the requests in them are there, whatever they wait for.
+    /// The time of the last read from the socket, in microseconds. In the access log and the
+    /// metrics, the requests in the bytes of this read start at this time.
     read_us: u64,
-    /// What waits for a worker that fills for a connection already closed.
+    /// The response of a connection that was closed while a worker filled a chunk. It is reported
+    /// when the worker returns.
     orphan: Option<Answer>,
 }
 
 enum Phase {
-    /// Between requests, or inside a head.
+    /// The connection is between requests, or inside a request head.
     Head,
-    /// Inside a request body.
+    /// The connection receives a request body.
     Body(Box<BodyReader>),
-    /// A handler runs, and may ask for the body.
+    /// A handler runs, or waits for a thread, before the body of its request was received.
     Called(Box<PendingHandler>),
-    /// Sending what is made item by item.
+    /// A response body is sent whose items the handler produces one by one.
     Items(Box<ItemStream>),
-    /// Sending a stream.
-    Stream(Box<Stream>),
-    /// Our side is closed; waiting for the peer to close his, so that the last answer is not lost by a reset.
+    /// A row stream is sent.
+    Stream(Box<ActiveStream>),
+    /// The sending side is closed. The connection is not closed until the peer has closed its side,
+    /// because an earlier close could discard the last response.
     Linger,
     Closed,
 }
@@ -174,11 +193,11 @@ impl Connection {
             flags: ConnectionFlags::default(),
             fill: Mutex::new(None),
             answer: Mutex::new(None),
-            loan: Mutex::new(None),
-            loan_changed: Condvar::new(),
+            borrowed_output: Mutex::new(None),
+            output_changed: Condvar::new(),
             is_wanted: AtomicBool::new(false),
             is_refused: AtomicBool::new(false),
-            state: Mutex::new(State {
+            state: Mutex::new(ConnectionState {
                 socket: None,
                 phase: Phase::Head,
                 parser: Some(Box::new(HeadParser::new(HeadLimits {
@@ -210,7 +229,8 @@ impl Connection {
         }
     }
 
-    /// Gives the connection its socket and watches it. Its deadline is that of the first head.
+    /// Sets the socket of the connection and registers it with epoll. `deadline_ms` is the deadline
+    /// for the first request head.
     pub(crate) fn open(
         &self,
         socket: Transport,
@@ -224,7 +244,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Leaves `flags`. `true` if nobody owned the connection: the caller does now.
+    /// Sets `flags`. Returns `true` if no thread owned the connection; the caller then owns it.
     pub(crate) fn raise(&self, flags: u32) -> bool {
         let before = self.flags.raise(flags);
         if before & WRITER_WAITS != 0 {
@@ -233,25 +253,27 @@ impl Connection {
         before & OWNED == 0
     }
 
-    /// Has a writer that waits look again.
+    /// Wakes a handler's thread that waits to write its response, so that it checks the flags
+    /// again.
     pub(crate) fn wake_writer(&self) {
-        drop(lock(&self.loan));
-        self.loan_changed.notify_all();
+        drop(lock(&self.borrowed_output));
+        self.output_changed.notify_all();
     }
 
-    /// Has the connection handed over to the thread that calls this; to be followed by raising
+    /// Requests the ownership of the connection for the calling thread. The caller must then raise
     /// [`ANSWERED`].
-    fn request_loan(&self) {
+    fn request_output(&self) {
         self.is_refused.store(false, Ordering::SeqCst);
         self.is_wanted.store(true, Ordering::SeqCst);
     }
 
-    fn takes_loan_request(&self) -> bool {
+    fn takes_output_request(&self) -> bool {
         self.is_wanted.swap(false, Ordering::SeqCst)
     }
 
-    /// The connection has ended before it was handed over.
-    fn refuse_loan(&self) {
+    /// Rejects the request that [`Connection::request_output`] made, because the connection has
+    /// ended.
+    fn refuse_output_request(&self) {
         self.is_refused.store(true, Ordering::SeqCst);
         self.wake_writer();
     }
@@ -260,12 +282,14 @@ impl Connection {
         self.is_refused.load(Ordering::SeqCst)
     }
 
-    /// True if the queue and the socket are with a handler, whose thread owns the connection then.
+    /// Returns `true` if the queue and the socket are lent to a handler, whose thread owns the
+    /// connection.
     fn is_lent(&self) -> bool {
-        lock(&self.loan).is_some()
+        lock(&self.borrowed_output).is_some()
     }
 
-    /// Puts down what a handler has answered, `None` where it panicked; to be followed by raising [`ANSWERED`].
+    /// Stores the response of a handler that was called before the body of its request was
+    /// received; `None` if the handler panicked. The caller must then raise [`ANSWERED`].
     fn put_answer(&self, response: Option<Response>) {
         *lock(&self.answer) = Some(Box::new(response));
     }
@@ -280,7 +304,8 @@ impl Connection {
 }
 
 impl FillTarget for Connection {
-    /// Followed by raising [`FILLED`].
+    /// Stores the chunk that a worker has filled, with its source. The caller must then raise
+    /// [`FILLED`].
     fn put_fill(&self, fill: Fill) {
         *lock(&self.fill) = Some(fill);
     }

@@ -1,4 +1,4 @@
-//! Requests that are with their handler before their body has come.
+//! [`PendingHandler`]: a request whose handler is called before the body is received.
 
 use std::sync::Arc;
 
@@ -8,17 +8,19 @@ use super::body_reader::BodyCoding;
 use super::exchange::Exchange;
 use crate::awaited::{AwaitedBody, BodyRequest, ExpectPermit};
 
-/// A request that its handler has, as the connection sees it.
+/// A request whose handler is called before the body is received. The handler may request the body.
 pub(super) struct PendingHandler {
     pub(super) exchange: Exchange,
     pub(super) awaiting: Arc<BodyRequest>,
-    /// The handler was not begun yet.
+    /// The arguments of the call; `None` after the handler was called.
     pub(super) call: Option<Box<HandlerCall>>,
-    /// The body was not requested yet.
+    /// The coding of the body, which determines its end; `None` after the body was requested from
+    /// the client.
     pub(super) unasked: Option<BodyCoding>,
 }
 
-/// A call of the handler, for which a thread lets go of the connection.
+/// The arguments of a call of the handler. The connection is released during the call, so that
+/// another thread can own it.
 pub(super) struct HandlerCall {
     pub(super) head: Vec<u8>,
     pub(super) index: HeadIndex,
@@ -27,7 +29,8 @@ pub(super) struct HandlerCall {
 }
 
 impl PendingHandler {
-    /// One whose body has come, or will not.
+    /// Creates the state of a request whose handler runs, and whose body needs no further step. The
+    /// body was received completely, or an error was passed to the handler.
     pub(super) fn settled(exchange: Exchange, awaiting: Arc<BodyRequest>) -> PendingHandler {
         PendingHandler {
             exchange,

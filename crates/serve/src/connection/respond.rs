@@ -1,4 +1,5 @@
-//! Responses to answers: heads, bodies of known length, refusals, and what is reported at the end.
+//! Steps of [`Drive`] that queue responses: heads, bodies of known length, and error responses of
+//! the server. Other steps report each response when it has ended.
 
 use std::sync::Arc;
 
@@ -12,14 +13,15 @@ use super::head::{FEW_BYTES, Framing, HeadStart, write_head};
 use crate::access::Outcome;
 use crate::guard;
 use crate::headers::Headers;
-use crate::response::{Body, Piece, Response, StreamEnd};
+use crate::response::{Body, BodyPart, Response, StreamEnd};
 use crate::workers::Job;
 
-/// Memory for the words of so many requests is kept by a thread.
+/// The number of [`LoggedRequest`]s whose memory a thread keeps for later requests.
 const MOST_NAMES: usize = 64;
 
 impl Drive<'_> {
-    /// Answers with `response`: queues it, or starts its stream.
+    /// Queues `response`. If the body is a row stream or is produced item by item, starts to
+    /// produce the body.
     pub(super) fn respond(&mut self, mut exchange: Exchange, response: Response) {
         let Response {
             status,
@@ -31,7 +33,8 @@ impl Drive<'_> {
             ..
         } = response;
         let bodiless = matches!(status, 204 | 304);
-        // RFC 9110, section 15.3.6: no content, which a length of 0 says.
+        // RFC 9110, section 15.3.6: a response with status 205 has no content, which
+        // `Content-Length: 0` expresses.
         let is_reset = status == 205;
         if is_reset {
             announced = Some(0);
@@ -86,7 +89,8 @@ impl Drive<'_> {
         self.push_head(&mut answer, headers, framing, b"");
         if !no_body {
             if announced > n_body as u64 {
-                // Fewer than announced: the connection's end says so.
+                // The body has fewer bytes than announced, so the connection is closed, by which
+                // the client detects it.
                 self.state.close_after = true;
                 self.state.fell_short = true;
                 answer.exchange.outcome = Outcome::Failed;
@@ -101,12 +105,12 @@ impl Drive<'_> {
                 Body::Bytes(bytes) => self.state.out.owned(bytes),
                 Body::Shared(bytes) => self.state.out.shared(bytes),
                 Body::Static(bytes) => self.state.out.fixed(bytes),
-                Body::Held(bytes) => self.state.out.held(bytes),
+                Body::SharedBytes(bytes) => self.state.out.held(bytes),
                 Body::Parts(parts) => parts.into_iter().for_each(|p| self.state.out.held(p)),
                 Body::File(file) => self.state.out.file(file),
                 Body::Pieces(pieces) => pieces.into_iter().for_each(|piece| match piece {
-                    Piece::Bytes(few) => self.state.out.frame(|out| out.extend_from_slice(&few)),
-                    Piece::File(file) => self.state.out.file(file),
+                    BodyPart::Bytes(few) => self.state.out.frame(|out| out.extend_from_slice(&few)),
+                    BodyPart::File(file) => self.state.out.file(file),
                 }),
                 Body::Empty | Body::Chunks(_) | Body::Items(_) => {}
             }
@@ -115,7 +119,9 @@ impl Drive<'_> {
         self.state.answers.push_back(answer);
     }
 
-    /// Answers a request that never came to the handler, or not back from it, and closes after that.
+    /// Sends an error response for a request that did not reach the handler, or whose handler
+    /// panicked. `exchange` is `None` if the request could not be parsed. The connection is closed
+    /// after the response.
     pub(super) fn refuse(&mut self, status: u16, detail: &str, exchange: Option<Exchange>) {
         let exchange = exchange.unwrap_or_else(|| self.unread_exchange());
         self.state.phase = Phase::Head;
@@ -131,15 +137,17 @@ impl Drive<'_> {
         self.respond(exchange, response);
     }
 
-    /// The handler's words for a refusal; never a stream.
+    /// Returns the error response that the handler provides ([`crate::Handler::refuse`]). If the
+    /// body of that response has no known length, returns a response without a body.
     pub(super) fn refusal(&self, status: u16, detail: &str) -> Response {
         guard(|| self.shared.handler.refuse(status, detail))
             .filter(|r| r.body_ref().len_bytes().is_some())
             .unwrap_or_else(|| Response::new(status))
     }
 
-    /// Queues a head, and `after` following its empty line. Fields of more than a few bytes go out
-    /// from the buffer they were checked in.
+    /// Queues the head of a response, including the empty line at its end, and then the bytes
+    /// `after` of the body. Long header fields are not copied: they are sent from the buffer in
+    /// which they were checked.
     pub(super) fn push_head(
         &mut self,
         answer: &mut Answer,
@@ -157,13 +165,13 @@ impl Drive<'_> {
         answer.body_start = write_head(out, date, &head, headers, framing, after);
     }
 
-    /// Tells of a handshake that came to nothing.
+    /// Reports a TLS handshake that failed to the access log and the metrics.
     pub(super) fn tell_no_handshake(&mut self) {
         let answer = Answer::none(self.unread_exchange(), 0);
         self.finish(answer, 0, None);
     }
 
-    /// What there is to know of a request that nobody could read.
+    /// Returns the properties of a request that could not be parsed, for its error response.
     fn unread_exchange(&self) -> Exchange {
         Exchange {
             is_head: false,
@@ -175,7 +183,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Tells of the answers whose last byte is with the kernel.
+    /// Reports the responses of which the kernel has accepted the last byte.
     pub(super) fn finish_answers(&mut self) {
         let n_sent = self.state.out.n_sent();
         let is_sent = |answer: &Answer| answer.end <= n_sent;
@@ -190,7 +198,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Tells of an answer, of which `gone` cut the rest.
+    /// Reports a response. `gone` is the reason for which the response was not sent completely. It
+    /// is `None` if the response was sent completely, or if its outcome is already set.
     pub(super) fn finish(&mut self, mut answer: Answer, n_sent: u64, gone: Option<CutReason>) {
         if let Some(gone) = gone {
             answer.cut(gone);
@@ -208,7 +217,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Drops a source on a thread that may block, and reports its answer after that.
+    /// Drops the source of a row stream on a worker, because the drop may wait for a database. The
+    /// response is reported after the drop.
     pub(super) fn drop_source(&self, source: Box<dyn ChunkSource>, answer: Answer) {
         let peer = self.connection.peer;
         let shared = Arc::clone(self.shared);

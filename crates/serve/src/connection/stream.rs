@@ -1,28 +1,34 @@
-//! A stream that is sent: its source, what is filled, and how far it is.
+//! [`ActiveStream`]: the state of a row stream while it is sent: its source, the filled chunks and
+//! its progress.
 
 use onecopy_text::{Chunk, Ledger};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource};
 
 use super::answer::Answer;
-use crate::body::Held;
+use crate::body::SharedBytes;
 use crate::buffers::Buffers;
 use crate::headers::Headers;
 use crate::metrics::{Metrics, OpenStream};
 use crate::response::{Breaker, OnEnd, OnError};
 use crate::workers::{Fill, FillResult};
 
-/// A stream being sent.
-pub(super) struct Stream {
+/// A row stream that is being sent.
+pub(super) struct ActiveStream {
     pub(super) answer: Answer,
-    /// The head, held until there is a first chunk; `None` once it is sent.
+    /// The header fields of the response; `None` after they were queued. They are queued together
+    /// with the first chunk.
     pub(super) head: Option<Headers>,
-    /// Chunked coding; otherwise the end of the connection is the end of the body.
+    /// `true` if the body is sent in the chunked coding; `false` if the body extends to the end of
+    /// the connection.
     pub(super) chunked: bool,
-    /// `None` while a worker has it, and after its end.
+    /// The source of the chunks. `None` while a worker uses the source to fill a chunk, and after
+    /// the source has ended.
     pub(super) source: Option<Box<dyn ChunkSource>>,
-    /// What was filled before the answer began.
-    pub(super) begun: Option<Held>,
-    /// A filled chunk that waits for the one before it.
+    /// Bytes that the application read from the source before the response began. They are sent
+    /// before the first chunk. `None` if there are no such bytes, and after they were queued.
+    pub(super) begun: Option<SharedBytes>,
+    /// A filled chunk that waits until the previous chunk was sent; `None` if no filled chunk
+    /// waits.
     pub(super) ready: Option<Chunk>,
     pub(super) progress: StreamProgress,
     pub(super) cancel: CancelHandle,
@@ -33,7 +39,7 @@ pub(super) struct Stream {
     pub(super) _open: OpenStream,
 }
 
-/// How far the source of a stream is.
+/// The state of a stream's source after the last fill.
 pub(super) enum StreamProgress {
     Running,
     Done,
@@ -41,9 +47,10 @@ pub(super) enum StreamProgress {
     Panicked,
 }
 
-impl Stream {
-    /// Fails if it is to and a worker has the source. What that worker brings in the end must find no other stream here
-    /// (`late_fill`): nothing else is asked on this connection.
+impl ActiveStream {
+    /// Ends the stream with an error if its [`Breaker`] has requested the end while a worker uses
+    /// the source. The connection then accepts no further request. The worker may still deliver a
+    /// chunk (`late_fill`), which no other stream on the connection may receive.
     pub(super) fn look_at_breaker(&mut self) {
         let with_worker = self.source.is_none() && matches!(self.progress, StreamProgress::Running);
         if let Some(error) = self
@@ -71,7 +78,7 @@ impl Stream {
             self.progress,
             StreamProgress::Failed(_) | StreamProgress::Panicked
         );
-        // An empty chunk must not be sent: in the chunked coding it would be the last one.
+        // An empty chunk must not be sent: in the chunked coding it would mark the end of the body.
         if broken || fill.chunk.is_empty() {
             buffers.give(fill.chunk);
         } else {

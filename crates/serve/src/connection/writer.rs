@@ -1,35 +1,37 @@
-//! Answers that a handler begins, and writes block by block, while it runs.
-//!
-//! The thread of the handler owns the connection meanwhile, or takes it over
-//! ([`ResponseWriter::begin`] of a handler that was called before its request's body). The queue
-//! and the socket are in the connection's loan, where the watch sends what waits.
+//! Responses that a handler begins while it runs, and whose blocks it then writes. From the
+//! beginning of the response, the handler's thread owns the connection. A handler that was called
+//! before the body of its request was received gets the ownership by
+//! [`crate::ResponseWriter::begin`]. The output queue and the socket are in the connection's
+//! [`BorrowedOutput`], from which the thread of [`crate::scheduler::Scheduler::watch`] sends queued
+//! bytes.
 
 use std::mem;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
+
+use onecopy_wire::lock::{lock, unpoisoned};
 
 use super::answer::{Answer, ItemStream};
+use super::borrowed_output::{BegunAnswer, BorrowedOutput, MOST_WAITING_BYTES};
 use super::drive::{Drive, signal_and_drive};
 use super::exchange::{AnswerTerms, CutReason, Exchange};
 use super::flags::{ANSWERED, CUT, HUNG_UP, TIMER, WRITABLE, WRITER_WAITS};
-use super::loan::{BegunAnswer, Loan, MOST_WAITING_BYTES};
 use super::{Connection, Phase};
 use crate::access::Outcome;
-use crate::body::Held;
-use crate::lock;
+use crate::body::SharedBytes;
 use crate::response::Response;
 use crate::response_writer::{AnswerOrigin, AnswerSink, WriteError};
 use crate::shared::Shared;
 use crate::thread_kit::ThreadKit;
 use crate::timers::millis;
 
-/// A connection and its server, as the writer of an answer sees them.
+/// A [`crate::ResponseWriter`]'s references to its connection and its server.
 struct WriterLink {
     connection: Arc<Connection>,
-    /// Not kept alive: a handler may keep its writer for longer than the server runs.
+    /// A weak reference, because a handler may keep its writer for longer than the server runs.
     shared: Weak<Shared>,
 }
 
-/// A connection whose request is with its handler.
+/// The connection and the server of a request whose handler runs.
 pub(super) struct HandlerConnection<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) connection: &'a Arc<Connection>,
@@ -51,24 +53,24 @@ impl AnswerSink for WriterLink {
             Some(start) => start,
             None => *start.insert(self.take_over(&shared)?),
         };
-        let mut slot = lock(&self.connection.loan);
-        let loan = own(&mut slot, start)?;
-        if loan.begun.is_some() {
+        let mut slot = lock(&self.connection.borrowed_output);
+        let borrowed_output = own(&mut slot, start)?;
+        if borrowed_output.begun.is_some() {
             return Err(WriteError::Ended);
         }
-        loan.begin(response);
-        if !mem::replace(&mut loan.is_listed, true) {
-            lock(&shared.lent).push(Arc::clone(&self.connection));
+        borrowed_output.begin(response);
+        if !mem::replace(&mut borrowed_output.is_listed, true) {
+            lock(&shared.borrowed_outputs).push(Arc::clone(&self.connection));
         }
         Ok(())
     }
 
-    fn write(&self, start: Option<u64>, mut block: Held) -> Result<(), WriteError> {
+    fn write(&self, start: Option<u64>, mut block: SharedBytes) -> Result<(), WriteError> {
         let shared = self.shared.upgrade().ok_or(WriteError::Ended)?;
-        let mut slot = lock(&self.connection.loan);
+        let mut slot = lock(&self.connection.borrowed_output);
         let start = start.ok_or(WriteError::Ended)?;
-        let loan = own(&mut slot, start)?;
-        let Some(begun) = &mut loan.begun else {
+        let borrowed_output = own(&mut slot, start)?;
+        let Some(begun) = &mut borrowed_output.begun else {
             return Err(WriteError::Ended);
         };
         if let Some(gone) = begun.gone {
@@ -80,50 +82,54 @@ impl AnswerSink for WriterLink {
         }
         if !begun.no_body {
             let chunked = begun.chunked;
-            loan.push(block, chunked);
+            borrowed_output.push(block, chunked);
         }
         shared.scheduler.count_part();
         self.send(&shared, start, slot)
     }
 }
 
-/// The loan, as long as it is that of the request whose answer starts at `start`.
-fn own(slot: &mut Option<Loan>, start: u64) -> Result<&mut Loan, WriteError> {
-    let is_ours = |loan: &&mut Loan| loan.terms.is_some_and(|t| t.start == start);
+/// Returns the output in `slot` if it is lent to the handler whose response starts at position
+/// `start`. Otherwise this handler has returned, and the result is an error.
+fn own(slot: &mut Option<BorrowedOutput>, start: u64) -> Result<&mut BorrowedOutput, WriteError> {
+    let is_ours = |borrowed_output: &&mut BorrowedOutput| {
+        borrowed_output.terms.is_some_and(|t| t.start == start)
+    };
     slot.as_mut().filter(is_ours).ok_or(WriteError::Ended)
 }
 
 impl WriterLink {
-    /// Sends what waits, and waits for the client while that is too much.
+    /// Sends queued bytes. If more than [`MOST_WAITING_BYTES`] remain queued, waits until the
+    /// client reads.
     fn send(
         &self,
         shared: &Arc<Shared>,
         start: u64,
-        mut slot: MutexGuard<'_, Option<Loan>>,
+        mut slot: MutexGuard<'_, Option<BorrowedOutput>>,
     ) -> Result<(), WriteError> {
         let mut stall = None;
         loop {
-            let loan = own(&mut slot, start)?;
-            let n_waiting = loan.out.n_pending();
-            loan.flush(
+            let borrowed_output = own(&mut slot, start)?;
+            let n_waiting = borrowed_output.out.n_pending();
+            borrowed_output.flush(
                 &self.connection.flags,
                 &shared.buffers,
                 &shared.config.metrics,
             );
-            let gone = if loan.dead || self.connection.flags.has(HUNG_UP) {
+            let gone = if borrowed_output.dead || self.connection.flags.has(HUNG_UP) {
                 Some(CutReason::Client)
             } else if self.connection.flags.has(CUT) {
                 Some(CutReason::Stopped)
-            } else if loan.out.n_pending() <= MOST_WAITING_BYTES {
+            } else if borrowed_output.out.n_pending() <= MOST_WAITING_BYTES {
                 return Ok(());
-            } else if !loan.blocked {
-                continue; // The kernel takes more.
+            } else if !borrowed_output.blocked {
+                continue; // The kernel accepts more bytes.
             } else {
-                let has_moved = loan.out.n_pending() < n_waiting;
+                let has_moved = borrowed_output.out.n_pending() < n_waiting;
                 self.is_stalled(shared, &mut stall, has_moved)
             };
             if let Some(gone) = gone {
-                if let Some(begun) = &mut loan.begun {
+                if let Some(begun) = &mut borrowed_output.begun {
                     begun.gone = Some(gone);
                 }
                 return Err(gone.into());
@@ -134,8 +140,9 @@ impl WriterLink {
         }
     }
 
-    /// Returns the reason to give up if the client has received nothing for the limit, which begins
-    /// anew if it `has_moved`.
+    /// Returns `Stalled` if the client has read nothing within the time limit, otherwise `None`.
+    /// `stall` is the end of the time limit. If the client has read bytes (`has_moved`), the time
+    /// limit starts again.
     fn is_stalled(
         &self,
         shared: &Arc<Shared>,
@@ -143,7 +150,7 @@ impl WriterLink {
         has_moved: bool,
     ) -> Option<CutReason> {
         let now_ms = shared.now_ms();
-        // One of a deadline before this.
+        // The flag may have been set for an earlier deadline.
         self.connection.flags.take(TIMER);
         if let Some(at_ms) = *stall
             && !has_moved
@@ -156,16 +163,20 @@ impl WriterLink {
         None
     }
 
-    /// Makes the thread of a handler that was called before its request's body the owner of the
-    /// connection. Where the answer starts.
+    /// Transfers the ownership of the connection to the calling thread. This thread runs a handler
+    /// that was called before the body of its request was received. Returns the position at which
+    /// the response starts, which counts the bytes of all responses on the connection.
     fn take_over(&self, shared: &Arc<Shared>) -> Result<u64, WriteError> {
         let connection = &self.connection;
-        connection.request_loan();
+        connection.request_output();
         let mut kit = ThreadKit::of_worker();
         signal_and_drive(shared, connection, ANSWERED, &mut kit);
-        let mut slot = lock(&connection.loan);
+        let mut slot = lock(&connection.borrowed_output);
         loop {
-            if let Some(terms) = slot.as_ref().and_then(|loan| loan.terms) {
+            if let Some(terms) = slot
+                .as_ref()
+                .and_then(|borrowed_output| borrowed_output.terms)
+            {
                 return Ok(terms.start);
             }
             if connection.is_refused() {
@@ -174,25 +185,26 @@ impl WriterLink {
             if shared.scheduler.is_finished() {
                 return Err(WriteError::Stopped);
             }
-            let woken = connection.loan_changed.wait(slot);
-            slot = woken.unwrap_or_else(PoisonError::into_inner);
+            let woken = connection.output_changed.wait(slot);
+            slot = unpoisoned(woken);
         }
     }
 }
 
 impl Connection {
-    /// Waits until a flag is raised that concerns what is sent.
+    /// Waits until another thread sets a flag: the socket is writable, the client has disconnected,
+    /// a deadline has passed, or the server stops.
     fn wait_for_flags<'a>(
         &self,
-        slot: MutexGuard<'a, Option<Loan>>,
-    ) -> MutexGuard<'a, Option<Loan>> {
+        slot: MutexGuard<'a, Option<BorrowedOutput>>,
+    ) -> MutexGuard<'a, Option<BorrowedOutput>> {
         let mut slot = slot;
         let before = self.flags.add(WRITER_WAITS);
         if before & (WRITABLE | HUNG_UP | CUT | TIMER) == 0 {
-            // A thread that raises one from now on sees `WRITER_WAITS`, and notifies with the loan
-            // locked.
-            let woken = self.loan_changed.wait(slot);
-            slot = woken.unwrap_or_else(PoisonError::into_inner);
+            // From now on, a thread that sets a flag sees `WRITER_WAITS`, and notifies while it
+            // holds the lock of the output.
+            let woken = self.output_changed.wait(slot);
+            slot = unpoisoned(woken);
         }
         self.flags.take(WRITER_WAITS);
         slot
@@ -200,8 +212,9 @@ impl Connection {
 }
 
 impl Drive<'_> {
-    /// A handler has returned that began its answer: `response` has the rest of the body; `None`:
-    /// it panicked.
+    /// Sends the remaining part of a response after its handler has returned. The body of
+    /// `response` is the part that the handler has not written itself. `response` is `None` if the
+    /// handler panicked.
     pub(super) fn continue_begun(
         &mut self,
         mut exchange: Exchange,

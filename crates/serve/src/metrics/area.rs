@@ -1,4 +1,4 @@
-//! Memory for the counters of many servers, which processes share by a descriptor.
+//! [`MetricsArea`]: shared memory for the counters of several servers in several processes.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,24 +9,28 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{Metrics, text, word};
 use crate::sys::{self, SharedWords};
 
-/// Words of a place, and of the head before the first one. A place has cache lines of its own.
-const PLACE_WORDS: usize = word::N.next_multiple_of(16);
+/// The number of 64-bit words of a slot, a multiple of 16, so that no two slots share a cache line.
+const SLOT_WORDS: usize = word::N.next_multiple_of(16);
 const HEAD_WORDS: usize = 16;
-/// The first word: what it is, and how many words a place has, so that another version's is not taken for it.
-const MAGIC: u64 = 0x6f6e_6563_0001_0000 | PLACE_WORDS as u64;
+/// The first word of the memory. It identifies the format and the number of words per slot, so that
+/// a process with an incompatible version of this crate rejects the memory.
+const MAGIC: u64 = 0x6f6e_6563_0001_0000 | SLOT_WORDS as u64;
 
-/// Places for the counters of many servers, in memory that processes share by its descriptor. Clones are the same area.
+/// Slots for the counters of several servers, in memory that processes share through its
+/// descriptor. Clones refer to the same memory.
 ///
-/// Each server takes a place ([`MetricsArea::place`]) and holds it by a lock on the descriptor's file, which goes with its process
-/// whatever ends it. A place whose server has ended keeps its counters, and the next server that takes it counts on; what it said
-/// of the present (connections, handlers, streams) counts no more. So whoever has the descriptor can tell the sum at any time.
+/// Each server claims a slot ([`MetricsArea::slot`]) by a lock on the file of the descriptor. The
+/// lock is released when the process ends in any way. The slot of an ended server keeps its totals,
+/// and the next server that claims the slot continues them. The gauges of an ended server
+/// (connections, handlers, streams) are not added to the sum. Any process with the descriptor can
+/// compute the sum of all slots at any time.
 ///
 /// ```
 /// use onecopy_serve::{Config, MetricsArea};
 ///
 /// let area = MetricsArea::new(4)?;
 /// let mut config = Config::default();
-/// config.metrics = area.place()?;
+/// config.metrics = area.slot()?;
 /// assert!(area.text().contains("onecopy_http_connections 0"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -34,67 +38,69 @@ const MAGIC: u64 = 0x6f6e_6563_0001_0000 | PLACE_WORDS as u64;
 pub struct MetricsArea(Arc<SharedWords>);
 
 impl MetricsArea {
-    /// An area for `n_places` servers at once, at least one.
+    /// Creates an area with `n_slots` slots, at least one.
     ///
     /// # Errors
-    /// What memfd_create(2) and mmap(2) say.
-    pub fn new(n_places: usize) -> io::Result<MetricsArea> {
-        let words = SharedWords::create(HEAD_WORDS + n_places.max(1) * PLACE_WORDS)?;
+    /// The error of memfd_create(2) or mmap(2).
+    pub fn new(n_slots: usize) -> io::Result<MetricsArea> {
+        let words = SharedWords::create(HEAD_WORDS + n_slots.max(1) * SLOT_WORDS)?;
         words.words()[0].store(MAGIC, Relaxed);
         Ok(MetricsArea(Arc::new(words)))
     }
 
-    /// The area that another process has made, by its descriptor.
+    /// Opens the area that another process created, given its descriptor.
     ///
     /// # Errors
-    /// `InvalidData`: it is none, or of another version of this crate. What mmap(2) says.
+    /// `InvalidData` if the descriptor is not an area, or an area of another version of this crate.
+    /// The error of mmap(2).
     pub fn of_descriptor(descriptor: OwnedFd) -> io::Result<MetricsArea> {
         let words = SharedWords::of_descriptor(descriptor)?;
         let magic = words.words().first().map(|word| word.load(Relaxed));
-        if magic != Some(MAGIC) || words.words().len() < HEAD_WORDS + PLACE_WORDS {
+        if magic != Some(MAGIC) || words.words().len() < HEAD_WORDS + SLOT_WORDS {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(MetricsArea(Arc::new(words)))
     }
 
-    /// Takes a place for a server of this process.
+    /// Claims a free slot for a server of this process.
     ///
     /// # Errors
-    /// `QuotaExceeded`: all places have servers that live. What opening /proc/self/fd says.
-    pub fn place(&self) -> io::Result<Metrics> {
+    /// `QuotaExceeded` if running servers use all slots. The error of opening /proc/self/fd.
+    pub fn slot(&self) -> io::Result<Metrics> {
         let lock = self.0.open_again()?;
-        for at in 0..self.n_places() {
+        for at in 0..self.n_slots() {
             if sys::try_lock(&lock, at)? {
-                let place = Place {
-                    memory: Memory::Shared(self.clone(), at),
+                let slot = MetricsSlot {
+                    memory: SlotMemory::Shared(self.clone(), at),
                     _lock: Some(lock),
                 };
-                for gauge in &place.words()[word::GAUGES..] {
+                for gauge in &slot.words()[word::GAUGES..] {
                     gauge.store(0, Relaxed);
                 }
-                return Ok(Metrics(Arc::new(place)));
+                return Ok(Metrics(Arc::new(slot)));
             }
         }
         Err(io::ErrorKind::QuotaExceeded.into())
     }
 
-    /// The sum of all places as text for Prometheus (exposition format 0.0.4).
+    /// Returns the sum of all slots as text for Prometheus (exposition format 0.0.4).
     #[must_use]
     pub fn text(&self) -> String {
-        let places = (0..self.n_places()).map(|at| {
-            // Where the system does not say, its gauges count: too many is seen, too few is not.
+        let slots = (0..self.n_slots()).map(|at| {
+            // If the system cannot report whether the slot is locked, its gauges are included: a
+            // value that is too high is noticed, one that is too low is not.
             let lives = sys::is_locked(self.0.as_fd(), at).unwrap_or(true);
             (self.words_of(at), lives)
         });
-        text::of(places)
+        text::of(slots)
     }
 
-    fn n_places(&self) -> usize {
-        (self.0.words().len() - HEAD_WORDS) / PLACE_WORDS
+    fn n_slots(&self) -> usize {
+        (self.0.words().len() - HEAD_WORDS) / SLOT_WORDS
     }
 
     fn words_of(&self, at: usize) -> &[AtomicU64] {
-        let start = HEAD_WORDS + at * PLACE_WORDS;
+        let start = HEAD_WORDS + at * SLOT_WORDS;
         &self.0.words()[start..start + word::N]
     }
 }
@@ -105,37 +111,38 @@ impl AsFd for MetricsArea {
     }
 }
 
-/// The words that one server counts in.
-pub(super) struct Place {
-    memory: Memory,
-    /// Its lock is held for as long as this descriptor is open.
+/// The memory in which one server counts its metrics: a slot of a [`MetricsArea`], or memory of
+/// this process.
+pub(super) struct MetricsSlot {
+    memory: SlotMemory,
+    /// The descriptor whose lock reserves the slot; `None` for memory of this process.
     _lock: Option<OwnedFd>,
 }
 
-enum Memory {
+enum SlotMemory {
     Own(Box<[AtomicU64]>),
     Shared(MetricsArea, usize),
 }
 
-impl Place {
-    pub(super) fn own() -> Place {
-        Place {
-            memory: Memory::Own((0..word::N).map(|_| AtomicU64::new(0)).collect()),
+impl MetricsSlot {
+    pub(super) fn own() -> MetricsSlot {
+        MetricsSlot {
+            memory: SlotMemory::Own((0..word::N).map(|_| AtomicU64::new(0)).collect()),
             _lock: None,
         }
     }
 
     pub(super) fn words(&self) -> &[AtomicU64] {
         match &self.memory {
-            Memory::Own(words) => words,
-            Memory::Shared(area, at) => area.words_of(*at),
+            SlotMemory::Own(words) => words,
+            SlotMemory::Shared(area, at) => area.words_of(*at),
         }
     }
 
     pub(super) fn text(&self) -> String {
         match &self.memory {
-            Memory::Own(words) => text::of([(&**words, true)].into_iter()),
-            Memory::Shared(area, _) => area.text(),
+            SlotMemory::Own(words) => text::of([(&**words, true)].into_iter()),
+            SlotMemory::Shared(area, _) => area.text(),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! What a server counts: relaxed atomics, no lock and no allocation a request; and its text for Prometheus.
+//! [`Metrics`]: the counters of a server and their text for Prometheus. The counters are relaxed
+//! atomics, so a request takes no lock and allocates no memory for them.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `mod.rs` | [`Metrics`]: where one server counts |
-//! | `area.rs` | [`MetricsArea`]: the places of many servers, in one memory that processes share |
-//! | `text.rs` | the exposition text |
-//! | `word.rs` | the words of a place, and the labels of those that are several |
+//! | `mod.rs` | [`Metrics`]: the counters of one server |
+//! | `area.rs` | [`MetricsArea`]: slots of several servers in memory shared between processes |
+//! | `text.rs` | the text for Prometheus |
+//! | `word.rs` | the index of each counter in a slot, and labels |
 
 mod area;
 mod text;
@@ -20,28 +21,31 @@ use std::time::Duration;
 pub use area::MetricsArea;
 
 use crate::access::Outcome;
-use area::Place;
+use area::MetricsSlot;
 use word::{BUCKETS_US, CLASSES};
 
-/// Why a connection was not served.
+/// The reason for which a connection was not served, for the counters of refused connections.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Refusal {
-    /// Past the limit: answered with 503.
+pub(crate) enum RefusalReason {
+    /// Too many connections were open; the client got a 503.
     Busy,
-    /// Far past the limit: closed without a word.
+    /// The connection was closed without a response, because the number of connections that wait
+    /// for a 503 is limited too.
     Dropped,
-    /// The system would not have it.
+    /// The system refused to accept the connection.
     Failed,
 }
 
-/// Where a server counts. Clones are the same place.
+/// The counters of one server. Clones refer to the same counters.
 ///
-/// By itself in memory of its own; the place of a [`MetricsArea`] is seen by all processes that have the area.
+/// By default the counters are in memory of this process. If they are in a slot of a
+/// [`MetricsArea`], all processes that have the area can read them.
 #[derive(Clone)]
-pub struct Metrics(Arc<Place>);
+pub struct Metrics(Arc<MetricsSlot>);
 
 impl Metrics {
-    /// All there is to tell of the area that it is in, as text for Prometheus (exposition format 0.0.4).
+    /// Returns the metrics as text for Prometheus (exposition format 0.0.4). If they are in a slot
+    /// of a [`MetricsArea`], the text has the sums of all its slots.
     #[must_use]
     pub fn text(&self) -> String {
         self.0.text()
@@ -55,7 +59,8 @@ impl Metrics {
         self.word(at).fetch_add(n, Relaxed);
     }
 
-    /// A request has been answered, or its connection has ended.
+    /// Counts a request. It is called when the response or the connection of the request has ended.
+    /// `took` is the duration of the request.
     pub(crate) fn request(&self, status: u16, outcome: Outcome, took: Duration) {
         let class = usize::from(status / 100).min(CLASSES.len() - 1);
         let at = class * Outcome::ALL.len() + outcome as usize;
@@ -84,7 +89,7 @@ impl Metrics {
         self.add(word::ACCEPTED, 1);
     }
 
-    pub(crate) fn refused(&self, why: Refusal) {
+    pub(crate) fn refused(&self, why: RefusalReason) {
         self.add(word::REFUSED + why as usize, 1);
     }
 
@@ -96,18 +101,19 @@ impl Metrics {
         self.add(word::LOG_DROPPED, n_lines);
     }
 
-    /// The connections that are open.
+    /// Sets the number of open connections.
     pub(crate) fn set_connections(&self, n: usize) {
         self.word(word::CONNECTIONS).store(n as u64, Relaxed);
     }
 
-    /// The handlers that run, and the requests that wait for one to end.
+    /// Sets the number of running handlers, and the number of requests that wait until a handler
+    /// ends.
     pub(crate) fn set_handlers(&self, n_running: usize, n_waiting: usize) {
         self.word(word::HANDLERS).store(n_running as u64, Relaxed);
         self.word(word::WAITING).store(n_waiting as u64, Relaxed);
     }
 
-    /// A row stream is open until what comes back is dropped.
+    /// Counts an open row stream, until the returned value is dropped.
     pub(crate) fn stream(&self) -> OpenStream {
         self.add(word::STREAMS, 1);
         OpenStream(self.clone())
@@ -115,9 +121,9 @@ impl Metrics {
 }
 
 impl Default for Metrics {
-    /// A place of its own, in this process alone.
+    /// Creates counters that only this process can read.
     fn default() -> Metrics {
-        Metrics(Arc::new(Place::own()))
+        Metrics(Arc::new(MetricsSlot::own()))
     }
 }
 
@@ -127,7 +133,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// Counts a row stream as open.
+/// Counts a row stream as open until it is dropped.
 pub(crate) struct OpenStream(Metrics);
 
 impl Drop for OpenStream {

@@ -1,4 +1,5 @@
-//! The exposition text of Prometheus, format 0.0.4. Names and labels are ours alone, so nothing needs to be escaped.
+//! The metrics as text in the exposition format 0.0.4 of Prometheus. All names and labels are
+//! constants, so no text has to be escaped.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicU64;
@@ -7,25 +8,26 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::word::{self, BUCKETS_US, CLASSES, REFUSALS};
 use crate::access::Outcome;
 
-/// The sum of `places`; the gauges only of those that live.
-pub(super) fn of<'a>(places: impl Iterator<Item = (&'a [AtomicU64], bool)>) -> String {
+/// Returns the sum of `slots` as text for Prometheus. The `bool` of a slot is `true` if its server
+/// is running. Gauges are added only for slots of running servers.
+pub(super) fn of<'a>(slots: impl Iterator<Item = (&'a [AtomicU64], bool)>) -> String {
     let mut sum = [0_u64; word::N];
     let mut n_live = 0;
-    for (words, lives) in places {
+    for (words, lives) in slots {
         n_live += u64::from(lives);
         let n = if lives { word::N } else { word::GAUGES };
         for (sum, word) in sum.iter_mut().zip(&words[..n]) {
             *sum = sum.wrapping_add(word.load(Relaxed));
         }
     }
-    let mut text = Text(String::with_capacity(4096));
+    let mut text = ExpositionText(String::with_capacity(4096));
     text.write(&sum, n_live);
     text.0
 }
 
-struct Text(String);
+struct ExpositionText(String);
 
-impl Text {
+impl ExpositionText {
     fn write(&mut self, sum: &[u64; word::N], n_live: u64) {
         self.family(
             "http_requests_total",
@@ -35,7 +37,8 @@ impl Text {
         for (class, name) in CLASSES.iter().enumerate() {
             for outcome in Outcome::ALL {
                 let n = sum[word::REQUESTS + class * Outcome::ALL.len() + outcome as usize];
-                // The one that always is there, and those that were seen: 42 series for each server would be noise.
+                // The text has the series that always exists and those that have occurred: all 42
+                // for each server would be too many.
                 if n > 0 || (*name, outcome) == ("2xx", Outcome::Done) {
                     let outcome = outcome.name();
                     self.line(
@@ -105,7 +108,7 @@ impl Text {
             ),
             (
                 "http_handlers_running",
-                "Requests that the application is being asked.",
+                "Requests that the application is handling.",
                 sum[word::HANDLERS],
             ),
             (
@@ -165,7 +168,7 @@ impl Text {
     }
 }
 
-/// Microseconds as seconds, as short as they are: `0.0001`, `2.5`, `60`.
+/// Formats microseconds as seconds, in the shortest form: `0.0001`, `2.5`, `60`.
 fn seconds(micros: u64) -> String {
     let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
     if part == 0 {

@@ -1,34 +1,36 @@
-//! A file that was found: what is told of it, and which of its variants is sent.
+//! [`FoundFile`]: an open file of a served folder, its header fields, and the choice among its
+//! precompressed variants.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 
 use onecopy_wire::http::{EntityTag, Validators, Verdict, coding_quality, date_text};
 
-use super::served::{Ask, ServedFolder};
+use super::served::{FileRequest, ServedFolder};
 use crate::body::FileBody;
 use crate::response::{Body, Response};
-use crate::sys::{self, Folder, Opening};
+use crate::sys::{self, Folder, OpenPurpose};
 
-/// For so long after its last change a file may change again and have the same times: file systems keep them by ticks of their own, the
-/// coarsest by two seconds.
+/// The time in seconds within which two changes of a file may leave the same times in its metadata.
+/// A file system stores times with a resolution of up to two seconds.
 const UNSETTLED_S: u64 = 2;
 
-/// Codings by what stands behind the name; of those that are taken alike, the first.
+/// The content codings, each with the suffix of its file names, in the server's order of
+/// preference.
 const VARIANTS: [(&str, &str); 3] = [("br", ".br"), ("zstd", ".zst"), ("gzip", ".gz")];
 
 /// An open regular file.
-pub(super) struct Found {
+pub(super) struct FoundFile {
     file: File,
     about: Metadata,
     content_type: String,
-    /// That of the variant.
+    /// The content coding of the precompressed variant that was chosen; `None` for the file itself.
     coding: Option<&'static str>,
 }
 
-impl Found {
-    pub(super) fn new(path: &[u8], file: File, about: Metadata) -> Found {
-        Found {
+impl FoundFile {
+    pub(super) fn new(path: &[u8], file: File, about: Metadata) -> FoundFile {
+        FoundFile {
             file,
             about,
             content_type: content_type(path),
@@ -36,8 +38,10 @@ impl Found {
         }
     }
 
-    /// Takes the variant that the client likes best instead, if one lies beside and is not older: what was made of another file is of no
-    /// use.
+    /// Replaces the file by its precompressed variant (such as `name.br`) if there is one in a
+    /// content coding that the client accepts. Of several variants, the one in the client's
+    /// preferred coding is used. A variant that is older than the file is not used, because it was
+    /// made from earlier contents.
     pub(super) fn take_variant(&mut self, folder: &Folder, path: &[u8], codings: &[&[u8]]) {
         let quality = |coding: &str| coding_quality(codings.iter().copied(), coding);
         let mut liked: Vec<_> = VARIANTS
@@ -48,8 +52,8 @@ impl Found {
         liked.sort_by_key(|(quality, ..)| std::cmp::Reverse(*quality));
         let changed = |about: &Metadata| (about.mtime(), about.mtime_nsec());
         for (_, coding, ending) in liked {
-            let beside = [path, ending.as_bytes()].concat();
-            let Ok(file) = folder.file(&beside, Opening::Read) else {
+            let variant = [path, ending.as_bytes()].concat();
+            let Ok(file) = folder.file(&variant, OpenPurpose::Read) else {
                 continue;
             };
             let Ok(about) = file.metadata() else {
@@ -62,10 +66,11 @@ impl Found {
         }
     }
 
-    /// The answer: the file, parts of it, or that the client has it.
-    pub(super) fn response(self, of: &ServedFolder, ask: &Ask<'_>) -> Response {
+    /// Returns the response: the file, the requested ranges of it, or a 304 if the client has the
+    /// current version.
+    pub(super) fn response(self, of: &ServedFolder, ask: &FileRequest<'_>) -> Response {
         let tag = tag(&self.about, sys::unix_seconds());
-        // Before 1970: as good as then.
+        // A modification time before 1970 is treated as 1970.
         let modified = u64::try_from(self.about.mtime()).unwrap_or(0);
         let now = Validators {
             tag: EntityTag::parse(tag.as_bytes()),
@@ -118,8 +123,9 @@ impl From<FileBody> for Body {
     }
 }
 
-/// The tag of these bytes. A change gives a file another time of change, which nobody can set back, or it is another file; only where
-/// the last one is so near that a further one may have the same time, the tag is weak.
+/// Returns the entity tag. The tag contains the inode and the change time of the file; no program
+/// can set the change time. The tag is weak if the last change is so recent that another change may
+/// have the same time.
 fn tag(about: &Metadata, now_s: u64) -> String {
     let changed_s = u64::try_from(about.ctime()).unwrap_or(0);
     let mark = match changed_s + UNSETTLED_S < now_s {
@@ -137,7 +143,7 @@ fn tag(about: &Metadata, now_s: u64) -> String {
     )
 }
 
-/// The media type by the name's ending; text is taken for UTF-8.
+/// Returns the media type for the extension of the file name; text is declared as UTF-8.
 fn content_type(path: &[u8]) -> String {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     let ending = match name.iter().rposition(|b| *b == b'.') {
@@ -194,7 +200,7 @@ mod tests {
             assert_eq!(tag(&about, now_s).starts_with("W/"), is_weak, "{now_s}");
         }
         let before = tag(&about, u64::MAX);
-        // Another file of the same length and time of modification.
+        // A different file with the same length and modification time.
         let other = folder.path().join("b");
         std::fs::write(&other, "two").unwrap();
         let set = File::options().write(true).open(&other).unwrap();

@@ -1,4 +1,4 @@
-//! The page of a folder's names: plain HTML, no script, no style.
+//! [`page`]: the listing of a folder as plain HTML, without scripts and styles.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -9,38 +9,40 @@ use std::os::unix::fs::MetadataExt;
 use onecopy_wire::http::date_text;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-use super::served::{Ask, ServedFolder};
+use super::served::{FileRequest, ServedFolder};
 use crate::response::Response;
-use crate::sys::{Opening, names_in};
+use crate::sys::{OpenPurpose, names_in};
 
-/// Names of one page. The folder may have more: the page says so.
+/// The largest number of names on a page. If the folder has more names, the page says so.
 const MOST_NAMES: usize = 10_000;
 
-/// All of a name that is not plainly a name in a path (RFC 3986, section 2.3).
+/// The characters of a name that are percent-encoded in a link: all except the unreserved ones (RFC
+/// 3986, section 2.3).
 const NAME: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-struct Entry {
+struct ListingEntry {
     name: Vec<u8>,
     is_folder: bool,
     n_bytes: u64,
     changed_s: u64,
 }
 
-/// The names in `folder`, which lies at `path`: those that a request would find.
+/// Returns a page that lists those files and folders in `folder` that requests can access. `path`
+/// is the path of `folder` below the served folder.
 pub(super) fn page(
     of: &ServedFolder,
-    ask: &Ask<'_>,
+    ask: &FileRequest<'_>,
     path: &[u8],
     folder: File,
 ) -> io::Result<Response> {
     let mut names = names_in(folder, MOST_NAMES + 1)?;
     let is_cut = names.len() > MOST_NAMES;
     names.truncate(MOST_NAMES);
-    let mut entries: Vec<Entry> = names
+    let mut entries: Vec<ListingEntry> = names
         .into_iter()
         .map(OsStringExt::into_vec)
         .filter(|name| (of.options.hidden || !name.starts_with(b".")) && !name.contains(&b'\\'))
@@ -62,13 +64,13 @@ pub(super) fn page(
     Ok(response.body(html))
 }
 
-fn entry(of: &ServedFolder, path: &[u8], name: Vec<u8>) -> Option<Entry> {
+fn entry(of: &ServedFolder, path: &[u8], name: Vec<u8>) -> Option<ListingEntry> {
     let about = of
         .folder
-        .file(&[path, &name].concat(), Opening::Look)
+        .file(&[path, &name].concat(), OpenPurpose::Look)
         .ok()?;
     let about = about.metadata().ok()?;
-    (about.is_file() || about.is_dir()).then(|| Entry {
+    (about.is_file() || about.is_dir()).then(|| ListingEntry {
         name,
         is_folder: about.is_dir(),
         n_bytes: about.len(),
@@ -76,7 +78,7 @@ fn entry(of: &ServedFolder, path: &[u8], name: Vec<u8>) -> Option<Entry> {
     })
 }
 
-fn html(path: &[u8], entries: &[Entry], is_cut: bool) -> String {
+fn html(path: &[u8], entries: &[ListingEntry], is_cut: bool) -> String {
     let title = escaped(path);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -88,7 +90,7 @@ fn html(path: &[u8], entries: &[Entry], is_cut: bool) -> String {
     }
     for entry in entries {
         let slash = if entry.is_folder { "/" } else { "" };
-        // `./`: a name with a colon is no scheme.
+        // With the prefix `./`, a name that contains a colon is not interpreted as a URL scheme.
         let _ = writeln!(
             out,
             "<tr><td><a href=\"./{}{slash}\">{}{slash}</a></td><td align=\"right\">{}</td><td>{}</td></tr>",
@@ -113,7 +115,7 @@ fn html(path: &[u8], entries: &[Entry], is_cut: bool) -> String {
     out
 }
 
-/// Text between tags and in attributes. What is not UTF-8 is shown as U+FFFD.
+/// Escapes text for HTML contents and attributes. Invalid UTF-8 becomes U+FFFD.
 fn escaped(name: &[u8]) -> String {
     let mut out = String::with_capacity(name.len());
     for c in String::from_utf8_lossy(name).chars() {
@@ -123,7 +125,7 @@ fn escaped(name: &[u8]) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // They may turn a name round, or hide its end.
+            // These characters could reverse the direction of a name or hide its end.
             c if c.is_control()
                 || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
             {

@@ -1,12 +1,13 @@
-//! A folder over HTTP: what is asked for is found in it, and nothing beyond. The kernel moves the bytes.
+//! [`Files`] serves the files below a folder over HTTP, and no file outside it. The kernel copies
+//! their bytes to the socket.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `served.rs` | [`Options`], [`Ask`]: the folder and a request for a file |
-//! | `mod.rs` | [`Files`]; a request to a file, a folder, or a refusal |
-//! | `path.rs` | the path of a request as that of a file, strictly |
-//! | `found.rs` | a file that was found: its fields, its tag, its variants |
-//! | `listing.rs` | the page of a folder's names |
+//! | `served.rs` | [`FilesOptions`], [`FileRequest`]: the folder and a request for a file |
+//! | `mod.rs` | [`Files`]; answers with a file, a folder listing, or a refusal |
+//! | `path.rs` | checks the path of a request and converts it to a file path |
+//! | `found.rs` | a file that was found: its header fields, entity tag and precompressed variants |
+//! | `listing.rs` | the listing of a folder |
 
 mod found;
 mod listing;
@@ -24,26 +25,29 @@ use crate::handler::Handler;
 use crate::headers::{FieldLine, HeaderError};
 use crate::request::Request;
 use crate::response::Response;
-use crate::sys::{Folder, Opening};
-use found::Found;
+use crate::sys::{Folder, OpenPurpose};
+use found::FoundFile;
 pub use path::{PathError, decoded, encoded};
 use served::ServedFolder;
-pub use served::{Ask, Options};
+pub use served::{FileRequest, FilesOptions};
 
-/// The regular files below a folder, as a [`Handler`] or behind another one. Clones serve the same folder.
+/// Serves the regular files below a folder: as the [`Handler`] of a server, or called by another
+/// handler ([`Files::answer`]). Clones serve the same folder.
 ///
-/// Each is opened below the folder by openat2(2): neither `..` nor a symbolic link leads out, whatever is renamed meanwhile.
-/// Copies: none of a file's bytes (sendfile(2)); under TLS those of its records.
+/// Each file is opened by openat2(2) relative to the folder: neither `..` nor a symbolic link can
+/// lead out of it, even if names are changed meanwhile. Copies: the kernel sends the bytes of a
+/// file (sendfile(2)), and this process does not copy them. With TLS, the bytes are copied twice,
+/// into a buffer and into the TLS records.
 #[derive(Clone)]
 pub struct Files(Arc<ServedFolder>);
 
-/// A folder that cannot be served.
+/// The reason for which a folder cannot be served.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FilesError {
-    /// It cannot be opened, or is none.
+    /// The path cannot be opened, or is not a folder.
     Open(io::Error),
-    /// [`Options::cache_control`] is no value of a field.
+    /// [`FilesOptions::cache_control`] is not a valid field value.
     CacheControl(HeaderError),
 }
 
@@ -59,28 +63,30 @@ impl std::fmt::Display for FilesError {
 impl std::error::Error for FilesError {}
 
 impl Files {
-    /// The files below `folder`, which is opened now and held: to move it away changes nothing.
+    /// Creates a value that serves the files below `folder`. The folder is opened now and kept
+    /// open, so a later rename has no effect.
     ///
     /// # Errors
     /// [`FilesError`].
-    pub fn new(folder: &Path, options: Options) -> Result<Files, FilesError> {
+    pub fn new(folder: &Path, options: FilesOptions) -> Result<Files, FilesError> {
         let line = |value: &String| FieldLine::new("Cache-Control", value.as_bytes());
         let cache_control = options.cache_control.as_ref().map(line).transpose();
         let known = |name, value| FieldLine::new(name, value).expect("literals of ASCII");
         Ok(Files(Arc::new(ServedFolder {
             folder: Folder::open(folder).map_err(FilesError::Open)?,
             cache_control: cache_control.map_err(FilesError::CacheControl)?,
-            no_sniff: known("X-Content-Type-Options", b"nosniff"),
+            no_sniff: known("X-Content-Type-FilesOptions", b"nosniff"),
             vary: known("Vary", b"Accept-Encoding"),
             options,
         })))
     }
 
-    /// Answers `ask`. It reads the file's head alone (its kind, length and times), and blocks for no longer than the disk.
+    /// Answers the request `ask`. The call reads only the file's metadata (kind, length and times),
+    /// and waits only for the disk.
     #[must_use]
-    pub fn answer(&self, ask: &Ask<'_>) -> Response {
+    pub fn answer(&self, ask: &FileRequest<'_>) -> Response {
         if !matches!(ask.method, "GET" | "HEAD") {
-            let refused = Response::problem(405, "Method Not Allowed", "files are read alone");
+            let refused = Response::problem(405, "Method Not Allowed", "files are read-only");
             let allowed = refused.header("Allow", "GET, HEAD");
             return allowed.expect("a literal field");
         }
@@ -90,7 +96,7 @@ impl Files {
         self.find(ask, path).unwrap_or_else(|error| failed(&error))
     }
 
-    fn find(&self, ask: &Ask<'_>, path: &[u8]) -> io::Result<Response> {
+    fn find(&self, ask: &FileRequest<'_>, path: &[u8]) -> io::Result<Response> {
         let is_folder = path.is_empty() || path.ends_with(b"/");
         if !is_folder {
             let (file, about) = self.open(path)?;
@@ -116,23 +122,24 @@ impl Files {
     }
 
     fn open(&self, path: &[u8]) -> io::Result<(File, Metadata)> {
-        let file = self.0.folder.file(path, Opening::Read)?;
+        let file = self.0.folder.file(path, OpenPurpose::Read)?;
         let about = file.metadata()?;
         Ok((file, about))
     }
 
     fn found(
         &self,
-        ask: &Ask<'_>,
+        ask: &FileRequest<'_>,
         path: &[u8],
         file: File,
         about: Metadata,
     ) -> io::Result<Response> {
         if !about.is_file() {
-            // FIFOs, devices and the like are closed again; so is a folder named `index.html`.
+            // FIFOs, devices and other special files are not served; nor is a folder named
+            // `index.html`.
             return Err(io::ErrorKind::NotFound.into());
         }
-        let mut found = Found::new(path, file, about);
+        let mut found = FoundFile::new(path, file, about);
         if self.0.options.precompressed {
             found.take_variant(&self.0.folder, path, &ask.codings);
         }
@@ -166,7 +173,7 @@ impl Handler for Files {
                 .collect(),
             false => Vec::new(),
         };
-        self.answer(&Ask {
+        self.answer(&FileRequest {
             method: request.method(),
             path: &path,
             location,
@@ -181,9 +188,10 @@ fn not_found() -> Response {
     Response::problem(404, "Not Found", "there is no such file")
 }
 
-/// To the same path with a `/`, so that what a page of the folder names is found in it. The path begins with one `/` alone: it is
-/// taken for no other host.
-fn redirect(ask: &Ask<'_>) -> Response {
+/// Redirects to the requested path with a final `/`, so that relative links in the folder's page
+/// resolve inside the folder. The path begins with exactly one `/`, so that it is never parsed as
+/// another host.
+fn redirect(ask: &FileRequest<'_>) -> Response {
     let query = ask
         .query
         .map(|query| format!("?{query}"))
@@ -193,12 +201,13 @@ fn redirect(ask: &Ask<'_>) -> Response {
         Ok(response) => response
             .content_type("text/plain")
             .body("a folder: its path ends with `/`\n"),
-        // Nobody could write such a target.
+        // A target that cannot be a field value cannot be requested by a client.
         Err(_) => not_found(),
     }
 }
 
-/// Whether nobody is to know more than that there is no such file.
+/// Returns `true` if the client gets a 404 response for this error, which occurred when a file was
+/// opened. A missing file gets the same response.
 fn is_not_there(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -211,7 +220,7 @@ fn is_not_there(error: &io::Error) -> bool {
             | Kind::InvalidInput
     ) || matches!(
         error.raw_os_error(),
-        // A loop of links, a socket, a device without a driver.
+        // The path is a loop of symbolic links, a socket, or a device without a driver.
         Some(libc::ELOOP | libc::ENXIO | libc::ENODEV)
     )
 }

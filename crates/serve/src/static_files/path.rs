@@ -1,10 +1,11 @@
-//! The path of a request as that of a file: decoded once, and refused where another reader could take it for another one.
+//! Converts the path of a request to a file path. The path is decoded once, and refused if another
+//! parser could interpret it differently.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
-/// What of a decoded path is encoded again.
+/// The characters of a decoded path that are percent-encoded in a header field.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -18,16 +19,16 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
-/// A path that names no file.
+/// The reason for which a path does not denote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
-    /// A `%` without two digits, or a NUL.
+    /// The path has a `%` without two hexadecimal digits, or contains NUL.
     Malformed,
-    /// A `/` that was encoded: it may be part of no name.
+    /// The path contains a percent-encoded `/`, which no file name can contain.
     Slash,
 }
 
-/// `path` with its `%41` as `A`, once. Copies: one, where there is such.
+/// Percent-decodes `path` once. Copies: the bytes are copied only if the path contains an escape.
 ///
 /// # Errors
 /// [`PathError`].
@@ -46,14 +47,15 @@ pub fn decoded(path: &[u8]) -> Result<Cow<'_, [u8]>, PathError> {
     }
 }
 
-/// A decoded path as it stands in a field.
+/// Percent-encodes a decoded path, so that it can be the value of a header field.
 #[must_use]
 pub fn encoded(path: &[u8]) -> String {
     percent_encode(path, PATH).to_string()
 }
 
-/// A decoded path without its first `/`, if it may name something below a folder: no name is empty but the last one, none is `.` or
-/// `..`, holds a NUL or a backslash, or begins with a dot, but where `hidden` ones are served.
+/// Returns a decoded path without its first `/`; `None` if it cannot denote a file below a folder.
+/// No name except the last may be empty. No name may be `.` or `..`, contain a NUL or a backslash,
+/// or (unless `hidden`) begin with a dot.
 pub(super) fn relative(path: &[u8], hidden: bool) -> Option<&[u8]> {
     let path = path.strip_prefix(b"/")?;
     let mut names = path.split(|b| *b == b'/').peekable();

@@ -1,47 +1,51 @@
-//! A folder that is served, and a request for one of its files.
+//! [`FilesOptions`] and [`FileRequest`]: the options of a served folder, and a request for one of
+//! its files.
 
 use onecopy_wire::http::Conditions;
 
 use crate::headers::FieldLine;
 use crate::sys::Folder;
 
-/// Options by which a folder is served. The default: only files, none whose name or folder begins
-/// with a dot, `index.html` for a folder.
+/// The options of a served folder. By default, files are served, `index.html` is served for a
+/// folder, and paths in which a name begins with a dot are not served.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Options {
-    /// Folders without an index page are answered with their names.
+pub struct FilesOptions {
+    /// `true` to list folders: if a folder has no index page, a request for the folder is answered
+    /// with a list of the names in it.
     pub listing: bool,
-    /// Names that begin with a dot are served like others.
+    /// `true` to serve names that begin with a dot.
     pub hidden: bool,
-    /// `name.br`, `name.zst` and `name.gz` are sent for `name` if the client accepts them, unless they are older.
+    /// `true` to send the variant `name.br`, `name.zst` or `name.gz` instead of the file `name`. A
+    /// variant is sent only if the client accepts its content coding and it is not older than the
+    /// file.
     pub precompressed: bool,
-    /// The value of `Cache-Control` of all files.
+    /// The value of the `Cache-Control` field for all files; `None` to send no such field.
     pub cache_control: Option<String>,
 }
 
-/// The request, by whichever component has read it: the server itself, or a WSGI application.
+/// A request for a file, parsed by the server or by a WSGI application.
 #[derive(Debug)]
-pub struct Ask<'a> {
-    /// `GET`, `HEAD`, or what is refused.
+pub struct FileRequest<'a> {
+    /// The method of the request. Only `GET` and `HEAD` are accepted.
     pub method: &'a str,
-    /// The path, decoded, from its `/` on.
+    /// The percent-decoded path of the request, with its first `/`.
     pub path: &'a [u8],
-    /// The path as the client wrote it, percent-encoded, where redirects go to with a `/` more.
+    /// The percent-encoded path as the client sent it, to which a redirect adds a `/`.
     pub location: &'a str,
-    /// The query string.
+    /// The query string of the request, if any.
     pub query: Option<&'a str>,
-    /// The request's fields that make it conditional.
+    /// The conditional fields of the request.
     pub conditions: Conditions<'a>,
-    /// The values of its fields `Accept-Encoding`.
+    /// The values of the request's `Accept-Encoding` fields.
     pub codings: Vec<&'a [u8]>,
 }
 
-/// A folder, and what its files are served with.
+/// A folder, and the options for its files.
 pub(super) struct ServedFolder {
     pub(super) folder: Folder,
-    pub(super) options: Options,
-    /// Fields of each file.
+    pub(super) options: FilesOptions,
+    /// The `Cache-Control` field of each file's response.
     pub(super) cache_control: Option<FieldLine>,
     pub(super) no_sniff: FieldLine,
     pub(super) vary: FieldLine,

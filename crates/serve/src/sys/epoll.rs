@@ -1,25 +1,26 @@
-//! epoll(7).
+//! [`Epoll`]: an epoll instance (epoll(7)), which reports events of descriptors.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::check;
 
-/// A set of watched descriptors.
+/// An epoll instance, which watches a set of descriptors.
 #[derive(Debug)]
 pub(crate) struct Epoll(OwnedFd);
 
-/// What to watch a descriptor for.
+/// The events for which a descriptor is watched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Interest {
-    /// Reported as long as there is something to read: the event descriptors.
+    /// The event is reported again by each wait as long as the descriptor is readable. Used for
+    /// event descriptors and listeners.
     ReadLevel,
-    /// Reported once per change: input, room for output, the peer's end. Connections, for their whole life, so that
-    /// none is armed again per request.
+    /// Each change is reported once: bytes arrived, the socket accepts bytes again, the peer closed
+    /// its side. Used for connections, which are registered once for their whole life.
     AllEdges,
 }
 
-/// One report of [`Epoll::wait`].
+/// An event that [`Epoll::wait`] reported.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Event(libc::epoll_event);
@@ -32,7 +33,8 @@ impl Event {
     }
 
     fn has(&self, flags: libc::c_int) -> bool {
-        // The flags are declared as signed and stored as unsigned; all are positive.
+        // `libc` declares the flags as signed, and the event has them as unsigned; all are
+        // positive.
         self.0.events & (flags as u32) != 0
     }
 
@@ -44,7 +46,7 @@ impl Event {
         self.has(libc::EPOLLOUT)
     }
 
-    /// The peer has closed its side, or the connection is dead.
+    /// Returns `true` if the peer has closed its side, or the connection is dead.
     pub(crate) fn hung_up(&self) -> bool {
         self.has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
     }
@@ -92,17 +94,18 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits for reports, at most `timeout_ms` (for ever if `None`), and returns how many came. Being interrupted by a
-    /// signal counts as none.
+    /// Waits for events, at most `timeout_ms` milliseconds; `None` is no limit. Returns the number
+    /// of events; 0 if a signal interrupted the wait.
     pub(crate) fn wait(&self, events: &mut [Event], timeout_ms: Option<u64>) -> io::Result<usize> {
         let timeout = timeout_ms.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
-        let room = i32::try_from(events.len()).unwrap_or(i32::MAX);
-        // SAFETY: `Event` is a transparent `epoll_event`; the kernel writes at most `room` of them into `events`.
+        let capacity = i32::try_from(events.len()).unwrap_or(i32::MAX);
+        // SAFETY: `Event` is a transparent `epoll_event`; the kernel writes at most `capacity` of
+        // them into `events`.
         let n = check(unsafe {
             libc::epoll_wait(
                 self.0.as_raw_fd(),
                 events.as_mut_ptr().cast::<libc::epoll_event>(),
-                room,
+                capacity,
                 timeout,
             )
         });

@@ -1,11 +1,12 @@
-//! eventfd(2): a counter that wakes the poll.
+//! [`EventFd`]: an event descriptor (eventfd(2)), a counter that wakes epoll.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::check;
 
-/// A counter in the kernel: adding to it makes it readable, draining sets it to zero.
+/// A counter in the kernel. Its descriptor is readable while the counter is not zero;
+/// [`EventFd::drain`] sets it to zero.
 #[derive(Debug)]
 pub(crate) struct EventFd(OwnedFd);
 
@@ -17,12 +18,12 @@ impl EventFd {
         Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Adds `n`. Safe in a signal handler.
+    /// Adds `n` to the counter. A signal handler may call this.
     pub(crate) fn add(&self, n: u64) {
         add_to(self.0.as_raw_fd(), n);
     }
 
-    /// The count since the last call, which is 0 afterwards.
+    /// Returns the value of the counter and sets it to 0.
     pub(crate) fn drain(&self) -> u64 {
         let mut n: u64 = 0;
         // SAFETY: eventfd writes exactly eight bytes, the size of `n`, or fails and writes none.
@@ -32,7 +33,7 @@ impl EventFd {
 }
 
 impl From<OwnedFd> for EventFd {
-    /// A counter that another process made.
+    /// Wraps the descriptor of an eventfd counter that another process created.
     fn from(fd: OwnedFd) -> EventFd {
         EventFd(fd)
     }
@@ -44,9 +45,10 @@ impl AsRawFd for EventFd {
     }
 }
 
-/// Adds `n` to the event descriptor `fd`: one write(2), nothing else, so it may be called in a signal handler.
+/// Adds `n` to the counter of the event descriptor `fd`. The function only calls write(2), so a
+/// signal handler may call it.
 pub(super) fn add_to(fd: RawFd, n: u64) {
-    // SAFETY: eight bytes are read from `n`. The only failures are a full counter, which wakes the reader all the
-    // same, and a descriptor that is closed, which wants no wake-up.
+    // SAFETY: eight bytes are read from `n`. The only failures are a full counter, which wakes the
+    // reader all the same, and a descriptor that is closed, which wants no wake-up.
     let _ = unsafe { libc::write(fd, (&raw const n).cast(), 8) };
 }

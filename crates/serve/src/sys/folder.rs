@@ -1,4 +1,5 @@
-//! Files below a folder, and none outside: openat2(2), or openat(2) component by component where the kernel does not have it.
+//! [`Folder`] opens files below a folder, and none outside it. It calls openat2(2), or on older
+//! kernels openat(2) for each component of the path.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs::{File, OpenOptions};
@@ -11,42 +12,46 @@ use std::path::Path;
 
 use super::check;
 
-/// How often a path is tried again that is being renamed meanwhile.
+/// The largest number of attempts to open a path. An attempt is repeated if a component of the path
+/// was renamed during the attempt.
 const MOST_TRIES: usize = 16;
 
-/// A folder, held open: what is renamed above it moves it nowhere.
+/// A served folder, which is kept open. If it or one of its parents is renamed, the value still
+/// refers to the same folder.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
-    /// Whether the kernel keeps paths beneath it (Linux 5.6). If not, no symbolic link is followed.
+    /// `true` if the kernel can confine paths to the folder (openat2(2), Linux 5.6). If `false`, no
+    /// symbolic link is followed.
     has_openat2: bool,
 }
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opening {
-    /// To be read. It never blocks, whatever it is.
+pub(crate) enum OpenPurpose {
+    /// To read its contents. Opening never blocks, whatever the kind of the file is.
     Read,
-    /// To be asked about.
+    /// To read only its metadata.
     Look,
 }
 
-impl Opening {
+impl OpenPurpose {
     fn flags(self) -> libc::c_int {
         libc::O_CLOEXEC
             | match self {
-                // A FIFO without a writer blocks nobody then; a terminal becomes nobody's.
-                Opening::Read => libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY,
-                Opening::Look => libc::O_PATH,
+                // With O_NONBLOCK, opening a FIFO without a writer does not block; with O_NOCTTY, a
+                // terminal does not become the controlling one.
+                OpenPurpose::Read => libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY,
+                OpenPurpose::Look => libc::O_PATH,
             }
     }
 }
 
 impl Folder {
-    /// The folder at `path`.
+    /// Opens the folder at `path`.
     ///
     /// # Errors
-    /// What open(2) says: there is none, it is none.
+    /// The error of open(2) if the path does not exist or is not a folder.
     pub(crate) fn open(path: &Path) -> io::Result<Folder> {
         let opened = OpenOptions::new()
             .read(true)
@@ -56,17 +61,19 @@ impl Folder {
             fd: opened.into(),
             has_openat2: true,
         };
-        // Not there, or kept from us by a filter of system calls.
-        folder.has_openat2 = folder.beneath(c".", Opening::Look).is_ok();
+        // openat2(2) fails if the kernel does not have it, or if a filter of system calls refuses
+        // it.
+        folder.has_openat2 = folder.beneath(c".", OpenPurpose::Look).is_ok();
         Ok(folder)
     }
 
-    /// The file at `path`, which is relative, of any kind but a symbolic link out of the folder; an empty one is the folder itself.
-    /// `..` and links lead nowhere outside, whatever is renamed meanwhile.
+    /// Opens the file (of any kind) at the relative `path`; an empty path is the folder itself. A
+    /// path that leads out of the folder, by `..` or a symbolic link, is an error, even if
+    /// components are renamed during the call.
     ///
     /// # Errors
-    /// What openat2(2) says: EXDEV for a way out; `InvalidInput` for a NUL.
-    pub(crate) fn file(&self, path: &[u8], opening: Opening) -> io::Result<File> {
+    /// The error of openat2(2): EXDEV for a path that leaves the folder; `InvalidInput` for a NUL.
+    pub(crate) fn file(&self, path: &[u8], opening: OpenPurpose) -> io::Result<File> {
         let path = CString::new(if path.is_empty() { b"." } else { path })?;
         match self.has_openat2 {
             true => self.beneath(&path, opening),
@@ -74,14 +81,15 @@ impl Folder {
         }
     }
 
-    fn beneath(&self, path: &CStr, opening: Opening) -> io::Result<File> {
+    fn beneath(&self, path: &CStr, opening: OpenPurpose) -> io::Result<File> {
         // SAFETY: all zeroes is a valid open_how: three numbers.
         let mut how: libc::open_how = unsafe { MaybeUninit::zeroed().assume_init() };
         how.flags = u64::from(opening.flags().unsigned_abs());
         how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
         let mut n_tries = 0;
         loop {
-            // SAFETY: an open descriptor, a text that ends with 0, and a whole open_how with its size, borrowed for the call.
+            // SAFETY: an open descriptor, a text that ends with 0, and a whole open_how with its
+            // size, borrowed for the call.
             let fd = unsafe {
                 libc::syscall(
                     libc::SYS_openat2,
@@ -104,7 +112,7 @@ impl Folder {
         }
     }
 
-    fn step_by_step(&self, path: &CStr, opening: Opening) -> io::Result<File> {
+    fn step_by_step(&self, path: &CStr, opening: OpenPurpose) -> io::Result<File> {
         let path = path.to_bytes();
         if path.starts_with(b"/") {
             return Err(io::Error::from_raw_os_error(libc::EXDEV));
@@ -142,31 +150,32 @@ fn open_at(at: RawFd, name: &CStr, flags: libc::c_int) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// An open stream of a folder's entries.
-struct Entries(*mut libc::DIR);
+/// An open directory stream (`DIR`).
+struct FolderEntries(*mut libc::DIR);
 
-impl Drop for Entries {
+impl Drop for FolderEntries {
     fn drop(&mut self) {
-        // SAFETY: opened by fdopendir, and closed here alone.
+        // SAFETY: opened by fdopendir, and closed only here.
         unsafe { libc::closedir(self.0) };
     }
 }
 
-/// The names in an open folder, without `.` and `..`, up to `most` of them, in no order.
+/// Returns up to `most` names in an open folder, in the order of the directory, without `.` and
+/// `..`.
 ///
 /// # Errors
-/// What fdopendir(3) and readdir(3) say.
+/// The error of fdopendir(3) or readdir(3).
 pub(crate) fn names_in(folder: File, most: usize) -> io::Result<Vec<OsString>> {
     let fd = folder.into_raw_fd();
     // SAFETY: an open descriptor that nobody else has; the stream owns it from now on.
     let stream = unsafe { libc::fdopendir(fd) };
     if stream.is_null() {
         let error = io::Error::last_os_error();
-        // SAFETY: the stream was not made, so the descriptor is still ours alone.
+        // SAFETY: fdopendir failed, so this code still owns the descriptor exclusively.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
         return Err(error);
     }
-    let entries = Entries(stream);
+    let entries = FolderEntries(stream);
     let mut names = Vec::new();
     while names.len() < most {
         // SAFETY: the place of this thread's errno is always valid.
@@ -195,7 +204,8 @@ mod tests {
     use std::io::Read;
     use std::os::unix::fs::symlink;
 
-    /// A folder with links of every kind, one folder below another with a secret.
+    /// Creates a folder with links of every kind, and next to it a folder with a file that must not
+    /// be reachable.
     fn tree() -> (tempfile::TempDir, Folder) {
         let top = tempfile::tempdir().unwrap();
         let at = |name: &str| top.path().join(name);
@@ -218,7 +228,7 @@ mod tests {
 
     fn text(folder: &Folder, path: &str) -> io::Result<String> {
         let mut text = String::new();
-        let mut file = folder.file(path.as_bytes(), Opening::Read)?;
+        let mut file = folder.file(path.as_bytes(), OpenPurpose::Read)?;
         file.read_to_string(&mut text).map(|_| text)
     }
 
@@ -252,7 +262,7 @@ mod tests {
             }
             assert!(
                 folder
-                    .file(b"", Opening::Read)
+                    .file(b"", OpenPurpose::Read)
                     .unwrap()
                     .metadata()
                     .unwrap()
@@ -276,7 +286,7 @@ mod tests {
     #[test]
     fn the_names_of_a_folder_are_told_up_to_a_number() {
         let (_top, folder) = tree();
-        let open = |path: &str| folder.file(path.as_bytes(), Opening::Read).unwrap();
+        let open = |path: &str| folder.file(path.as_bytes(), OpenPurpose::Read).unwrap();
         let mut names = names_in(open("below"), 100).unwrap();
         names.sort();
         assert_eq!(names, ["b", "far", "up"]);

@@ -1,4 +1,5 @@
-//! Descriptors that pass from a process to the one it starts, and a child's tie to its parent.
+//! Descriptors that a child process inherits: [`lend`] in the parent and [`take_lent`] in the
+//! child, which ends when its parent ends.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -8,22 +9,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::check;
 
-/// Descriptors lent to a child: the listener, the stop counter, the shared counters.
+/// The number of descriptors that a parent process lends to its child: those of the listener, of
+/// the stop counter and of the shared counters.
 const N_LENT: usize = 3;
 
-/// Tells a child which descriptors its parent lent it: their numbers, then the parent's process id.
+/// The environment variable that contains the numbers of the lent descriptors, followed by the
+/// parent's process id.
 const VARIABLE: &str = "ONECOPY_LENT_DESCRIPTORS";
 
-/// Has the child of `command` keep `fds` open under the same numbers, and ignore `ignored` signals from its first
-/// instruction on. In this process nothing changes: no other child can get the descriptors by chance.
+/// Makes the child process that `command` starts inherit the descriptors `fds` under the same
+/// numbers. The child also ignores the signals `ignored` from its first instruction on. In this
+/// process the descriptors are unchanged: no other child inherits them.
 ///
-/// The caller keeps the descriptors open for as long as `command` may be spawned; a closed one makes the spawn fail.
+/// The caller must keep the descriptors open as long as `command` may be spawned. If one of them is
+/// closed, the spawn fails.
 pub(crate) fn lend(command: &mut Command, fds: [RawFd; N_LENT], ignored: &'static [i32]) {
     let [a, b, c] = fds;
     command.env(VARIABLE, format!("{a},{b},{c},{}", std::process::id()));
     let in_child = move || {
         for fd in fds {
-            // SAFETY: no pointer is passed; a descriptor that is not open is an error, which ends the spawn.
+            // SAFETY: no pointer is passed; a descriptor that is not open is an error, which ends
+            // the spawn.
             check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) })?;
         }
         for &signal in ignored {
@@ -34,16 +40,18 @@ pub(crate) fn lend(command: &mut Command, fds: [RawFd; N_LENT], ignored: &'stati
         }
         Ok(())
     };
-    // SAFETY: between fork and exec of a process that may have threads the closure makes system calls alone
-    // (fcntl(2) and signal(2), both async-signal-safe); it takes no lock and allocates nothing.
+    // SAFETY: between fork and exec, in a process that may have threads, the closure makes only
+    // async-signal-safe system calls (fcntl(2) and signal(2)); it takes no lock and allocates
+    // nothing.
     unsafe { command.pre_exec(in_child) };
 }
 
-/// Takes the descriptors that the parent lent this process, and has this process end by SIGKILL when the thread that
-/// started it ends. `None`: nothing was lent, or it was taken before.
+/// Returns the descriptors that the parent lent to this process. After this call, the kernel kills
+/// this process (SIGKILL) when the parent's thread that started this process ends. Returns `None`
+/// if nothing was lent, and in each call after the first.
 ///
 /// # Errors
-/// `NotFound`: the parent has ended already. What prctl(2) and fcntl(2) say otherwise.
+/// `NotFound` if the parent has already ended. The error of prctl(2) or fcntl(2).
 pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; N_LENT]>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     let text = std::env::var(VARIABLE).ok()?;
@@ -51,7 +59,7 @@ pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; N_LENT]>> {
     let [a, b, c, parent] = numbers?[..] else {
         return None;
     };
-    // Standard input and output are everybody's.
+    // The standard descriptors belong to the whole process.
     if [a, b, c].iter().any(|fd| *fd <= 2)
         || a == b
         || b == c
@@ -66,8 +74,8 @@ pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; N_LENT]>> {
 fn take(fds: [RawFd; N_LENT], parent: i32) -> io::Result<[OwnedFd; N_LENT]> {
     // SAFETY: the option takes a number and no pointer.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })?;
-    // A parent that ended before that call sends no signal; this process has another one by then. It also shows that the
-    // variable was set by the parent, for this process.
+    // A parent that ended before that call sends no signal, and this process then has another
+    // parent. The comparison also proves that the parent set the variable for this process.
     // SAFETY: takes nothing and cannot fail.
     if unsafe { libc::getppid() } != parent {
         return Err(io::ErrorKind::NotFound.into());

@@ -1,4 +1,4 @@
-//! A socket that listens, TCP or unix, and the file that stands for the latter.
+//! [`Listener`]: a listening TCP or unix socket, and the file of a unix socket.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,25 +13,27 @@ use std::path::{Path, PathBuf};
 use super::check;
 use super::socket::{RawAddress, Stream, set_option};
 
-/// A socket that listens, non-blocking.
+/// A non-blocking listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    /// Dropped before the descriptor is closed: who finds the file meanwhile still finds somebody who listens.
+    /// The file of a unix socket. It is deleted before the descriptor is closed, so that a process
+    /// that finds the file always finds a listener.
     _file: Option<SocketFile>,
     fd: OwnedFd,
 }
 
-/// The file of a unix socket, which goes with the listener of the process that made it.
+/// The file of a unix socket, which is deleted when the process that created it drops the listener.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
-    /// Device and inode: another one may stand there by now.
+    /// The device and the inode of the file. If another process has replaced the file at `path`,
+    /// these numbers differ, and the new file is not deleted.
     is: (u64, u64),
     pid: u32,
 }
 
-/// What a listener's name in the kernel is.
-pub(crate) enum Name {
+/// The address of a listener: an IP address and port, or the path of a unix socket.
+pub(crate) enum ListenerName {
     Ip(SocketAddr),
     Unix(PathBuf),
 }
@@ -43,20 +45,24 @@ impl AsRawFd for Listener {
 }
 
 impl Listener {
-    /// Listens at an IP address with a long queue; connections inherit TCP_NODELAY from the listener.
+    /// Listens at an IP address, with a long queue of connections. Connections inherit TCP_NODELAY
+    /// from the listener.
     pub(crate) fn at_ip(address: SocketAddr) -> io::Result<Listener> {
         Listener::prepared(TcpListener::bind(address)?.into(), None)
     }
 
-    /// Listens at `path`, with `mode` as the file's permissions (by default what the umask leaves). Where a socket stands there that
-    /// nobody listens at any more, it is replaced.
+    /// Listens at `path`. The file gets the permissions `mode`; if `mode` is `None`, the umask
+    /// determines the permissions. If `path` is a unix socket on which no process listens, that
+    /// socket is replaced.
     ///
     /// # Errors
-    /// `AddrInUse`: somebody listens there. `AlreadyExists`: a file that is no socket. What the system says otherwise.
+    /// `AddrInUse` if another process listens at the path. `AlreadyExists` if the path is a file
+    /// that is not a socket. Other errors of the system.
     pub(crate) fn at_path(path: &Path, mode: Option<u32>) -> io::Result<Listener> {
         let (address, len) = unix_address(path)?;
-        // Who replaces a socket must not find one that another process has bound and not begun to listen at. Where the folder
-        // cannot be read, both take the chance.
+        // The folder is locked, so that a process that replaces stale sockets does not find one
+        // that another process has bound but on which it does not listen yet. If the folder cannot
+        // be read, there is no lock, and this can happen.
         let folder = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
@@ -76,7 +82,8 @@ impl Listener {
         // SAFETY: `fd` was just made and nobody else knows it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         if let Some(mode) = mode {
-            // Before the file is there, so that at no time it lets in whom it is not to.
+            // The mode is set before the file exists, so that no other user can connect at any
+            // time.
             // SAFETY: no pointer is passed.
             check(unsafe { libc::fchmod(fd.as_raw_fd(), mode) })?;
         }
@@ -102,16 +109,17 @@ impl Listener {
         }
         let listener = Listener::prepared(fd, SocketFile::at(path))?;
         if let Some(mode) = mode {
-            // What the umask took.
+            // The permissions that the umask removed are added here.
             fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
         }
         Ok(listener)
     }
 
-    /// One that listens already.
+    /// Wraps the descriptor of a socket that already listens.
     ///
     /// # Errors
-    /// `InvalidInput`: it does not listen, or is of another family. What the system says otherwise, as for what is no socket.
+    /// `InvalidInput` if the socket does not listen, or is of another family. Other errors of the
+    /// system, for example if the descriptor is not a socket.
     pub(crate) fn of(fd: OwnedFd) -> io::Result<Listener> {
         if get_option(&fd, libc::SO_ACCEPTCONN)? == 0 {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -126,35 +134,37 @@ impl Listener {
         let flags = check(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
         // SAFETY: no pointer is passed.
         check(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
-        // SAFETY: no pointer is passed. A second listen(2) sets the queue's length anew; the kernel caps it.
+        // SAFETY: no pointer is passed. A second listen(2) sets the queue's length anew; the kernel
+        // caps it.
         check(unsafe { libc::listen(fd, 4096) })?;
         match listener.name()? {
-            Name::Ip(_) => set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)?,
-            Name::Unix(_) => {}
+            ListenerName::Ip(_) => set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)?,
+            ListenerName::Unix(_) => {}
         }
         Ok(listener)
     }
 
-    /// Where it listens.
-    pub(crate) fn name(&self) -> io::Result<Name> {
+    /// Returns the address of the listener.
+    pub(crate) fn name(&self) -> io::Result<ListenerName> {
         let address = RawAddress::local(self.as_raw_fd())?;
         if let Some(ip) = address.ip() {
-            return Ok(Name::Ip(ip));
+            return Ok(ListenerName::Ip(ip));
         }
         let name = address.unix_name().ok_or(io::ErrorKind::InvalidInput)?;
         let name = match name {
             [0, rest @ ..] if !rest.is_empty() => [b"@", rest].concat(),
             name => name.split(|b| *b == 0).next().unwrap_or(name).to_vec(),
         };
-        Ok(Name::Unix(PathBuf::from(std::ffi::OsStr::from_bytes(
-            &name,
-        ))))
+        Ok(ListenerName::Unix(PathBuf::from(
+            std::ffi::OsStr::from_bytes(&name),
+        )))
     }
 
-    /// Takes a connection that waits, non-blocking and closed on exec, and the peer's address, which unix sockets have none of.
+    /// Accepts a connection, which is non-blocking and closed on exec. Returns it with the peer's
+    /// address, which is `None` for a unix socket.
     pub(crate) fn accept(&self) -> io::Result<(Stream, Option<SocketAddr>)> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: `filled` gives room for the largest address there is, and its size.
+        // SAFETY: `filled` passes a buffer large enough for every address, and its size.
         let (fd, peer) = RawAddress::filled(|to, len| unsafe {
             libc::accept4(self.as_raw_fd(), to, len, flags)
         })?;
@@ -168,7 +178,8 @@ impl SocketFile {
     fn at(path: &Path) -> Option<SocketFile> {
         let found = fs::symlink_metadata(path).ok()?;
         Some(SocketFile {
-            // Another folder may be the working one by the end.
+            // The path is made absolute, because the working directory may be another one when the
+            // file is deleted.
             path: std::path::absolute(path).ok()?,
             is: (found.dev(), found.ino()),
             pid: std::process::id(),
@@ -179,7 +190,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if self.pid != std::process::id() {
-            return; // A child of fork(2) has it too.
+            return; // A child of fork(2) must not delete the file.
         }
         let is = |found: fs::Metadata| (found.dev(), found.ino()) == self.is;
         if fs::symlink_metadata(&self.path).is_ok_and(is) {
@@ -188,13 +199,13 @@ impl Drop for SocketFile {
     }
 }
 
-/// `path` as the kernel wants it, and how many bytes that are.
+/// Returns `path` as a socket address for the kernel, and its length in bytes.
 fn unix_address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     // SAFETY: all zeroes is a valid address of no family.
     let mut address: libc::sockaddr_un = unsafe { MaybeUninit::zeroed().assume_init() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let name = path.as_os_str().as_bytes();
-    // One byte is left for the 0 behind it.
+    // One byte is reserved for the NUL that terminates the path.
     if name.is_empty() || name.contains(&0) || name.len() >= address.sun_path.len() {
         return Err(io::ErrorKind::InvalidFilename.into());
     }
@@ -204,7 +215,7 @@ fn unix_address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)>
     Ok((address, size_of::<libc::sockaddr_un>() as libc::socklen_t))
 }
 
-/// A number among the options of a socket.
+/// Returns the value of an integer option of a socket.
 fn get_option(fd: &OwnedFd, name: libc::c_int) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut len = size_of::<libc::c_int>() as libc::socklen_t;

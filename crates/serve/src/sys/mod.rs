@@ -1,4 +1,4 @@
-//! System calls under the names of what they do. The only place of this crate with `unsafe`.
+//! Safe wrappers of system calls. This is the only module of the crate with `unsafe`.
 
 mod coarse;
 mod epoll;
@@ -13,9 +13,9 @@ mod socket;
 pub(crate) use coarse::{monotonic_ms, monotonic_us, unix_seconds, unix_time};
 pub(crate) use epoll::{Epoll, Event, Interest};
 pub(crate) use eventfd::EventFd;
-pub(crate) use folder::{Folder, Opening, names_in};
+pub(crate) use folder::{Folder, OpenPurpose, names_in};
 pub(crate) use inherit::{lend, take_lent};
-pub(crate) use listener::{Listener, Name};
+pub(crate) use listener::{Listener, ListenerName};
 pub(crate) use shared::{SharedWords, is_locked, try_lock};
 pub(crate) use signal::n_reopens_asked;
 pub use signal::{SignalGuard, reopen_on_signal, stop_on_signals};
@@ -25,7 +25,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// The value of a system call, or the error in `errno` where it is -1.
+/// Returns the result of a system call, or the error in `errno` if the result is -1.
 fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     if value == -1 {
         Err(io::Error::last_os_error())
@@ -34,8 +34,9 @@ fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// Waits until `fd` takes bytes, or has failed, which the next write tells; `false` if neither happened for `most`.
-pub(crate) fn wait_for_room(fd: BorrowedFd<'_>, most: Duration) -> bool {
+/// Waits until `fd` is writable or has failed (the next write then reports the failure). Returns
+/// `false` after the time `most`.
+pub(crate) fn wait_writable(fd: BorrowedFd<'_>, most: Duration) -> bool {
     let mut polled = libc::pollfd {
         fd: fd.as_raw_fd(),
         events: libc::POLLOUT,
@@ -44,6 +45,6 @@ pub(crate) fn wait_for_room(fd: BorrowedFd<'_>, most: Duration) -> bool {
     let most_ms = libc::c_int::try_from(most.as_millis()).unwrap_or(libc::c_int::MAX);
     // SAFETY: one whole pollfd, borrowed for the call.
     let n = unsafe { libc::poll(&raw mut polled, 1, most_ms) };
-    // A signal: looked at again by another try.
+    // If a signal interrupted the call, the caller tries again.
     n > 0 || n == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
 }

@@ -1,4 +1,5 @@
-//! Numbers that several processes count in: memory behind a descriptor, and locks by which one sees that another has ended.
+//! [`SharedWords`]: counters in memory that processes share through a descriptor. The module also
+//! has locks by which a process detects that another process has ended.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,10 +9,11 @@ use std::sync::atomic::AtomicU64;
 
 use super::check;
 
-/// Nobody can make the memory shorter, which would end those who look at it.
+/// The seals of the memory file: no process can truncate it. If the file were truncated, the
+/// processes that read it would crash.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
-/// Counters in memory that goes with its descriptor (memfd_create(2)).
+/// Counters in a memory file (memfd_create(2)).
 #[derive(Debug)]
 pub(crate) struct SharedWords {
     start: NonNull<AtomicU64>,
@@ -19,13 +21,14 @@ pub(crate) struct SharedWords {
     fd: OwnedFd,
 }
 
-// SAFETY: the memory is mapped for as long as this lives, belongs to no thread, and holds nothing but atomics.
+// SAFETY: the memory is mapped for as long as this lives, belongs to no thread, and holds nothing
+// but atomics.
 unsafe impl Send for SharedWords {}
 // SAFETY: all that a shared reference gives out are atomics, mapped for as long as it lives.
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// So many counters, all 0.
+    /// Creates `n_words` counters, all 0.
     pub(crate) fn create(n_words: usize) -> io::Result<SharedWords> {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: the name is a string with its end; the result is checked.
@@ -38,10 +41,10 @@ impl SharedWords {
         SharedWords::map(file.into(), n_words)
     }
 
-    /// Those that another process made, by its descriptor.
+    /// Opens the counters that another process created, given their descriptor.
     ///
     /// # Errors
-    /// `InvalidData`: it is none of [`SharedWords::create`].
+    /// `InvalidData` if the descriptor is not from [`SharedWords::create`].
     pub(crate) fn of_descriptor(fd: OwnedFd) -> io::Result<SharedWords> {
         // SAFETY: no pointer is passed. Files that are no memory have no seals: an error.
         let seals = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) });
@@ -54,8 +57,8 @@ impl SharedWords {
     }
 
     fn map(fd: OwnedFd, n_words: usize) -> io::Result<SharedWords> {
-        // SAFETY: a new mapping, at a place that the kernel chooses, of a file that is as long as that: it is sealed. A length of
-        // 0 is an error of the call.
+        // SAFETY: a new mapping, at a place that the kernel chooses, of a file that is as long as
+        // that: it is sealed. A length of 0 is an error of the call.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -74,13 +77,15 @@ impl SharedWords {
     }
 
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: mapped with this length, aligned to a page, and zeroed by the kernel; it cannot shrink, since it is sealed, and
-        // stays mapped for as long as `self` lives. All who have it mapped use atomics, as far as they are of this crate; other
-        // writers could put in wrong numbers and nothing worse, for any bits are a number.
+        // SAFETY: mapped with this length, aligned to a page, and zeroed by the kernel; it cannot
+        // shrink, since it is sealed, and stays mapped for as long as `self` lives. All who have it
+        // mapped use atomics, as far as they are of this crate; other writers could put in wrong
+        // numbers and nothing worse, for any bits are a number.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.n_words) }
     }
 
-    /// Opens it once more, so that a lock taken by that descriptor is of its own. By /proc/self/fd.
+    /// Opens the memory file again, through /proc/self/fd. A lock that is taken with the new
+    /// descriptor is independent of locks taken with the other descriptors of the file.
     pub(crate) fn open_again(&self) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
         let file = OpenOptions::new().read(true).write(true).open(path)?;
@@ -97,7 +102,8 @@ impl AsFd for SharedWords {
 impl Drop for SharedWords {
     fn drop(&mut self) {
         let n_bytes = self.n_words * size_of::<AtomicU64>();
-        // SAFETY: mapped with this length, and nobody has a reference into it, for those borrow `self`.
+        // SAFETY: mapped with this length, and nobody has a reference into it, for those borrow
+        // `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), n_bytes) };
     }
 }
@@ -112,8 +118,9 @@ fn lock_of(at: usize) -> libc::flock {
     }
 }
 
-/// Takes the lock number `at` of the file that `fd` has open; `false` if another one has it. It goes with the open file (an open
-/// file description lock, fcntl(2)): when the last descriptor of it is closed, at the latest with the process.
+/// Takes the lock with the number `at` of the file `fd`. Returns `false` if the lock is taken
+/// through another open file description. The lock is an open file description lock (fcntl(2)): it
+/// is released when the last copy of `fd` is closed, at the latest when the process ends.
 pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
     let lock = lock_of(at);
     // SAFETY: `lock` is whole, and only read.
@@ -124,7 +131,8 @@ pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
     }
 }
 
-/// Whether somebody has the lock number `at`, through an open file other than that of `fd`.
+/// Returns `true` if the lock with the number `at` is taken through an open file description other
+/// than that of `fd`.
 pub(crate) fn is_locked(fd: BorrowedFd<'_>, at: usize) -> io::Result<bool> {
     let mut lock = lock_of(at);
     // SAFETY: `lock` is whole; the kernel writes into it.

@@ -1,4 +1,5 @@
-//! Signals that stop a server, and the one that has access logs opened anew.
+//! [`stop_on_signals`] and [`reopen_on_signal`]: signals that stop a server or reopen its access
+//! logs.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,24 +9,27 @@ use super::check;
 use super::eventfd::add_to;
 use crate::server::Handle;
 
-/// The stop descriptor the signals write to; -1 for none.
+/// The stop descriptor to which signal handlers write; -1 if there is none.
 static STOP_FD: AtomicI32 = AtomicI32::new(-1);
 
-/// How often a signal has asked for access logs to be opened anew.
-static N_REOPENS_ASKED: AtomicU32 = AtomicU32::new(0);
+/// The number of times that a signal has requested a reopen of the access logs, since the start of
+/// the process.
+static N_REOPEN_REQUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// Puts the former signal actions back when it is dropped.
+/// Restores the previous signal actions when it is dropped.
 pub struct SignalGuard {
     former: Vec<(libc::c_int, libc::sigaction)>,
-    /// Keeps the stop descriptor open as long as a signal may write to it; `None` for a signal that stops nothing.
+    /// Keeps the stop descriptor open as long as a signal handler may write to it; `None` for a
+    /// guard of [`reopen_on_signal`].
     handle: Option<Handle>,
 }
 
-/// Stops the server of `handle` on each of `signals` (`libc::SIGINT`, `libc::SIGTERM`): the first one stops it
-/// gracefully, the next one cuts what is left. The actions are the process's; only one guard can be alive.
+/// Stops the server of `handle` on each of `signals` (`libc::SIGINT`, `libc::SIGTERM`). The first
+/// signal stops it gracefully; the next one aborts the requests in progress. Signal actions belong
+/// to the process, so only one guard of this function can exist.
 ///
 /// # Errors
-/// `AlreadyExists` while another guard is alive; what sigaction(2) says otherwise.
+/// `AlreadyExists` while another guard is alive; otherwise the error of sigaction(2).
 pub fn stop_on_signals(handle: &Handle, signals: &[i32]) -> io::Result<SignalGuard> {
     STOP_FD
         .compare_exchange(-1, handle.stop_fd(), Ordering::SeqCst, Ordering::SeqCst)
@@ -40,11 +44,12 @@ pub fn stop_on_signals(handle: &Handle, signals: &[i32]) -> io::Result<SignalGua
     Ok(guard)
 }
 
-/// Has every access log of this process that goes to a path open it anew on `signal` (`libc::SIGUSR1`), before its next line: after
-/// its file was moved away.
+/// Sets an action for `signal` (`libc::SIGUSR1`): each access log of this process that writes to a
+/// path opens the path again before it writes its next line. Send the signal after the log file was
+/// renamed.
 ///
 /// # Errors
-/// What sigaction(2) says.
+/// The error of sigaction(2).
 pub fn reopen_on_signal(signal: i32) -> io::Result<SignalGuard> {
     let mut guard = SignalGuard {
         former: Vec::with_capacity(1),
@@ -54,21 +59,22 @@ pub fn reopen_on_signal(signal: i32) -> io::Result<SignalGuard> {
     Ok(guard)
 }
 
-/// How often access logs were to be opened anew so far.
+/// Returns the number of times that a signal has requested a reopen of the access logs, since the
+/// start of the process.
 pub(crate) fn n_reopens_asked() -> u32 {
-    N_REOPENS_ASKED.load(Ordering::SeqCst)
+    N_REOPEN_REQUESTS.load(Ordering::SeqCst)
 }
 
 impl SignalGuard {
-    /// Sets the action of `signal`. `run` may do only what a signal handler may.
+    /// Sets `run` as the action of `signal`. `run` must be safe in a signal handler.
     fn on(&mut self, signal: i32, run: extern "C" fn(libc::c_int)) -> io::Result<()> {
         // SAFETY: all zeroes is a valid sigaction: no flags, the empty mask, the default action.
         let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         action.sa_sigaction = run as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART;
         let mut former = MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: `action` is initialised; both handlers there are only touch an atomic and call write(2), which is safe in
-        // a handler; `former` has room for what the kernel writes.
+        // SAFETY: `action` is initialised; both handlers only touch an atomic and call write(2),
+        // which is async-signal-safe; `former` has the size that the kernel writes.
         check(unsafe { libc::sigaction(signal, &raw const action, former.as_mut_ptr()) })?;
         // SAFETY: the call succeeded, so the kernel has written it.
         self.former.push((signal, unsafe { former.assume_init() }));
@@ -79,13 +85,14 @@ impl SignalGuard {
 extern "C" fn on_stop(_signal: libc::c_int) {
     let fd = STOP_FD.load(Ordering::SeqCst);
     if fd != -1 {
-        // errno is not restored: write(2) on an eventfd of room never fails, and success leaves errno alone.
+        // errno need not be restored: write(2) to an eventfd below its limit never fails, and a
+        // success leaves errno unchanged.
         add_to(fd, 1);
     }
 }
 
 extern "C" fn on_reopen(_signal: libc::c_int) {
-    N_REOPENS_ASKED.fetch_add(1, Ordering::SeqCst);
+    N_REOPEN_REQUESTS.fetch_add(1, Ordering::SeqCst);
 }
 
 impl Drop for SignalGuard {

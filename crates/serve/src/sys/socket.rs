@@ -1,4 +1,4 @@
-//! A connected socket, TCP or unix: bytes in and out.
+//! [`Stream`]: a connected TCP or unix socket, with its reads and writes.
 
 use std::io::{self, IoSlice};
 use std::mem::{MaybeUninit, size_of};
@@ -9,11 +9,11 @@ use onecopy_text::{ByteSink, Chunk};
 
 use super::check;
 
-/// A connection of any family, non-blocking.
+/// A non-blocking connected socket of any family.
 #[derive(Debug)]
 pub(crate) struct Stream(OwnedFd);
 
-/// An address as the kernel writes it.
+/// A socket address in the kernel's form.
 pub(super) struct RawAddress {
     storage: libc::sockaddr_storage,
     len: libc::socklen_t,
@@ -32,16 +32,17 @@ impl AsRawFd for Stream {
 }
 
 impl Stream {
-    /// The address of this end; `None` for a unix socket.
+    /// Returns the local IP address and port; `None` for a unix socket.
     pub(crate) fn local(&self) -> io::Result<Option<SocketAddr>> {
         RawAddress::local(self.as_raw_fd()).map(|address| address.ip())
     }
 
-    /// Reads what has come into `buffer`; 0 at the peer's end. Copies: none in user space.
+    /// Reads the available bytes into `buffer`; returns 0 after the peer has closed its side.
+    /// Copies: only the kernel copies the bytes.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (fd, start, n) = (self.as_raw_fd(), buffer.as_mut_ptr(), buffer.len());
-        // The system call itself: the C library's function is a place where threads may be cancelled, and notes it before and
-        // after, in memory that it shares with other threads.
+        // This is the system call itself. The C library's function is a cancellation point of
+        // threads, and records that before and after the call in memory that threads share.
         // SAFETY: the kernel writes at most `n` bytes there, and no address.
         let n = unsafe {
             let no_address = std::ptr::null_mut::<libc::c_void>();
@@ -50,20 +51,22 @@ impl Stream {
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Reads what has come, up to `n_bytes`, behind what `chunk` holds; returns how many bytes. Copies: none in user space.
+    /// Reads up to `n_bytes` bytes and appends them to `chunk`; returns the number of bytes read.
+    /// Copies: only the kernel copies the bytes.
     pub(crate) fn receive(&self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
         let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
-        let room = &mut chunk.spare(n_bytes).map_err(full)?[..n_bytes];
-        // SAFETY: the kernel writes at most `room.len()` bytes there.
-        let n = unsafe { libc::recv(self.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), 0) };
+        let spare = &mut chunk.spare(n_bytes).map_err(full)?[..n_bytes];
+        // SAFETY: the kernel writes at most `spare.len()` bytes there.
+        let n = unsafe { libc::recv(self.as_raw_fd(), spare.as_mut_ptr().cast(), spare.len(), 0) };
         let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
         // SAFETY: the kernel has written that many bytes of the spare part.
         unsafe { chunk.commit(n) };
         Ok(n)
     }
 
-    /// Sends from `parts`, in order, and returns how many bytes the kernel took; `more` comes at once, so no packet need leave for
-    /// these alone. Never raises SIGPIPE. Copies: none in user space.
+    /// Sends `parts` in order and returns the number of bytes that the kernel accepted. If `more`
+    /// is `true`, the caller sends further bytes immediately, so the kernel may delay the packet.
+    /// Never raises SIGPIPE. Copies: only the kernel copies the bytes.
     pub(crate) fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         // SAFETY: all zeroes is a valid msghdr: no name, no parts, no control data.
         let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -75,11 +78,11 @@ impl Stream {
         again(|| unsafe { libc::sendmsg(self.as_raw_fd(), &raw const message, flags) })
     }
 
-    /// As [`Stream::send`], of bytes in one piece.
+    /// Sends contiguous bytes as [`Stream::send`] does.
     pub(crate) fn send_bytes(&self, bytes: &[u8]) -> io::Result<usize> {
         let (fd, start, n) = (self.as_raw_fd(), bytes.as_ptr(), bytes.len());
         let no_address = std::ptr::null::<libc::c_void>();
-        // The system call itself, as in `read`.
+        // As in `read`, this is the system call itself and not the C library's function.
         again(|| {
             // SAFETY: the kernel reads `n` bytes there, borrowed for the calls, and no address.
             let sent = unsafe {
@@ -90,8 +93,9 @@ impl Stream {
         })
     }
 
-    /// Sends up to `n_bytes` of `file` from `offset` on, whatever its own position, and returns how many the kernel took; 0 at
-    /// the end of the file. Copies: none in user space.
+    /// Sends up to `n_bytes` of `file` from `offset` on; the file's position is not used. Returns
+    /// the number of bytes that the kernel accepted; 0 at the end of the file. Copies: only the
+    /// kernel copies the bytes.
     pub(crate) fn send_file(
         &self,
         file: BorrowedFd<'_>,
@@ -104,16 +108,18 @@ impl Stream {
         again(|| unsafe { libc::sendfile(to, from, &raw mut at, n_bytes) })
     }
 
-    /// Ends the sending side: the peer reads up to here, and then an end.
+    /// Closes the sending side: the peer can read the bytes that were sent so far, and then the end
+    /// of the stream.
     pub(crate) fn shut_write(&self) -> io::Result<()> {
         // SAFETY: no pointer is passed.
         check(unsafe { libc::shutdown(self.as_raw_fd(), libc::SHUT_WR) })?;
         Ok(())
     }
 
-    /// Makes the next close a reset: what the kernel still holds is dropped, and a peer that reads up to the end of the
-    /// connection gets an error, not an end. A unix socket has no resets: there the peer gets one only for what it sent and nobody
-    /// read.
+    /// Causes the connection to be reset when it is closed. The kernel then discards the bytes that
+    /// it has not sent, and a peer that reads to the end of the connection gets an error. A unix
+    /// socket has no reset: its peer gets an error only if some of the bytes that the peer sent
+    /// were not read.
     pub(crate) fn reset_on_close(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,
@@ -123,15 +129,18 @@ impl Stream {
     }
 }
 
-/// Reads from `file` at `offset` into `buffer`, whatever the position of `file`; 0 at its end.
+/// Reads from `file` at `offset` into `buffer`; the file's position is not used. Returns 0 at the
+/// end of the file.
 pub(crate) fn read_file(file: BorrowedFd<'_>, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
     let (to, n) = (buffer.as_mut_ptr(), buffer.len());
-    // SAFETY: an open descriptor; the kernel writes at most `n` bytes into `buffer`, which is borrowed for the calls.
+    // SAFETY: an open descriptor; the kernel writes at most `n` bytes into `buffer`, which is
+    // borrowed for the calls.
     again(|| unsafe { libc::pread(file.as_raw_fd(), to.cast(), n, at) })
 }
 
-/// The count that `call` returns, called again where a signal came between.
+/// Repeats the system call `call` as long as a signal interrupts it. Returns the number of bytes
+/// that the call returned, or its error.
 fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(n) = usize::try_from(call()) {
@@ -145,7 +154,8 @@ fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
 }
 
 impl RawAddress {
-    /// Room for one, for `fill` to have the kernel write into.
+    /// Returns the result of `fill` and the socket address that it wrote. `fill` is a system call
+    /// that writes an address into a buffer, such as accept(2).
     pub(super) fn filled(
         fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int,
     ) -> io::Result<(libc::c_int, RawAddress)> {
@@ -159,25 +169,27 @@ impl RawAddress {
         Ok((value, address))
     }
 
-    /// The address that a socket is bound to.
+    /// Returns the address to which a socket is bound.
     pub(super) fn local(fd: RawFd) -> io::Result<RawAddress> {
-        // SAFETY: `filled` gives room for the largest address there is, and its size.
+        // SAFETY: `filled` passes a buffer large enough for every address, and its size.
         let (_, address) = RawAddress::filled(|to, len| unsafe { libc::getsockname(fd, to, len) })?;
         Ok(address)
     }
 
-    /// IP address and port; `None` for other families.
+    /// Returns the IP address and port; `None` if the address is of another family.
     pub(super) fn ip(&self) -> Option<SocketAddr> {
         let storage = &raw const self.storage;
         match i32::from(self.storage.ss_family) {
             libc::AF_INET => {
-                // SAFETY: the family says that the kernel wrote a sockaddr_in; the storage is aligned for it.
+                // SAFETY: the family says that the kernel wrote a sockaddr_in; the storage is
+                // aligned for it.
                 let a = unsafe { &*storage.cast::<libc::sockaddr_in>() };
                 let ip = Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr));
                 Some(SocketAddr::from((ip, u16::from_be(a.sin_port))))
             }
             libc::AF_INET6 => {
-                // SAFETY: the family says that the kernel wrote a sockaddr_in6; the storage is aligned for it.
+                // SAFETY: the family says that the kernel wrote a sockaddr_in6; the storage is
+                // aligned for it.
                 let a = unsafe { &*storage.cast::<libc::sockaddr_in6>() };
                 let ip = Ipv6Addr::from(a.sin6_addr.s6_addr);
                 let port = u16::from_be(a.sin6_port);
@@ -187,19 +199,20 @@ impl RawAddress {
         }
     }
 
-    /// The name of a unix socket, as in `sun_path`: a path with a 0 behind it, a 0 and a name, or nothing. `None` for other
-    /// families.
+    /// Returns the name of a unix socket as in `sun_path`: a NUL-terminated path, a NUL and an
+    /// abstract name, or nothing. `None` if the address is of another family.
     pub(super) fn unix_name(&self) -> Option<&[u8]> {
         if i32::from(self.storage.ss_family) != libc::AF_UNIX {
             return None;
         }
-        // SAFETY: the family says that the kernel wrote a sockaddr_un; the storage is aligned and large enough for it, and was
-        // zeroed before.
+        // SAFETY: the family says that the kernel wrote a sockaddr_un; the storage is aligned and
+        // large enough for it, and was zeroed before.
         let a = unsafe { &*(&raw const self.storage).cast::<libc::sockaddr_un>() };
         let len =
             (self.len as usize).saturating_sub(std::mem::offset_of!(libc::sockaddr_un, sun_path));
         let path = &a.sun_path[..len.min(a.sun_path.len())];
-        // SAFETY: `c_char` and `u8` have the same size and alignment, and every value of one is one of the other.
+        // SAFETY: `c_char` and `u8` have the same size and alignment, and every value of one is one
+        // of the other.
         Some(unsafe { std::slice::from_raw_parts(path.as_ptr().cast::<u8>(), path.len()) })
     }
 }
@@ -214,12 +227,13 @@ fn open_files_limit() -> io::Result<libc::rlimit> {
     Ok(limit)
 }
 
-/// Number of files that this process may have open (the soft limit of `RLIMIT_NOFILE`).
+/// Returns the number of files that this process may have open (the soft limit `RLIMIT_NOFILE`).
 pub(crate) fn max_open_files() -> io::Result<usize> {
     Ok(usize::try_from(open_files_limit()?.rlim_cur).unwrap_or(usize::MAX))
 }
 
-/// Raises that number to `n`, or to the hard limit where that is lower; never lowers it.
+/// Raises the soft limit of open files to `n`, or to the hard limit if that is lower. Never lowers
+/// it.
 pub(crate) fn raise_max_open_files(n: usize) -> io::Result<()> {
     let mut limit = open_files_limit()?;
     let n = libc::rlim_t::try_from(n).unwrap_or(libc::RLIM_INFINITY);
@@ -237,7 +251,8 @@ pub(super) fn set_option<T>(
     name: libc::c_int,
     value: &T,
 ) -> io::Result<()> {
-    // SAFETY: the kernel reads `size_of::<T>()` bytes from `value`; callers pass the C type of the option.
+    // SAFETY: the kernel reads `size_of::<T>()` bytes from `value`; callers pass the C type of the
+    // option.
     check(unsafe {
         libc::setsockopt(
             fd,

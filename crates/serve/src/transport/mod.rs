@@ -1,4 +1,5 @@
-//! What a connection speaks through: a socket as it is, or TLS over it. See `docs/decisions/0092-transport.md`.
+//! [`Transport`]: the byte stream of a connection, which is a plain socket or TLS. See
+//! `docs/decisions/0092-transport.md`.
 
 mod tls;
 
@@ -12,8 +13,8 @@ use crate::tls::Tls;
 
 pub(crate) use tls::TlsStream;
 
-/// The bytes of one connection, in and out. Which of the two it is, is asked once per call: nothing is allocated and no call is
-/// indirect for the plain one.
+/// The byte stream of one connection: a plain socket, or TLS over a socket. Each method matches on
+/// the variant, so a plain socket needs no memory and no indirect call.
 pub(crate) enum Transport {
     Plain(Stream),
     Tls(Box<TlsStream>),
@@ -36,10 +37,11 @@ impl Transport {
         })
     }
 
-    /// Reads what has come into `buffer`; 0 at the peer's end.
+    /// Reads the available bytes into `buffer`; returns 0 after the peer has closed its side.
     ///
     /// # Errors
-    /// `WouldBlock`: nothing, for now. `Interrupted`: something came, but none of it for here; to be called again.
+    /// `WouldBlock` if there are no bytes now. `Interrupted` if bytes arrived that belong to the
+    /// transport itself: call again.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Transport::Plain(stream) => stream.read(buffer),
@@ -47,7 +49,8 @@ impl Transport {
         }
     }
 
-    /// As [`Transport::read`], up to `n_bytes`, behind what `chunk` holds.
+    /// Reads up to `n_bytes` bytes and appends them to `chunk`; returns 0 after the peer has closed
+    /// its side. The errors are those of [`Transport::read`].
     pub(crate) fn receive(&mut self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
         match self {
             Transport::Plain(stream) => stream.receive(chunk, n_bytes),
@@ -55,7 +58,9 @@ impl Transport {
         }
     }
 
-    /// Whether there may be more to read after a read that did not fill its room, which has emptied a socket (epoll(7)).
+    /// Returns `true` if bytes may be available after a read that did not fill its buffer. For a
+    /// plain socket, returns `false`: a read that does not fill its buffer shows that the socket is
+    /// empty (epoll(7)).
     pub(crate) fn may_hold_more(&mut self) -> bool {
         match self {
             Transport::Plain(_) => false,
@@ -63,12 +68,13 @@ impl Transport {
         }
     }
 
-    /// Reads bytes that nobody looks at.
+    /// Reads bytes from the socket, which the caller discards; with TLS, they are not decrypted.
     pub(crate) fn discard(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream().read(buffer)
     }
 
-    /// Whether something of the transport itself waits to be sent: a handshake, a ticket.
+    /// Returns `true` if TLS has bytes of its own to send, such as those of a handshake or a
+    /// session ticket.
     pub(crate) fn owes(&self) -> bool {
         match self {
             Transport::Plain(_) => false,
@@ -76,7 +82,8 @@ impl Transport {
         }
     }
 
-    /// Sends what the transport owes; `false` if the kernel takes no more for now.
+    /// Sends the bytes for which [`Transport::owes`] returns `true`. Returns `false` if the kernel
+    /// accepts no more bytes now.
     pub(crate) fn settle(&mut self) -> io::Result<bool> {
         match self {
             Transport::Plain(_) => Ok(true),
@@ -84,7 +91,7 @@ impl Transport {
         }
     }
 
-    /// Inside a handshake, or before it.
+    /// Returns `true` until the TLS handshake has ended; `false` for a plain socket.
     pub(crate) fn is_in_handshake(&self) -> bool {
         match self {
             Transport::Plain(_) => false,
@@ -92,7 +99,8 @@ impl Transport {
         }
     }
 
-    /// Whether a handshake was begun: something has come.
+    /// Returns `true` if bytes of a TLS handshake have arrived; always returns `true` for a plain
+    /// socket.
     pub(crate) fn has_heard(&self) -> bool {
         match self {
             Transport::Plain(_) => true,
@@ -100,8 +108,8 @@ impl Transport {
         }
     }
 
-    /// Says that nothing more comes and that all was said; `false` if the kernel takes no more for now. A socket says so by its end
-    /// alone.
+    /// Sends the TLS alert close_notify, which announces the end of the stream. Returns `false` if
+    /// the kernel accepts no more bytes now. Has no effect on a plain socket.
     pub(crate) fn say_end(&mut self) -> io::Result<bool> {
         match self {
             Transport::Plain(_) => Ok(true),
@@ -109,12 +117,12 @@ impl Transport {
         }
     }
 
-    /// Ends the sending side.
+    /// Closes the sending side of the socket, without an alert.
     pub(crate) fn shut_write(&self) -> io::Result<()> {
         self.stream().shut_write()
     }
 
-    /// Makes the next close a reset, where sockets have them.
+    /// Causes the connection to be reset when it is closed, if the socket supports this.
     pub(crate) fn reset_on_close(&self) -> io::Result<()> {
         self.stream().reset_on_close()
     }

@@ -1,4 +1,5 @@
-//! TLS over a socket (RFC 8446, RFC 5246): rustls makes and reads the records, the connection's own steps move them.
+//! [`TlsStream`]: TLS over a socket (TLS 1.3: RFC 8446, TLS 1.2: RFC 5246). rustls encrypts and
+//! decrypts the records; this module passes them to and from the socket.
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 use std::os::fd::BorrowedFd;
@@ -8,10 +9,11 @@ use rustls::ServerConnection;
 
 use crate::sys::{self, Stream};
 
-/// Bytes that are encrypted at once: four whole records. As long as these are not with the kernel, none are behind them.
+/// The largest number of bytes that are encrypted in one step: four TLS records of the largest
+/// size. The kernel must have accepted these records before the next bytes are encrypted.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// What a client is told that speaks HTTP where TLS is spoken.
+/// The response to a client that sends plain HTTP to a TLS port.
 const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     Content-Type: text/plain\r\n\
     Content-Length: 49\r\n\
@@ -19,39 +21,42 @@ const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     \r\n\
     this port speaks TLS: write https:// for http://\n";
 
-/// A TLS session and its socket.
+/// A TLS session over a connected socket.
 pub(crate) struct TlsStream {
     stream: Stream,
     session: ServerConnection,
-    /// Bytes of the answer in records that are not all with the kernel. They wait in the queue until they are.
+    /// The number of bytes in the output queue that are already encrypted. They stay in the queue
+    /// until the kernel has accepted all their records.
     n_encrypted: usize,
-    /// A block of a file, while one is sent.
+    /// The buffer for a block of a file, which is read into it and then encrypted.
     block: Vec<u8>,
-    heard: Heard,
+    heard: Received,
     said_end: bool,
 }
 
-/// What came over the socket.
+/// The facts about received bytes that this module records, because the rustls session does not
+/// record them.
 #[derive(Default)]
-struct Heard {
-    /// The very first byte.
+struct Received {
+    /// The first byte of the connection, which shows if the client speaks TLS.
     first: Option<u8>,
-    /// The last read has emptied the socket.
+    /// `true` if the last read did not fill its buffer, which shows that the socket is empty.
     drained: bool,
 }
 
-/// How far [`TlsStream::write_out`] came.
-pub(crate) struct Written {
-    /// The kernel took something.
+/// The result of [`TlsStream::write_out`].
+pub(crate) struct WriteProgress {
+    /// `true` if the kernel accepted some of the encrypted bytes in this call of
+    /// [`TlsStream::write_out`].
     pub(crate) any: bool,
-    /// Nothing waits any more.
+    /// `true` if the kernel has accepted all encrypted bytes.
     pub(crate) all: bool,
 }
 
-/// The socket, as rustls wants it.
-struct Wire<'a>(&'a Stream, &'a mut Heard);
+/// The socket as rustls reads and writes it. Each read updates the [`Received`].
+struct RustlsSocket<'a>(&'a Stream, &'a mut Received);
 
-impl Read for Wire<'_> {
+impl Read for RustlsSocket<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.0.read(buffer)?;
         self.1.drained = n < buffer.len();
@@ -62,7 +67,7 @@ impl Read for Wire<'_> {
     }
 }
 
-impl Write for Wire<'_> {
+impl Write for RustlsSocket<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.send_bytes(bytes)
     }
@@ -78,14 +83,15 @@ impl Write for Wire<'_> {
 
 impl TlsStream {
     pub(super) fn new(stream: Stream, mut session: ServerConnection) -> TlsStream {
-        // What is encrypted is limited here, by what the kernel has taken.
+        // The encrypted output is limited by this module, which counts the bytes that the kernel
+        // has accepted.
         session.set_buffer_limit(None);
         TlsStream {
             stream,
             session,
             n_encrypted: 0,
             block: Vec::new(),
-            heard: Heard::default(),
+            heard: Received::default(),
             said_end: false,
         }
     }
@@ -107,7 +113,9 @@ impl TlsStream {
         or_end(self.session.reader().read(buffer))
     }
 
-    /// Copies: two, out of the record, which rustls has decrypted where it lay, and from there into `chunk`.
+    /// Appends up to `n_bytes` decrypted bytes to `chunk`; returns their number, 0 at the end.
+    /// Copies: the bytes are copied twice, from the socket to a TLS record (which rustls decrypts
+    /// in place), and from the record to `chunk`.
     pub(super) fn receive(&mut self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
         self.fetch()?;
         let mut reader = self.session.reader();
@@ -122,7 +130,8 @@ impl TlsStream {
         Ok(n)
     }
 
-    /// Whether there is something to read that no event will tell of, an end too.
+    /// Returns `true` if a read may return bytes or the end of the stream although epoll will
+    /// report no event for them.
     pub(super) fn may_hold_more(&mut self) -> bool {
         !self.heard.drained || self.has_come()
     }
@@ -132,30 +141,32 @@ impl TlsStream {
         !matches!(come, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Reads from the socket once, unless something is there already.
+    /// Reads from the socket once and decrypts, unless decrypted bytes are still buffered.
     fn fetch(&mut self) -> io::Result<()> {
         if self.has_come() {
             return Ok(());
         }
-        let mut wire = Wire(&self.stream, &mut self.heard);
+        let mut wire = RustlsSocket(&self.stream, &mut self.heard);
         self.session.read_tls(&mut wire)?;
         if let Err(error) = self.session.process_new_packets() {
             self.object();
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
-        // What the handshake has to say. Behind bytes of an answer it goes with these.
+        // This is output of the handshake. If bytes of a response precede it, both are sent
+        // together.
         if self.session.wants_write() && self.n_encrypted == 0 {
             self.write_out()?;
         }
         match self.has_come() {
             true => Ok(()),
-            // It was a handshake's, or half a record.
+            // The bytes that were received belong to a handshake, or to an incomplete record.
             false => Err(io::ErrorKind::Interrupted.into()),
         }
     }
 
-    /// Tells the peer what is wrong with what it sent: by an alert, or by a page where it speaks plain HTTP. As far as the kernel
-    /// takes it: nobody waits for that.
+    /// Sends the peer an alert after it has violated the TLS protocol. If the peer speaks plain
+    /// HTTP, it gets an HTTP response instead. Bytes that the kernel does not accept immediately
+    /// are lost.
     fn object(&mut self) {
         let is_http = self.heard.first.is_some_and(|b| b.is_ascii_uppercase());
         let _ = match is_http && self.session.is_handshaking() {
@@ -171,38 +182,43 @@ impl TlsStream {
         self.session.wants_write()
     }
 
-    /// Hands the records there are to the kernel.
-    pub(crate) fn write_out(&mut self) -> io::Result<Written> {
+    /// Passes the encrypted records to the kernel, until all are accepted or the kernel accepts no
+    /// more.
+    pub(crate) fn write_out(&mut self) -> io::Result<WriteProgress> {
         let mut any = false;
         while self.session.wants_write() {
-            let mut wire = Wire(&self.stream, &mut self.heard);
+            let mut wire = RustlsSocket(&self.stream, &mut self.heard);
             match self.session.write_tls(&mut wire) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(_) => any = true,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Written { any, all: false });
+                    return Ok(WriteProgress { any, all: false });
                 }
                 Err(e) => return Err(e),
             }
         }
-        Ok(Written { any, all: true })
+        Ok(WriteProgress { any, all: true })
     }
 
-    /// How many bytes of the answer were in records that the kernel has by now.
+    /// Returns the number of bytes (before encryption) whose records the kernel has accepted since
+    /// the last call. Call this only after a call of [`TlsStream::write_out`] that has sent all
+    /// records.
     pub(crate) fn take_encrypted(&mut self) -> usize {
         std::mem::take(&mut self.n_encrypted)
     }
 
-    /// The most that [`TlsStream::encrypt`] is to be given at once.
+    /// The largest number of bytes for one call of [`TlsStream::encrypt`].
     pub(crate) const MOST_BYTES: usize = BATCH_BYTES;
 
-    /// Makes records of `parts`. Copies: one, into the record, where it is encrypted.
+    /// Encrypts `parts` into new records. Copies: the bytes are copied once, into the records,
+    /// which are encrypted in place.
     pub(crate) fn encrypt(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         self.n_encrypted = self.session.writer().write_vectored(parts)?;
         Ok(())
     }
 
-    /// Makes records of the next block of a file. Copies: two, into the block and into the record.
+    /// Reads a block of a file and encrypts it into new records. Copies: the bytes are copied
+    /// twice, into the block and into the records.
     pub(crate) fn encrypt_file(
         &mut self,
         file: BorrowedFd<'_>,
@@ -219,12 +235,12 @@ impl TlsStream {
         Ok(())
     }
 
-    /// The queue is empty: the room for a block of a file is let go.
+    /// Frees the buffer for blocks of a file; called when the output queue is empty.
     pub(crate) fn rest(&mut self) {
         self.block = Vec::new();
     }
 
-    /// Sends close_notify.
+    /// Sends the alert close_notify.
     pub(super) fn say_end(&mut self) -> io::Result<bool> {
         if !self.said_end {
             self.said_end = true;
@@ -234,7 +250,8 @@ impl TlsStream {
     }
 }
 
-/// An end is an end, though TLS did not say so: each request says itself where it ends.
+/// Returns 0, the end of the stream, instead of the error for a connection that ended without
+/// close_notify. This is safe, because an HTTP request marks its own end.
 fn or_end(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(0),

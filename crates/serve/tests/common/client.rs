@@ -132,7 +132,8 @@ impl<S: Read + Write> Client<S> {
         answer
     }
 
-    /// An answer, or nothing where the connection ended (by an end or a reset) before its first byte.
+    /// An answer, or nothing where the connection ended (by an end or a reset) before its first
+    /// byte.
     pub fn answer_or_end(&mut self) -> Option<Answer> {
         match self.stream.fill_buf() {
             Ok([]) => None,

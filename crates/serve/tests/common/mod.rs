@@ -1,4 +1,4 @@
-//! A server on a free port with a clock moved by hand, a raw client, and a chunk source that does what it is told.
+//! A server on a free port with a manual clock, a raw client, and a scripted chunk source.
 #![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used)] // Each test file uses its part, as a module of its own.
 
 mod client;
@@ -25,7 +25,7 @@ pub use client::{Answer, Client};
 /// How long a test waits for what must come. Reaching it is a failure, never a pass.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A clock that stands until it is moved.
+/// A clock that only the test moves.
 #[derive(Default)]
 pub struct HandClock(AtomicU64);
 
@@ -35,7 +35,7 @@ impl Clock for HandClock {
     }
 }
 
-/// What the access log said.
+/// A line of the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub method: String,
@@ -90,10 +90,10 @@ impl TestServer {
         TestServer::run(socket, config, clock, log, handler)
     }
 
-    /// With the configuration that `make` makes; what it is given is to be told of each request.
-    pub fn telling(make: impl FnOnce(OnAccess) -> Config, handler: impl Handler) -> TestServer {
-        let (told, log) = teller();
-        let (config, clock) = by_hand(make(told));
+    /// With the configuration that `make` builds; its argument must receive each request.
+    pub fn reporting(make: impl FnOnce(OnAccess) -> Config, handler: impl Handler) -> TestServer {
+        let (reported, log) = line_channel();
+        let (config, clock) = by_hand(make(reported));
         let socket = Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         TestServer::run(socket, config, clock, log, handler)
     }
@@ -149,8 +149,8 @@ impl TestServer {
 
 /// `config` with a clock moved by hand, and where its access log goes.
 fn watched(mut config: Config) -> (Config, Arc<HandClock>, Receiver<Line>) {
-    let (told, log) = teller();
-    config.on_access = Some(told);
+    let (reported, log) = line_channel();
+    config.on_access = Some(reported);
     let (config, clock) = by_hand(config);
     (config, clock, log)
 }
@@ -161,11 +161,11 @@ fn by_hand(mut config: Config) -> (Config, Arc<HandClock>) {
     (config, clock)
 }
 
-/// What is to be told of each request, and where that comes out.
-fn teller() -> (OnAccess, Receiver<Line>) {
+/// A receiver of requests for the configuration, and the channel of its lines.
+fn line_channel() -> (OnAccess, Receiver<Line>) {
     let (lines, log) = channel();
     let lines = Mutex::new(lines);
-    let told = move |a: &onecopy_serve::Access<'_>| {
+    let reported = move |a: &onecopy_serve::Access<'_>| {
         let line = Line {
             method: a.method.to_owned(),
             path: a.path.to_owned(),
@@ -176,13 +176,14 @@ fn teller() -> (OnAccess, Receiver<Line>) {
         };
         let _ = lines.lock().unwrap().send(line);
     };
-    (Arc::new(told), log)
+    (Arc::new(reported), log)
 }
 
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.handle.cut();
-        // A test that failed may have left a handler waiting: its message must come out, not a hang.
+        // A test that failed may have left a handler waiting: its message must come out, not a
+        // hang.
         if let Some(run) = self.run.take().filter(|_| !std::thread::panicking()) {
             let _ = run.join();
         }
@@ -205,14 +206,14 @@ pub fn echo() -> impl Handler {
     Echo
 }
 
-/// What a [`Script`] tells its source to do in one fill.
+/// The script of one fill of a [`Script`].
 pub enum Act {
     Bytes(Vec<u8>),
     /// The last bytes, after so many rows.
     Done(Vec<u8>, u64),
     Fail(ChunkErrorKind, &'static str),
     Panic,
-    /// These bytes in each fill, for ever.
+    /// These bytes in each fill, without end.
     Endless(Vec<u8>),
 }
 
@@ -326,7 +327,7 @@ impl ChunkSource for ScriptSource {
             Act::Fail(kind, text) => fail(kind, text),
             Act::Panic => {
                 drop(play);
-                panic!("as told");
+                panic!("as scripted");
             }
             Act::Endless(bytes) => {
                 play.n_rows += 1;
@@ -357,7 +358,8 @@ impl Drop for ScriptSource {
     }
 }
 
-/// A handler whose `/stream` takes the bodies that the test sends it, in order; `/` is a short text.
+/// A handler whose `/stream` takes the bodies that the test sends it, in order; `/` is a short
+/// text.
 pub fn streaming() -> (Sender<Response>, impl Handler) {
     let (bodies, next) = channel::<Response>();
     let next = Mutex::new(next);

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use onecopy_serve::Files;
-use onecopy_serve::static_files::Options;
+use onecopy_serve::static_files::FilesOptions;
 
 use crate::common::{Answer, TestServer};
 
@@ -17,7 +17,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    pub fn serving(set: impl FnOnce(&mut Options)) -> Folder {
+    pub fn serving(set: impl FnOnce(&mut FilesOptions)) -> Folder {
         let top = tempfile::tempdir().unwrap();
         let root = top.path().join("root");
         fs::create_dir_all(root.join("sub/deep")).unwrap();
@@ -40,7 +40,7 @@ impl Folder {
         symlink("..", root.join("up")).unwrap();
         symlink("/", root.join("whole")).unwrap();
         symlink("a.txt", root.join("inside")).unwrap();
-        let mut options = Options::default();
+        let mut options = FilesOptions::default();
         set(&mut options);
         let server = TestServer::start(Files::new(&root, options).unwrap());
         Folder { top, server }

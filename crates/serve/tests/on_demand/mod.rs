@@ -1,4 +1,4 @@
-//! A handler that is called before bodies have come, and tells what it saw.
+//! A handler that is called before the body has arrived, and reports what it saw.
 #![allow(dead_code)] // Each test file uses its part, as a module of its own.
 
 use std::io::{Read, Write};
@@ -11,37 +11,37 @@ use onecopy_serve::{
 
 use crate::common::{Client, PATIENCE, TestServer};
 
-/// What the handler tells the test: of each call how its body came, and what came of asking.
+/// Reports of the handler: how the body of each call arrived, and the result of reading it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Reported {
     Called(&'static str),
     Failed(BodyError),
 }
 
-/// A handler that does what its path says: `/reads` the body, `/ignores` it, waits at a `/gate` and reads then, `/keeps` it for the
-/// test, or `/panics`.
+/// A handler that does what its path says: `/reads` the body, `/ignores` it, waits at a `/gate` and
+/// reads then, `/keeps` it for the test, or `/panics`.
 pub(crate) struct OnDemand {
-    told: Mutex<Sender<Told>>,
+    reported: Mutex<Sender<Reported>>,
     gate: Mutex<Receiver<()>>,
     kept: Mutex<Sender<AwaitedBody>>,
 }
 
 /// The test's end of it.
 pub(crate) struct Ends {
-    pub(crate) told: Receiver<Told>,
+    pub(crate) reported: Receiver<Reported>,
     pub(crate) gate: Sender<()>,
     pub(crate) kept: Receiver<AwaitedBody>,
 }
 
 pub(crate) fn on_demand() -> (Ends, OnDemand) {
-    let ((tell, told), (open, gate), (keep, kept)) = (channel(), channel(), channel());
+    let ((report, reported), (open, gate), (keep, kept)) = (channel(), channel(), channel());
     let ends = Ends {
-        told,
+        reported,
         gate: open,
         kept,
     };
     let handler = OnDemand {
-        told: Mutex::new(tell),
+        reported: Mutex::new(report),
         gate: Mutex::new(gate),
         kept: Mutex::new(keep),
     };
@@ -49,14 +49,14 @@ pub(crate) fn on_demand() -> (Ends, OnDemand) {
 }
 
 impl Ends {
-    pub(crate) fn next(&self) -> Told {
-        self.told.recv_timeout(PATIENCE).expect("a call")
+    pub(crate) fn next(&self) -> Reported {
+        self.reported.recv_timeout(PATIENCE).expect("a call")
     }
 }
 
 impl OnDemand {
-    fn tell(&self, told: Told) {
-        let _ = self.told.lock().unwrap().send(told);
+    fn report(&self, reported: Reported) {
+        let _ = self.reported.lock().unwrap().send(reported);
     }
 }
 
@@ -66,7 +66,7 @@ impl Handler for OnDemand {
     }
 
     fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
-        self.tell(Told::Called(match &body {
+        self.report(Reported::Called(match &body {
             RequestBody::None => "none",
             RequestBody::Memory(_) => "memory",
             RequestBody::File(..) => "file",
@@ -74,7 +74,7 @@ impl Handler for OnDemand {
         }));
         match request.path() {
             "/ignores" => return Response::new(200).body("not wanted"),
-            "/panics" => panic!("as told"),
+            "/panics" => panic!("as scripted"),
             "/gate" => {
                 let opened = self.gate.lock().unwrap().recv_timeout(PATIENCE);
                 opened.expect("the test opens the gate");
@@ -94,7 +94,7 @@ impl Handler for OnDemand {
                 Err(error) => {
                     assert_eq!(body.receive().unwrap_err(), error, "it fails again");
                     assert_eq!(body.error(), Some(error));
-                    self.tell(Told::Failed(error));
+                    self.report(Reported::Failed(error));
                     return self.refuse(error.status(), &error.to_string());
                 }
             },

@@ -1,13 +1,15 @@
-//! Short texts, the size of a cell: looked at in a vector or two, and nothing of what was seen passes through memory.
+//! Conversions of short texts, of the size of a table cell. A text is scanned in one or two
+//! vectors, and the results of the scan stay in registers.
 //!
-//! They do what [`measure`](crate::measure) and [`Measured::write`](crate::Measured::write) do for
-//! any text. Who has one cell or a column of them gives the whole work to
-//! [`with_kernels`](super::family::with_kernels), which compiles it for each family of kernels: the
-//! choice is made once, and each step is inlined into the caller's loop.
+//! The conversions have the same results as [`measure`](crate::measure) and
+//! [`Measured::write`](crate::Measured::write). A caller with a cell, or with a column of cells,
+//! passes its whole loop as a task to [`with_kernels`](super::family::with_kernels). The loop is
+//! compiled for each kernel family, the family is chosen once, and each conversion is inlined into
+//! the loop.
 
 use super::family::{Ascii, Kernels};
 #[cfg(target_arch = "x86_64")]
-use super::family::{Avx512, CellSteps, Work, on_avx512};
+use super::family::{Avx512, CellSteps, Work, on_avx512, steps};
 use super::new_cell::{MOST_CELL_BYTES, MaybeBytes, MaybeStr, encoded, one};
 #[cfg(target_arch = "x86_64")]
 use super::{avx512::cell as avx512, avx512::cell_encode as encode, avx512::cell_utf8};
@@ -20,24 +22,27 @@ mod common;
 #[cfg(test)]
 pub(super) mod tests;
 
-/// An encoding of cells.
+/// A text encoding of table cells, with the conversions from this encoding to a `str` and from a
+/// `str` to `bytes`.
 pub trait CellEncoding {
-    /// Makes a `str` of a short well-formed text of at least two characters; `None` for any other, and where these kernels do
-    /// not know it.
+    /// Makes a `str` from a well-formed text of at least two characters and at most 128 bytes
+    /// (`MOST_CELL_BYTES`). Returns `None` for a shorter, a longer or a malformed text, and for
+    /// text that the kernels of this family do not convert.
     ///
-    /// Copies: one, the conversion, into the `str`.
+    /// Copies: the text is copied once, by its conversion into the `str`.
     ///
     /// # Errors
-    /// Those of `new`.
+    /// Returns the error of `new`.
     fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> MaybeStr<N>;
 
-    /// Makes `bytes` of a short text of a `str`, of which `is_ascii` tells what the `str` knows; `None` for any other, for text
-    /// that cannot be encoded, and where these kernels do not know it.
+    /// Makes `bytes` in this encoding from the units of a short `str`; `is_ascii` is `true` if they
+    /// are known to be ASCII. Returns `None` if the `str` is too long, if it cannot be encoded, or
+    /// if the kernels of this family do not convert it.
     ///
-    /// Copies: one, the conversion, into the `bytes`.
+    /// Copies: the text is copied once, by its conversion into the `bytes`.
     ///
     /// # Errors
-    /// Those of `new`.
+    /// Returns the error of `new`.
     fn encode<K: Kernels, B: NewBytes>(
         kernels: K,
         units: Units<'_>,
@@ -46,7 +51,8 @@ pub trait CellEncoding {
     ) -> MaybeBytes<B>;
 }
 
-/// UTF-16, in the machine's order of bytes or (`SWAPPED`) the other one, at any address.
+/// The encoding UTF-16, in native or (`SWAPPED`) reversed byte order. The units may start at any
+/// address.
 #[derive(Debug)]
 pub enum CellUtf16<const SWAPPED: bool> {}
 
@@ -54,16 +60,17 @@ pub enum CellUtf16<const SWAPPED: bool> {}
 #[derive(Debug)]
 pub enum CellUtf8 {}
 
-/// Latin-1, or (`ASCII`) ASCII alone.
+/// The encoding Latin-1, or ASCII if the parameter `ASCII` is `true`.
 #[derive(Debug)]
 pub enum CellBytes<const ASCII: bool> {}
 
-/// Makes a `str` of a short text of at least two characters that is known to be ASCII; `None` for any other.
+/// Makes a `str` from a short text of at least two characters that is known to be ASCII. Returns
+/// `None` for a shorter or a longer text.
 ///
-/// Copies: one, into the `str`.
+/// Copies: the text is copied once, into the `str`.
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 #[inline(always)]
 pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut N) -> MaybeStr<N> {
     let text = text.bytes();
@@ -79,10 +86,12 @@ pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut 
     }))
 }
 
-/// As [`make_ascii`], of UTF-8 that is known not to be ASCII; `None` where it is malformed too.
+/// Makes a `str` as [`make_ascii`] does, from UTF-8 that is known to contain a non-ASCII character.
+/// Also returns `None` for malformed text, and for text that the kernels of this family do not
+/// convert.
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 #[inline(always)]
 pub fn make_other_utf8<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> MaybeStr<N> {
     if text.len() > MOST_CELL_BYTES || text.len() <= 1 {
@@ -91,7 +100,7 @@ pub fn make_other_utf8<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut
     kernels.make_utf8(text, new)
 }
 
-/// What no kernels for cells know.
+/// An encoding without kernels for cells: its conversions always return `None`.
 #[derive(Debug)]
 pub enum CellOther {}
 
@@ -220,102 +229,33 @@ fn copied<K: Kernels, N: NewStr>(
 
 #[cfg(target_arch = "x86_64")]
 impl Kernels for Avx512 {
-    #[inline(always)]
-    fn call<W: Work>(self, work: W) -> W::Output {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { on_avx512(work) }
-    }
-
-    #[inline(always)]
-    fn is_equal(self, a: &[u8], b: &[u8]) -> bool {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::is_equal(a, b) }
-    }
-
-    #[inline(always)]
-    fn hash(self, text: &[u8]) -> u32 {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::hash(text) }
-    }
-
-    #[inline(always)]
-    fn fetch(self, text: &[u8], bytes: usize) {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::fetch(text, bytes) }
+    steps! {
+        fn call[W: Work](work: W) -> W::Output = on_avx512;
+        fn is_equal(a: &[u8], b: &[u8]) -> bool = avx512::is_equal;
+        fn hash(text: &[u8]) -> u32 = avx512::hash;
+        fn fetch(text: &[u8], bytes: usize) = avx512::fetch;
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl CellSteps for Avx512 {
-    #[inline(always)]
-    fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::make_utf16::<SWAPPED, N>(text, new) }
-    }
-
-    #[inline(always)]
-    fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { cell_utf8::make_utf8(text, new) }
-    }
-
-    #[inline(always)]
-    fn is_ascii(self, text: &[u8]) -> bool {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { avx512::is_ascii(text) }
-    }
-
-    #[inline(always)]
-    unsafe fn copy(self, text: &[u8], out: *mut u8) {
-        // SAFETY: a value of this type proves that AVX-512 is there; the duty of the caller.
-        unsafe { avx512::copy(text, out) }
-    }
-
-    #[inline(always)]
-    fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
-        self,
-        u: &[u8],
-        new: &mut B,
-    ) -> MaybeBytes<B> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { encode::latin1_to_utf16::<SWAPPED, B>(u, new) }
-    }
-
-    #[inline(always)]
-    fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
-        self,
-        u: &[u16],
-        new: &mut B,
-    ) -> MaybeBytes<B> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { encode::ucs2_to_utf16::<SWAPPED, B>(u, new) }
-    }
-
-    #[inline(always)]
-    fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
-        self,
-        u: &[u32],
-        new: &mut B,
-    ) -> MaybeBytes<B> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { encode::ucs4_to_utf16::<SWAPPED, B>(u, new) }
-    }
-
-    #[inline(always)]
-    fn latin1_to_utf8<B: NewBytes>(self, u: &[u8], new: &mut B) -> MaybeBytes<B> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { encode::latin1_to_utf8(u, new) }
-    }
-
-    #[inline(always)]
-    fn ucs2_to_utf8<B: NewBytes>(self, u: &[u16], new: &mut B) -> MaybeBytes<B> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { encode::ucs2_to_utf8(u, new) }
-    }
-
-    #[inline(always)]
-    fn ucs4_to_utf8<B: NewBytes>(self, u: &[u32], new: &mut B) -> MaybeBytes<B> {
-        // SAFETY: a value of this type proves that AVX-512 is there.
-        unsafe { encode::ucs4_to_utf8(u, new) }
+    steps! {
+        fn make_utf16[const SWAPPED: bool, N: NewStr](text: &[u8], new: &mut N) -> MaybeStr<N>
+            = avx512::make_utf16::<SWAPPED, N>;
+        fn make_utf8[N: NewStr](text: &[u8], new: &mut N) -> MaybeStr<N> = cell_utf8::make_utf8;
+        fn is_ascii(text: &[u8]) -> bool = avx512::is_ascii;
+        !unsafe fn copy(text: &[u8], out: *mut u8) = avx512::copy;
+        fn latin1_to_utf16[const SWAPPED: bool, B: NewBytes](u: &[u8], new: &mut B)
+            -> MaybeBytes<B> = encode::latin1_to_utf16::<SWAPPED, B>;
+        fn ucs2_to_utf16[const SWAPPED: bool, B: NewBytes](u: &[u16], new: &mut B)
+            -> MaybeBytes<B> = encode::ucs2_to_utf16::<SWAPPED, B>;
+        fn ucs4_to_utf16[const SWAPPED: bool, B: NewBytes](u: &[u32], new: &mut B)
+            -> MaybeBytes<B> = encode::ucs4_to_utf16::<SWAPPED, B>;
+        fn latin1_to_utf8[B: NewBytes](u: &[u8], new: &mut B) -> MaybeBytes<B>
+            = encode::latin1_to_utf8;
+        fn ucs2_to_utf8[B: NewBytes](u: &[u16], new: &mut B) -> MaybeBytes<B>
+            = encode::ucs2_to_utf8;
+        fn ucs4_to_utf8[B: NewBytes](u: &[u32], new: &mut B) -> MaybeBytes<B>
+            = encode::ucs4_to_utf8;
     }
 }

@@ -1,30 +1,37 @@
-//! Texts that change between two passes: each conversion is given a destination of the size that
-//! another text of the same length needs. Nothing is written outside of it, and a `str` is
-//! canonical or is not made.
+//! Tests with texts that change between two passes. Each conversion writes to a destination whose
+//! size is that of the result of another text of equal length. A conversion must write nothing
+//! outside of the destination. If it makes a `str`, the `str` must be canonical (the narrowest kind
+//! for its characters).
 //!
-//! The kernels of the families are called directly, then the functions that choose between them,
-//! under each family in a process of its own. Conversions that allocate between their passes are
-//! given a text that changes at that moment.
+//! The tests call the kernels of each family directly, and call the functions of the kernel table
+//! (`dispatch`) in a separate process for each family. Conversions that allocate between their
+//! passes get a text that changes during that allocation.
 
 use std::mem::MaybeUninit;
 use std::process::Command;
 
+use super::dispatch::{
+    count_utf16, latin1_to_utf8, ordered_utf16_to_ucs4, utf8_len_from_units, utf8_to_latin1,
+    utf8_to_ucs4, utf8_to_utf16, utf16_to_ucs4, utf16_to_utf8, valid_utf8_to_latin1,
+    valid_utf8_to_ucs4, valid_utf8_to_utf16, valid_utf16_to_ucs4,
+};
 use super::skips::can_test;
-use super::texts::texts;
-use super::{bulk, decode, encode, ordered, scalar};
+use super::test_texts::texts;
+use super::{decode, encode, scalar};
 use crate::convert::within;
 use crate::{Kernel, kernel};
 
 mod made;
 
-/// Units of each text.
+/// Returns the lengths, in units, of the texts with which the tests call each conversion.
 fn lengths() -> impl Iterator<Item = usize> {
     (0..36)
         .chain([47, 48, 63, 64, 65, 95, 127, 128, 129, 191, 256, 257, 513])
         .chain([1024, 1999, 4100])
 }
 
-/// A unit that is written on both sides of each destination.
+/// A unit type with a value (a canary) that is written before and after each destination and must
+/// stay unchanged.
 trait Canary: Copy + PartialEq + std::fmt::Debug {
     const CANARY: Self;
 }
@@ -38,23 +45,24 @@ impl Canary for u32 {
     const CANARY: u32 = 0xA5A5_A5A5;
 }
 
-/// A destination of `n` units with canaries on both sides, which are looked at when it is dropped.
-struct Guarded<U: Canary> {
+/// A destination of `n` units with canaries before and after it, which are checked when the buffer
+/// is dropped.
+struct GuardedBuffer<U: Canary> {
     memory: Vec<U>,
     from: usize,
     n: usize,
 }
 
-impl<U: Canary> Guarded<U> {
-    fn new(n: usize) -> Guarded<U> {
+impl<U: Canary> GuardedBuffer<U> {
+    fn new(n: usize) -> GuardedBuffer<U> {
         let from = 65 + n % 17;
         let memory = vec![U::CANARY; from + n + 256];
-        Guarded { memory, from, n }
+        GuardedBuffer { memory, from, n }
     }
 
     fn out(&mut self) -> &mut [MaybeUninit<U>] {
         let units = &mut self.memory[self.from..][..self.n];
-        // SAFETY: the layout is the same, and the tests put nothing there but units.
+        // SAFETY: the layout is the same, and the tests write only units there.
         unsafe { std::slice::from_raw_parts_mut(units.as_mut_ptr().cast(), units.len()) }
     }
 
@@ -63,7 +71,7 @@ impl<U: Canary> Guarded<U> {
     }
 }
 
-impl<U: Canary> Drop for Guarded<U> {
+impl<U: Canary> Drop for GuardedBuffer<U> {
     fn drop(&mut self) {
         let (before, rest) = self.memory.split_at(self.from);
         let is_whole = before
@@ -76,20 +84,17 @@ impl<U: Canary> Drop for Guarded<U> {
     }
 }
 
-/// Converts into `n` units; how many were written is at most that.
+/// Runs `convert` with a destination of `n` units, and asserts that it returns at most `n` as the
+/// number of units written.
 fn into<U: Canary>(n: usize, convert: impl FnOnce(&mut [MaybeUninit<U>]) -> Option<usize>) {
-    let mut place = Guarded::new(n);
-    if let Some(made) = convert(place.out()) {
+    let mut buffer = GuardedBuffer::new(n);
+    if let Some(made) = convert(buffer.out()) {
         assert!(made <= n);
     }
 }
 
-/// As [`into`], of conversions that fill all or fail.
-fn fills<U: Canary>(n: usize, convert: impl FnOnce(&mut [MaybeUninit<U>]) -> bool) {
-    into(n, |out| convert(out).then_some(n));
-}
-
-/// Texts of `n` units each: of each script, and of units that no text has.
+/// Returns texts of `n` units each: texts of several scripts, and sequences of the units in `odd`,
+/// most of which do not occur in text. Shorter texts are filled up with `pad`.
 fn variants<U: Copy>(n: usize, encode: impl Fn(&str) -> Vec<U>, odd: &[U], pad: U) -> Vec<Vec<U>> {
     let mut all: Vec<Vec<U>> = Vec::new();
     for text in texts(n) {
@@ -106,7 +111,7 @@ fn variants<U: Copy>(n: usize, encode: impl Fn(&str) -> Vec<U>, odd: &[U], pad: 
     }
     for i in 0..odd.len() {
         all.push(vec![odd[i]; n]);
-        // Two kinds of units, half of each.
+        // Texts of two different units: each in one half of the text, or mixed.
         let next = odd[(i + 1) % odd.len()];
         all.push(
             (0..n)
@@ -136,7 +141,8 @@ fn bytes_of(units: &[u16]) -> Vec<[u8; 2]> {
     units.iter().map(|u| u.to_ne_bytes()).collect()
 }
 
-/// Sizes that texts of this length have in units; each is a destination for all of them.
+/// Returns the destination sizes to test: for each of `texts`, its length in output units (`of`)
+/// and half of that length. Every text is converted into destinations of all these sizes.
 fn sizes<T>(texts: &[Vec<T>], of: impl Fn(&[T]) -> usize) -> Vec<usize> {
     let mut sizes: Vec<usize> = texts.iter().map(|text| of(text)).collect();
     sizes.extend(sizes.iter().map(|n| n / 2).collect::<Vec<_>>());
@@ -145,59 +151,55 @@ fn sizes<T>(texts: &[Vec<T>], of: impl Fn(&[T]) -> usize) -> Vec<usize> {
     sizes
 }
 
-/// As [`into`], of kernels, which are given where the destination begins.
-#[cfg(target_arch = "x86_64")]
-fn at<U: Canary>(n: usize, kernel: impl FnOnce(*mut U) -> Option<usize>) {
-    into::<U>(n, |out| kernel(out.as_mut_ptr().cast()));
-}
-
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn kernels_of_utf8_write_no_more_units_than_they_are_given() {
     use super::{avx2, avx512};
+    let has_avx2 = can_test("avx2", kernel() >= Kernel::Avx2);
+    let has_avx512 = can_test("avx512", kernel() == Kernel::Avx512);
     for len in lengths() {
         let texts = utf8_variants(len);
         let starts = |text: &[u8]| scalar::scan_utf8(text).n_chars;
         let units = |text: &[u8]| starts(text) + text.iter().filter(|&&b| b >= 0xF0).count();
         for text in &texts {
             for &n in &sizes(&texts, starts) {
-                if kernel() >= Kernel::Avx2 {
-                    // SAFETY: AVX2 is there; the destination has n units (so below).
+                if has_avx2 {
+                    // SAFETY: AVX2 is available; the destination has n units (so below).
                     unsafe {
                         use avx2::utf8::{to_latin1, to_latin1_checked, to_ucs4};
-                        at(n, |p| to_latin1(text, p, n));
-                        at(n, |p| to_latin1_checked(text, p, n));
-                        at(n, |p| to_ucs4(text, p, n));
+                        into(n, |p| to_latin1(text, p));
+                        into(n, |p| to_latin1_checked(text, p));
+                        into(n, |p| to_ucs4(text, p));
                     }
                 }
-                if kernel() >= Kernel::Avx512 {
-                    // SAFETY: AVX-512 is there.
+                if has_avx512 {
+                    // SAFETY: AVX-512 is available.
                     unsafe {
                         use avx512::utf8::{to_latin1, to_ucs4};
-                        at(n, |p| to_latin1::<true>(text, p, n));
-                        at(n, |p| to_latin1::<false>(text, p, n));
-                        at(n, |p| to_ucs4::<true>(text, p, n));
-                        at(n, |p| to_ucs4::<false>(text, p, n));
+                        into(n, |p| to_latin1::<true>(text, p));
+                        into(n, |p| to_latin1::<false>(text, p));
+                        into(n, |p| to_ucs4::<true>(text, p));
+                        into(n, |p| to_ucs4::<false>(text, p));
                     }
                 }
             }
             for &n in &sizes(&texts, units) {
                 macro_rules! to_utf16 {
                     ($family:ident) => {
-                        // SAFETY: the family is there.
+                        // SAFETY: the family is available.
                         unsafe {
                             use $family::utf8::to_utf16;
-                            at(n, |p| to_utf16::<true, true>(text, p, n));
-                            at(n, |p| to_utf16::<false, true>(text, p, n));
-                            at(n, |p| to_utf16::<true, false>(text, p, n));
-                            at(n, |p| to_utf16::<false, false>(text, p, n));
+                            into(n, |p| to_utf16::<true, true>(text, p));
+                            into(n, |p| to_utf16::<false, true>(text, p));
+                            into(n, |p| to_utf16::<true, false>(text, p));
+                            into(n, |p| to_utf16::<false, false>(text, p));
                         }
                     };
                 }
-                if kernel() >= Kernel::Avx2 {
+                if has_avx2 {
                     to_utf16!(avx2);
                 }
-                if kernel() >= Kernel::Avx512 {
+                if has_avx512 {
                     to_utf16!(avx512);
                 }
             }
@@ -209,6 +211,8 @@ fn kernels_of_utf8_write_no_more_units_than_they_are_given() {
 #[test]
 fn kernels_of_wide_units_write_no_more_than_they_are_given() {
     use super::{avx2, avx512};
+    let has_avx2 = can_test("avx2", kernel() >= Kernel::Avx2);
+    let has_avx512 = can_test("avx512", kernel() == Kernel::Avx512);
     for len in lengths() {
         let texts = utf16_variants(len);
         for text in &texts {
@@ -216,44 +220,43 @@ fn kernels_of_wide_units_write_no_more_than_they_are_given() {
             let ucs4: Vec<u32> = text.iter().map(|&u| u32::from(u) * 17).collect();
             let latin1: Vec<u8> = text.iter().map(|&u| u as u8).collect();
             for &n in &sizes(&texts, scalar::count_utf16) {
-                if kernel() >= Kernel::Avx2 {
-                    // SAFETY: AVX2 is there; the destination has n units (so below).
-                    at(n, |p| unsafe { avx2::utf16::to_ucs4(text, p, n) });
+                if has_avx2 {
+                    // SAFETY: AVX2 is available; the destination has n units (so below).
+                    into(n, |p| unsafe { avx2::utf16::to_ucs4(text, p) });
                 }
-                if kernel() >= Kernel::Avx512 {
-                    // SAFETY: AVX-512 is there.
+                if has_avx512 {
+                    // SAFETY: AVX-512 is available.
                     unsafe {
                         use avx512::utf16::{to_ucs4, to_ucs4_ordered};
-                        at(n, |p| to_ucs4(text, p, n));
-                        at(n, |p| to_ucs4_ordered::<true>(&bytes, p, n));
+                        into(n, |p| to_ucs4(text, p));
+                        into(n, |p| to_ucs4_ordered::<true>(&bytes, p));
                     }
                 }
             }
             for &n in &sizes(&texts, |text| scalar::utf8_len_of_wide(text).0) {
                 macro_rules! encoders {
                     ($family:ident) => {
-                        // SAFETY: the family is there.
+                        // SAFETY: the family is available.
                         unsafe {
                             use $family::encode::{latin1 as narrow, ucs4 as planes, wide};
-                            at(n, |p| wide(text, p, n));
-                            at(n, |p| planes(&ucs4, p, n));
-                            at(n, |p| narrow(&latin1, p, n));
+                            into(n, |p| wide(text, p));
+                            into(n, |p| planes(&ucs4, p));
+                            into(n, |p| narrow(&latin1, p));
                         }
                     };
                 }
-                if kernel() >= Kernel::Avx2 {
+                if has_avx2 {
                     encoders!(avx2);
                 }
-                if kernel() >= Kernel::Avx512 {
+                if has_avx512 {
                     encoders!(avx512);
-                    // SAFETY: AVX-512 is there.
-                    at(n, |p| unsafe {
-                        avx512::cell_encode::store_all_pairs::<false>(p, n, &ucs4);
-                        Some(n)
+                    // SAFETY: AVX-512 is available.
+                    into(n - n % 2, |p| unsafe {
+                        avx512::cell_encode::store_all_pairs::<false>(&ucs4, p.as_chunks_mut().0);
+                        Some(n - n % 2)
                     });
                 }
-                // SAFETY: the destination has n bytes.
-                at(n, |p| unsafe { scalar::write_all_utf8(&ucs4, p, n) });
+                into(n, |p| scalar::ucs4_to_utf8(&ucs4, p));
             }
         }
     }
@@ -264,23 +267,21 @@ fn changed_text_of_utf8_stays_inside_of_its_destination() {
     for len in lengths() {
         let texts = utf8_variants(len);
         let sizes = sizes(&texts, |text| {
-            decode::valid_utf16_len(text).unwrap_or_else(|| scalar::scan_utf8(text).n_chars)
+            encode::valid_utf16_len(text).unwrap_or_else(|| scalar::scan_utf8(text).n_chars)
         });
         for text in &texts {
             for &n in &sizes {
-                fills(n, |out| bulk::valid_utf8_to_latin1(text, out));
-                fills(n, |out| bulk::valid_utf8_to_utf16::<true>(text, out));
-                fills(n, |out| bulk::valid_utf8_to_utf16::<false>(text, out));
-                fills(n, |out| bulk::valid_utf8_to_utf32(text, out));
+                into(n, |out| valid_utf8_to_latin1(text, out));
+                into(n, |out| valid_utf8_to_utf16::<true>(text, out));
+                into(n, |out| valid_utf8_to_utf16::<false>(text, out));
+                into(n, |out| valid_utf8_to_ucs4(text, out));
+                into(n, |out| utf8_to_latin1(text, out));
+                into(n, |out| utf8_to_utf16::<true>(text, out));
+                into(n, |out| utf8_to_utf16::<false>(text, out));
+                into(n, |out| utf8_to_ucs4(text, out));
                 into(n, |out| decode::utf8_to_utf16_within(text, out));
                 into(n, |out| decode::utf8_to_latin1_within(text, out));
                 into(n, |out| within::utf8_to_utf16(text, Some('?'), out).ok());
-                if bulk::checks_while_decoding() {
-                    fills(n, |out| bulk::utf8_to_latin1_checked(text, out));
-                    fills(n, |out| bulk::utf8_to_ucs2_checked(text, out));
-                    fills(n, |out| bulk::utf8_to_ucs4_checked::<false>(text, out));
-                    fills(n, |out| bulk::utf8_to_ucs4_checked::<true>(text, out));
-                }
             }
         }
     }
@@ -290,22 +291,20 @@ fn changed_text_of_utf8_stays_inside_of_its_destination() {
 fn changed_text_of_wide_units_stays_inside_of_its_destination() {
     for len in lengths() {
         let texts = utf16_variants(len);
-        let counts = sizes(&texts, bulk::count_utf16);
-        let utf8_sizes = sizes(&texts, encode::utf8_len_from_utf16);
+        let counts = sizes(&texts, count_utf16);
+        let utf8_sizes = sizes(&texts, |text| utf8_len_from_units(text).0);
         for text in &texts {
             let bytes = bytes_of(text);
             for &n in &counts {
-                fills(n, |out| bulk::valid_utf16_to_utf32(text, out));
-                fills(n, |out| bulk::utf16_to_ucs4_checked::<false>(text, out));
-                fills(n, |out| bulk::utf16_to_ucs4_checked::<true>(text, out));
-                fills(n, |out| ordered::utf16_to_ucs4::<false>(&bytes, out));
-                fills(n, |out| ordered::utf16_to_ucs4::<true>(&bytes, out));
+                into(n, |out| valid_utf16_to_ucs4(text, out));
+                into(n, |out| utf16_to_ucs4(text, out));
+                into(n, |out| ordered_utf16_to_ucs4::<false>(&bytes, out));
+                into(n, |out| ordered_utf16_to_ucs4::<true>(&bytes, out));
             }
             let latin1: Vec<u8> = text.iter().map(|&u| u as u8).collect();
             for &n in &utf8_sizes {
-                into(n, |out| encode::utf16_to_utf8_exact(text, out));
-                into(n, |out| encode::utf16_to_utf8_within(text, out));
-                into(n, |out| encode::latin1_to_utf8_within(&latin1, out));
+                into(n, |out| utf16_to_utf8(text, out));
+                into(n, |out| latin1_to_utf8(&latin1, out));
                 into(n, |out| {
                     within::utf16_to_utf8(text, Some('\u{1F600}'), out).ok()
                 });
@@ -314,8 +313,8 @@ fn changed_text_of_wide_units_stays_inside_of_its_destination() {
     }
 }
 
-/// The tests above under each family of kernels: in processes of their own, because the choice is
-/// made once.
+/// Runs the tests above whose names contain `changed_text` in a separate process for each kernel
+/// family, because a process chooses its family once.
 #[test]
 #[cfg_attr(miri, ignore = "Miri starts no processes, and knows one kernel")]
 fn every_kernel_stays_inside_of_its_destination() {
@@ -331,7 +330,7 @@ fn every_kernel_stays_inside_of_its_destination() {
             continue; // simdutf does not check that the processor has what it is forced to use
         }
         let out = Command::new(std::env::current_exe().expect("a test has a path"))
-            // The names of those of the functions that choose begin so.
+            // The names of the tests of the dispatching functions start with this.
             .arg("changed_text")
             .env("ONECOPY_KERNEL", ours)
             .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)

@@ -1,95 +1,119 @@
-//! Floats as the shortest decimal that reads back as the same float, those of usual size.
+//! Writes floats from 2^-16 up to 2^52 as the shortest decimal that reads back as the same float.
 
 use std::mem::MaybeUninit;
 
-#[cfg(target_arch = "x86_64")]
-use super::{Kernel, avx2, avx512, kernel};
+use super::dispatch::with_kernels;
+use super::family::{Kernels, Work};
+use super::memory::written;
 use crate::decimal::{Decimal, EIGHT_DIGITS, decimal, decimal_of_float32};
 use crate::sink::Put;
 
-/// Bytes that may be written for a float, the last of them of no meaning: a sign, 16 digits and the point, and 16 bytes behind.
+/// The number of bytes that a writer of a float may overwrite: a sign, 16 digits, a decimal point,
+/// and 16 bytes of padding after them.
 pub const FLOAT_BYTES: usize = 34;
 
-/// Puts the shortest decimal that reads back as the same float, without an exponent; `false`, and nothing is put, of zero, and of
-/// a float below 2^-16 or from 2^52 on.
+/// Writes the shortest decimal that reads back as the same float, without an exponent. Returns
+/// `false`, and writes nothing, for zero and for a float below 2^-16 or from 2^52 on.
 ///
 /// # Panics
-/// Where there is no room for [`FLOAT_BYTES`]: a bug of the caller.
+/// Panics if `out` has less space than [`FLOAT_BYTES`], which is a bug in the caller.
 #[inline]
 pub fn put_float<P: Put>(value: f64, out: &mut P) -> bool {
-    // SAFETY: each writes to that place, which is large enough.
-    put_at(out, |at| unsafe {
-        #[cfg(target_arch = "x86_64")]
-        match kernel() {
-            Kernel::Avx512 => return avx512::float::put(value, at),
-            Kernel::Avx2 => return avx2::float::put(value, at),
-            _ => {}
-        }
-        put(value, at).unwrap_or(std::ptr::null_mut())
-    })
+    put_at(out, |buffer| with_kernels(PutFloat(value, buffer)))
 }
 
-/// As [`put_float`], of a float of 32 bits; `false` also of one from 2^23 on.
+/// Writes a 32-bit float, in the way in which [`put_float`] writes a 64-bit float. Also returns
+/// `false` for floats from 2^23 on.
 ///
 /// # Panics
-/// As there.
+/// Panics if `out` has less space than [`FLOAT_BYTES`], which is a bug in the caller.
 #[inline]
 pub fn put_float32<P: Put>(value: f32, out: &mut P) -> bool {
-    // SAFETY: each writes to that place, which is large enough.
-    put_at(out, |at| unsafe {
-        #[cfg(target_arch = "x86_64")]
-        match kernel() {
-            Kernel::Avx512 => return avx512::float::put_float32(value, at),
-            Kernel::Avx2 => return avx2::float::put_float32(value, at),
-            _ => {}
-        }
-        put_of_float32(value, at).unwrap_or(std::ptr::null_mut())
-    })
+    put_at(out, |buffer| with_kernels(PutFloat(value, buffer)))
 }
 
-/// Puts what `write` writes from an address on that has [`FLOAT_BYTES`], up to the one that it
-/// returns; `false`, and nothing is put, if that is null.
+/// A task that writes a float to the start of a buffer. Returns the number of bytes written, or
+/// `None` for floats that [`put_float`] does not write.
+struct PutFloat<'a, F>(F, &'a mut [MaybeUninit<u8>; FLOAT_BYTES]);
+
+impl Work for PutFloat<'_, f64> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Option<usize> {
+        let PutFloat(value, buffer) = self;
+        let start = buffer.as_mut_ptr().cast::<u8>();
+        // SAFETY: FLOAT_BYTES are writable.
+        let end = unsafe {
+            kernels
+                .json_float(value, start)
+                .or_else(|| put(value, start))
+        };
+        end.map(|end| end.addr() - start.addr())
+    }
+}
+
+impl Work for PutFloat<'_, f32> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Option<usize> {
+        let PutFloat(value, buffer) = self;
+        let start = buffer.as_mut_ptr().cast::<u8>();
+        // SAFETY: FLOAT_BYTES are writable.
+        let end = unsafe {
+            kernels
+                .json_float32(value, start)
+                .or_else(|| put_of_float32(value, start))
+        };
+        end.map(|end| end.addr() - start.addr())
+    }
+}
+
+/// Calls `write` with a buffer, and appends to `out` as many bytes of the buffer as `write`
+/// returns. Returns `false` if `write` returns `None`.
 #[inline(always)]
-fn put_at<P: Put>(out: &mut P, write: impl FnOnce(*mut u8) -> *mut u8) -> bool {
+fn put_at<P: Put>(
+    out: &mut P,
+    write: impl FnOnce(&mut [MaybeUninit<u8>; FLOAT_BYTES]) -> Option<usize>,
+) -> bool {
     let mut done = false;
-    let place = [MaybeUninit::<u8>::uninit(); FLOAT_BYTES];
-    out.put_made(place, |place| {
-        let start = place.as_mut_ptr().cast::<u8>();
-        let end = write(start);
-        done = !end.is_null();
-        let n = if done { end.addr() - start.addr() } else { 0 };
-        // SAFETY: what was written starts with the place.
-        unsafe { std::slice::from_raw_parts(start, n) }
+    let buffer = [MaybeUninit::<u8>::uninit(); FLOAT_BYTES];
+    out.put_made(buffer, |buffer| {
+        let made = write(buffer);
+        done = made.is_some();
+        written(&buffer[..made.unwrap_or(0)])
     });
     done
 }
 
-/// Writes the float and returns its end; `None` of one that is not for this, and nothing
-/// is written then.
+/// Writes the float and returns the address after it. Returns `None`, and writes nothing, for
+/// floats that [`put_float`] does not write.
 ///
 /// # Safety
-/// `out` is writable for [`FLOAT_BYTES`].
+/// `out` must be writable for [`FLOAT_BYTES`].
 #[inline(always)]
 pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
     let decimal = decimal(bits)?;
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     Some(unsafe { put_decimal(decimal, (bits >> 63) as usize, out) })
 }
 
-/// As [`put`], of a float of 32 bits.
+/// Writes a 32-bit float, in the way in which [`put`] writes a 64-bit float.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline(always)]
 pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
     let decimal = decimal_of_float32(bits)?;
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     Some(unsafe { put_decimal(decimal, (bits >> 31) as usize, out) })
 }
 
-/// Writes the digits of a float, after a minus if `n_signs` is 1.
+/// Writes the text of the float that `decimal` represents, after a minus sign if `n_signs` is 1;
+/// returns the address after the text.
 ///
 /// # Safety
 /// As [`put`].
@@ -103,7 +127,8 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
     let mut digits = sixteen(first);
     let n_zeros = (digits ^ u128::from_le_bytes([b'0'; 16])).leading_zeros() as usize / 8;
     let mut n = 17 - usize::from(last == 0) * (1 + n_zeros);
-    // SAFETY: the sign, at most a zero, a point and three zeros more, and then 17 digits; whole copies of 16 end at 29 at most.
+    // SAFETY: the sign, at most a zero, a point and three zeros more, and then 17 digits; whole
+    // copies of 16 end at 29 at most.
     unsafe {
         out.write(b'-');
         let out = out.add(n_signs);
@@ -120,17 +145,17 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         before -= is_led;
         n -= is_led;
         out.cast::<u128>().write_unaligned(digits.to_le());
-        let behind = digits >> (8 * before as u32 - 8) >> 8;
+        let after_point = digits >> (8 * before as u32 - 8) >> 8;
         out.add(before + 1)
             .cast::<u128>()
-            .write_unaligned(behind.to_le());
+            .write_unaligned(after_point.to_le());
         out.add(before).write(b'.');
         out.add(17 - is_led).write(b'0' + last as u8);
         out.add(n.max(before + 1) + 1)
     }
 }
 
-/// 16 digits as text, the first in the lowest byte.
+/// Returns the 16 decimal digits of `value` as characters, the first digit in the lowest byte.
 #[inline(always)]
 fn sixteen(value: u64) -> u128 {
     let zeros = u128::from_le_bytes([b'0'; 16]);
@@ -138,15 +163,16 @@ fn sixteen(value: u64) -> u128 {
     u128::from(eight_digits(high)) | u128::from(eight_digits(low)) << 64 | zeros
 }
 
-/// The eight digits of a number below [`EIGHT_DIGITS`], each in a byte (0 to 9), the first one in the lowest: they never leave
-/// a register, from where one store takes them to their place. (Digits that are stored two by two and then copied wait for their
+/// Returns the eight decimal digits of a number below [`EIGHT_DIGITS`], one per byte (0 to 9), the
+/// first in the lowest byte. The digits stay in one register, which one store writes to the
+/// destination. (Storing them two by two and then copying them is slower: the copy waits for the
 /// stores.)
 #[inline(always)]
 #[must_use]
 pub fn eight_digits(value: u64) -> u64 {
     debug_assert!(value < EIGHT_DIGITS);
-    // Two numbers of four digits, then four of two, then eight of one; divisions by multiplication and shift, exact in
-    // these ranges.
+    // The number is split into two numbers of four digits, then into four of two, then into eight
+    // digits. The divisions are multiplications and shifts that are exact in these ranges.
     let (high, low) = (value / 10_000, value % 10_000);
     let fours = high | low << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;

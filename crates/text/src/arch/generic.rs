@@ -1,96 +1,96 @@
-//! The vector algorithms, each once, over a vector of any width.
+//! The vector algorithms, each written once for vectors of any width.
 //!
-//! Every function wants at least one whole vector of text. The last vector is loaded so that it ends with the text
-//! and may look at some units twice, which the algorithms are made to bear: no scalar tails, no reads past the end.
+//! Every function requires a text of at least one whole vector. The last vector is loaded so that
+//! it ends with the text; some units may therefore be processed twice, with the same result.
 
-use super::{Scan8, Scan16};
+use super::kernel::{Scan8, Scan16};
 use crate::Kind;
 
-/// A vector of bytes.
+/// A vector type of one instruction set, with the operations that the algorithms use.
 ///
 /// # Safety
-/// `BYTES` is the size that `load` and `store` touch. Every method may need a processor feature: the caller of any
-/// function here stands in a function that has it enabled.
+/// `BYTES` is the size that `load` and `store` access. A method may need a processor feature: a
+/// caller of the functions below must be compiled with this feature.
 pub(super) unsafe trait Vector: Copy {
-    /// Its size, at most 32.
+    /// The size of the vector in bytes, at most 32.
     const BYTES: usize;
     /// # Safety
-    /// `p` is readable for `BYTES`; the processor has the feature (so for all methods below).
+    /// `p` must be readable for `BYTES`; the processor must support the feature of the vector type.
     unsafe fn load(p: *const u8) -> Self;
     /// # Safety
-    /// `p` is writable for `BYTES`.
+    /// `p` must be writable for `BYTES`.
     unsafe fn store(self, p: *mut u8);
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn splat8(b: u8) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn splat16(u: u16) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn or(self, o: Self) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn and(self, o: Self) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn eq8(self, o: Self) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn eq16(self, o: Self) -> Self;
-    /// Signed comparison.
+    /// Compares bytes as signed numbers: all ones if the byte of `self` is greater, otherwise zero.
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn gt8(self, o: Self) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn min8(self, o: Self) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn max8(self, o: Self) -> Self;
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn sub8(self, o: Self) -> Self;
-    /// Unsigned, and no lower than 0.
+    /// Subtracts the units as unsigned numbers, saturating at 0.
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn subs16(self, o: Self) -> Self;
-    /// The sum of all bytes.
+    /// Returns the sum of all bytes.
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn sum8(self) -> usize;
-    /// The high bit of each byte, the first byte lowest.
+    /// Returns a mask of the highest bits of all bytes; the first byte has the lowest bit.
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn mask(self) -> u32;
-    /// 16-bit units to bytes, in order; those above 0xFF become 0xFF (below 0x8000) or 0.
+    /// Narrows 16-bit units to bytes, in order; units above 0xFF yield 0xFF, or 0 from 0x8000 on.
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn narrow(lo: Self, hi: Self) -> Self;
-    /// The units ORed to one.
+    /// Returns the bitwise OR of all units.
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn or_u16(self) -> u16;
-    /// The largest byte.
+    /// Returns the largest byte of the vector.
     /// # Safety
-    /// The feature is there.
+    /// The processor must support the feature of the vector type.
     unsafe fn max_u8(self) -> u8;
 }
 
-/// What to look for. Types, not closures: a closure is a function of its own, without the caller's features.
-pub(super) trait Wanted {
-    /// Bytes of a unit.
+/// A class of units to search for. (A closure would not have the CPU features of its caller.)
+pub(super) trait UnitClass {
+    /// The size of a unit in bytes.
     const SIZE: usize;
-    /// Units that are wanted become all ones, others zeros.
+    /// Returns a vector in which the units of the class are all ones, and all other units are zero.
     /// # Safety
     /// As [`Vector`].
     unsafe fn marks<V: Vector>(v: V) -> V;
 }
 
-/// Bytes that JSON escapes.
+/// The class of the bytes that must be escaped in JSON.
 pub(super) struct EscapeU8;
 
-impl Wanted for EscapeU8 {
+impl UnitClass for EscapeU8 {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
@@ -104,10 +104,10 @@ impl Wanted for EscapeU8 {
     }
 }
 
-/// 16-bit units that JSON escapes.
+/// The class of the 16-bit units that must be escaped in JSON.
 pub(super) struct EscapeU16;
 
-impl Wanted for EscapeU16 {
+impl UnitClass for EscapeU16 {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
@@ -121,10 +121,10 @@ impl Wanted for EscapeU16 {
     }
 }
 
-/// Bytes that are not ASCII.
+/// The class of the bytes that are not ASCII.
 pub(super) struct High;
 
-impl Wanted for High {
+impl UnitClass for High {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
@@ -133,10 +133,10 @@ impl Wanted for High {
     }
 }
 
-/// 16-bit units that are surrogates.
+/// The class of the 16-bit units that are surrogates.
 pub(super) struct Surrogate;
 
-impl Wanted for Surrogate {
+impl UnitClass for Surrogate {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
@@ -145,7 +145,8 @@ impl Wanted for Surrogate {
     }
 }
 
-/// Bytes (of units that `narrow` gave) that are ASCII and, where `JSON`, not escaped, are all ones.
+/// Returns a vector in which each ASCII byte of `v` is all ones; with `JSON`, only if the byte
+/// needs no escape. `v` was made by [`Vector::narrow`].
 /// # Safety
 /// As [`Vector`].
 #[inline(always)]
@@ -153,7 +154,7 @@ pub(super) unsafe fn plain<V: Vector, const JSON: bool>(v: V) -> V {
     // SAFETY: the caller has the feature.
     unsafe {
         if JSON {
-            // Signed: bytes from 0x80 are below, and so are the zeros of units from 0x8000.
+            // Signed: bytes from 0x80 on, and the zeros of units from 0x8000 on, are below.
             let marked = v.eq8(V::splat8(b'"')).or(v.eq8(V::splat8(b'\\')));
             v.gt8(V::splat8(0x1F)).and(marked.eq8(V::splat8(0)))
         } else {
@@ -164,13 +165,15 @@ pub(super) unsafe fn plain<V: Vector, const JSON: bool>(v: V) -> V {
 }
 
 /// # Safety
-/// `p` is readable for `len` bytes, at least one vector; the processor has V's feature.
+/// `p` must be readable for `len` bytes, at least one vector; the processor must support the
+/// feature of `V`.
 #[inline(always)]
 pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
-    // SAFETY: every load starts at most len - BYTES behind p; the rest is the caller's duty.
+    // SAFETY: every load starts at most len - BYTES after p; the rest is this function's contract.
     unsafe {
         let mut at = 0;
-        // Four at a time and out at the first byte that is not: text of other scripts pays for no whole scan.
+        // Four vectors per step. The loop ends at the first byte that is not ASCII, so that
+        // non-ASCII text is not scanned to its end.
         while at + 4 * V::BYTES <= len {
             let p = p.add(at);
             let a = V::load(p).or(V::load(p.add(V::BYTES)));
@@ -189,7 +192,7 @@ pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
     }
 }
 
-/// Zeros, then ones: a load at the right place keeps the last lanes of a vector.
+/// A mask to load: from offset `32 - n` on, a vector has `n` bytes of zeros, followed by ones.
 static KEEP_LAST: [u8; 64] = {
     let mut t = [0; 64];
     let mut i = 32;
@@ -201,17 +204,17 @@ static KEEP_LAST: [u8; 64] = {
 };
 
 /// # Safety
-/// As [`is_ascii`].
+/// The conditions are those of [`is_ascii`].
 #[inline(always)]
 pub(super) unsafe fn scan_utf8<V: Vector>(p: *const u8, len: usize) -> Scan8 {
-    // SAFETY: every load of text starts at most len - BYTES behind p; the load of the mask starts between
-    // 32 - BYTES and 32 in a table of 64, and BYTES is at most 32.
+    // SAFETY: every load of text starts at most len - BYTES after p; the load of the mask starts
+    // between 32 - BYTES and 32 in a table of 64, and BYTES is at most 32.
     unsafe {
         let continuation = V::splat8(0xBF);
         let mut max = V::splat8(0);
         let (mut at, mut n_chars) = (0, 0);
         while at + V::BYTES <= len {
-            // 255 rounds at most, so that no counter of 8 bits runs over.
+            // At most 255 vectors, so that no 8-bit counter overflows.
             let stop = len.min(at + 255 * V::BYTES);
             let mut counts = V::splat8(0);
             while at + V::BYTES <= stop {
@@ -237,10 +240,10 @@ pub(super) unsafe fn scan_utf8<V: Vector>(p: *const u8, len: usize) -> Scan8 {
 }
 
 /// # Safety
-/// `p` is readable for `len` units of 2 bytes, at least one vector; the processor has V's feature.
+/// The conditions are those of [`is_ascii`], but `len` is the number of units of 2 bytes.
 #[inline(always)]
 pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
-    // SAFETY: every load starts at most len * 2 - BYTES bytes behind p.
+    // SAFETY: every load starts at most len * 2 - BYTES bytes after p.
     unsafe {
         let units = V::BYTES / 2;
         let last = V::load(p.add(len - units).cast());
@@ -259,12 +262,12 @@ pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
     }
 }
 
-/// Index of the first unit that is wanted, or `len`.
+/// Returns the index of the first unit of the class `W`, or `len` if there is none.
 /// # Safety
-/// `p` is readable for `len` units, at least one vector; the processor has V's feature.
+/// `p` must be readable for `len` units, at least one vector; `V` as in [`is_ascii`].
 #[inline(always)]
-pub(super) unsafe fn find<V: Vector, W: Wanted>(p: *const u8, len: usize) -> usize {
-    // SAFETY: every load starts at most len * W::SIZE - BYTES bytes behind p.
+pub(super) unsafe fn find<V: Vector, W: UnitClass>(p: *const u8, len: usize) -> usize {
+    // SAFETY: every load starts at most len * W::SIZE - BYTES bytes after p.
     unsafe {
         let units = V::BYTES / W::SIZE;
         let mut at = 0;
@@ -286,12 +289,12 @@ pub(super) unsafe fn find<V: Vector, W: Wanted>(p: *const u8, len: usize) -> usi
     }
 }
 
-/// One round of [`narrow_u16`].
+/// Narrows two vectors of 16-bit units at `src` to one vector of bytes at `dst`.
 /// # Safety
-/// Two vectors are readable at `src`, one is writable at `dst`; the processor has V's feature.
+/// Two vectors must be readable at `src`, and one writable at `dst`; `V` as in [`is_ascii`].
 #[inline(always)]
 pub(super) unsafe fn narrow_step<V: Vector>(src: *const u16, dst: *mut u8) {
-    // SAFETY: two vectors are read and one is written: the duties of the caller.
+    // SAFETY: two vectors are read and one is written, by this function's contract.
     unsafe {
         let low = V::splat16(0xFF);
         let lo = V::load(src.cast());
@@ -301,11 +304,12 @@ pub(super) unsafe fn narrow_step<V: Vector>(src: *const u16, dst: *mut u8) {
 }
 
 /// # Safety
-/// `src` is readable for `len` units of 2 bytes, at least two vectors; `dst` writable for `len` bytes, apart from
-/// `src`; the processor has V's feature.
+/// `src` must be readable for `len` units of 2 bytes, at least two vectors, and `dst` writable for
+/// `len` bytes. They must not overlap. The processor must support the feature of `V`.
 #[inline(always)]
 pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mut u8) {
-    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within len bytes.
+    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within
+    // len bytes.
     unsafe {
         let mut at = 0;
         while at + V::BYTES <= len {
@@ -319,12 +323,12 @@ pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mu
     }
 }
 
-/// One round of [`narrow_plain`]: bits of the units that are not plain.
+/// Narrows two vectors for [`narrow_plain`]; returns a mask of the units at which it stops.
 /// # Safety
 /// As [`narrow_step`].
 #[inline(always)]
 pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, dst: *mut u8) -> u32 {
-    // SAFETY: two vectors are read and one is written: the duties of the caller.
+    // SAFETY: two vectors are read and one is written, by this function's contract.
     unsafe {
         let lo = V::load(src.cast());
         let hi = V::load(src.add(V::BYTES / 2).cast());
@@ -335,14 +339,15 @@ pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, ds
 }
 
 /// # Safety
-/// As [`narrow_u16`].
+/// The conditions are those of [`narrow_u16`].
 #[inline(always)]
 pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
     src: *const u16,
     len: usize,
     dst: *mut u8,
 ) -> usize {
-    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within len bytes.
+    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within
+    // len bytes.
     unsafe {
         let mut at = 0;
         while at + V::BYTES <= len {
@@ -364,8 +369,8 @@ pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
 }
 
 /// # Safety
-/// `src` is readable for `len` bytes, at least one vector; `dst` writable for as many, apart from `src`; the
-/// processor has V's feature.
+/// `src` must be readable and `dst` writable for `len` bytes, at least one vector. They must not
+/// overlap. The processor must support the feature of `V`.
 #[inline(always)]
 pub(super) unsafe fn copy_to_escape<V: Vector>(
     src: *const u8,
@@ -405,7 +410,7 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
 }
 
 /// # Safety
-/// As [`copy_to_escape`].
+/// The conditions are those of [`copy_to_escape`].
 #[inline(always)]
 pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut u8) -> usize {
     // SAFETY: each round reads and writes vectors that end within len bytes.
@@ -422,7 +427,7 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
             at += 2 * V::BYTES;
         }
         while at < len {
-            // The last vector ends with the text.
+            // The last vector is loaded so that it ends with the text.
             let from = at.min(len - V::BYTES);
             let v = V::load(src.add(from));
             if v.mask() != 0 {
@@ -436,14 +441,15 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
 }
 
 /// # Safety
-/// As [`narrow_u16`].
+/// The conditions are those of [`narrow_u16`].
 #[inline(always)]
 pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     src: *const u16,
     len: usize,
     dst: *mut u8,
 ) -> usize {
-    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within len bytes.
+    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within
+    // len bytes.
     unsafe {
         let mut at = 0;
         while at < len {
@@ -462,8 +468,8 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
 }
 
 /// # Safety
-/// `src` is readable and `dst` writable for `len` units of 2 bytes, at least two vectors, apart from each other; the
-/// processor has V's feature.
+/// `src` must be readable and `dst` writable for `len` units of 2 bytes, at least two vectors. They
+/// must not overlap. The processor must support the feature of `V`.
 #[inline(always)]
 pub(super) unsafe fn copy_bmp<V: Vector>(src: *const u16, len: usize, dst: *mut u16) -> usize {
     // SAFETY: each round reads and writes vectors that end within len units.

@@ -1,25 +1,30 @@
-//! Text as the body of a JSON string behind a [`Pen`]: the steps of a writer of objects, which has thousands of short texts.
+//! Writes text as the body of a JSON string into a [`Pen`], with the `JsonKernels` of each kernel
+//! family. The caller is an encoder of objects, which writes thousands of short texts.
 //!
-//! [`convert::to_json_body`](crate::convert::to_json_body) does the same for one text of any form into any sink.
+//! [`convert::to_json_body`](crate::convert::to_json_body) writes the same bytes for a single text
+//! of any form into any sink.
 
 use std::mem::MaybeUninit;
 use std::slice;
 
+use super::dispatch::{
+    copy_to_escape, find_escape_u8, find_escape_u16, find_surrogate, is_ascii, latin1_to_utf8,
+    narrow_plain, utf16_to_utf8,
+};
 #[cfg(target_arch = "x86_64")]
 use super::family::{Avx2, Avx512};
-use super::family::{Common, JsonKernels, json_room};
+use super::family::{Common, JsonKernels, json_capacity};
+use super::memory::destination;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
-use super::{
-    copy_to_escape, encode, find_escape_u8, find_escape_u16, is_ascii, narrow_plain, scalar,
-};
+use super::{encode, scalar};
 use crate::sink::{Pen, Put};
 
 #[inline(always)]
 fn check(pen: &Pen<'_>, n_units: usize) {
     assert!(
-        n_units <= usize::MAX / 8 && pen.room() >= json_room(n_units),
-        "no room"
+        n_units <= usize::MAX / 8 && pen.remaining() >= json_capacity(n_units),
+        "not enough space"
     );
 }
 
@@ -29,42 +34,47 @@ macro_rules! vectors {
         impl JsonKernels for $family {
             #[inline(always)]
             unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 let end = unsafe { $kernels::json::plain::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 let end = unsafe { $kernels::json::short_latin1::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 let end = unsafe { $kernels::json::short_wide::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 unsafe { $kernels::json::copy_ucs2(u, out) }
             }
 
             #[inline(always)]
             unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 let end = unsafe { $float(value, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of
-                // the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 let end = unsafe { $float32(value, out) };
                 (!end.is_null()).then_some(end)
             }
@@ -72,8 +82,9 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>) {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that its instructions are there; the pen has the room, checked above, and all up to where
-                // the kernel says was written.
+                // SAFETY: a value of this type proves that its instructions are available; the pen
+                // has the space, checked above, and everything up to the returned address was
+                // written.
                 unsafe {
                     let at = $kernels::json::latin1::<true>(u, is_ascii, pen.at());
                     pen.set_at(at);
@@ -82,14 +93,15 @@ macro_rules! vectors {
 
             #[inline(always)]
             fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>) {
-                // Bytes past ASCII are as good as others: they are not looked at.
+                // Non-ASCII bytes need no escape, so they are not examined.
                 self.put_json_latin1(u, true, pen);
             }
 
             #[inline(always)]
             fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: the instructions are there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
+                // SAFETY: the instructions are available, and the pen has the space, as for
+                // Latin-1; everything up to the returned address was written.
                 unsafe {
                     let at = $kernels::json::ucs2::<true>(u, pen.at());
                     if !at.is_null() {
@@ -102,7 +114,8 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: the instructions are there, and the pen has the room, as for Latin-1; up to where the kernel says all was written.
+                // SAFETY: the instructions are available, and the pen has the space, as for
+                // Latin-1; everything up to the returned address was written.
                 unsafe {
                     let at = $kernels::json::ucs4::<true>(u, pen.at());
                     if !at.is_null() {
@@ -125,33 +138,33 @@ vectors!(
 #[cfg(target_arch = "x86_64")]
 vectors!(Avx2, avx2, avx2::float::put, avx2::float::put_float32);
 
-/// The rest of the room of a pen.
+/// Returns the space that remains in a pen, as a slice.
 ///
 /// # Safety
 /// The pen is not used while the slice lives.
 pub(super) unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
-    // SAFETY: from `at` on there is as much room; MaybeUninit asks nothing of its contents.
-    unsafe { slice::from_raw_parts_mut(pen.at().cast(), pen.room()) }
+    // SAFETY: from `at` on there is that much space; MaybeUninit needs no initialised contents.
+    unsafe { slice::from_raw_parts_mut(pen.at().cast(), pen.remaining()) }
 }
 
-/// Counts what a kernel has written.
+/// Advances the pen by `n` bytes, which a kernel has written.
 ///
 /// # Safety
 /// The first `n` bytes of the rest were written.
 #[inline(always)]
 pub(super) unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe { pen.set_at(pen.at().add(n)) }
 }
 
-/// Puts bytes, escaped; whether one of them is past ASCII.
+/// Writes bytes of ASCII or UTF-8, with escapes, as the body of a JSON string.
 #[inline(always)]
 fn put_bytes(u: &[u8], pen: &mut Pen<'_>) {
     let mut left = u;
     loop {
-        // SAFETY: the room is that of the escapes of all of u, checked by the callers.
+        // SAFETY: the callers checked the space for the escapes of all of u.
         unsafe {
-            let (n, _) = copy_to_escape(left, pen.at());
+            let (n, _) = copy_to_escape(left, rest(pen));
             advance(pen, n);
             let Some((&c, after)) = left[n..].split_first() else {
                 return;
@@ -165,9 +178,10 @@ fn put_bytes(u: &[u8], pen: &mut Pen<'_>) {
 impl JsonKernels for Common {
     #[inline(always)]
     unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-        // SAFETY: out takes as many bytes, by the caller's word.
-        let (n, _) = unsafe { copy_to_escape(u, out) };
-        // SAFETY: inside of the place, or right behind it.
+        // SAFETY: out takes as many bytes, by this function's contract, and nothing else refers to
+        // them.
+        let (n, _) = copy_to_escape(u, unsafe { destination(out, u.len()) });
+        // SAFETY: inside the destination, or directly after it.
         (n == u.len()).then(|| unsafe { out.add(n) })
     }
 
@@ -183,7 +197,7 @@ impl JsonKernels for Common {
 
     #[inline(always)]
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         unsafe { scalar::copy_ucs2(u, out) }
     }
 
@@ -221,7 +235,8 @@ impl JsonKernels for Common {
     #[inline(always)]
     fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
         check(pen, u.len());
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says.
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
+        // bytes as it returned.
         unsafe {
             match encode::utf32_to_json(u, rest(pen)) {
                 Some(n) => advance(pen, n),
@@ -236,10 +251,14 @@ fn latin1(u: &[u8], pen: &mut Pen<'_>) {
     let mut left = u;
     loop {
         let n = find_escape_u8(left);
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says.
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
+        // bytes as it returned.
         unsafe {
-            let n = encode::latin1_to_utf8(&left[..n], rest(pen));
-            advance(pen, n);
+            let n = latin1_to_utf8(&left[..n], rest(pen));
+            advance(
+                pen,
+                n.expect("the caller checked the space of two bytes for each"),
+            );
         }
         let Some((&c, after)) = left[n..].split_first() else {
             return;
@@ -250,23 +269,24 @@ fn latin1(u: &[u8], pen: &mut Pen<'_>) {
 }
 
 fn ucs2(u: &[u16], pen: &mut Pen<'_>) -> bool {
-    if super::find_surrogate(u) < u.len() {
+    if find_surrogate(u) < u.len() {
         return false;
     }
     let mut left = u;
     loop {
-        // SAFETY: the room is that of the escapes of all of u, checked by the callers.
+        // SAFETY: the callers checked the space for the escapes of all of u.
         unsafe {
-            let n = narrow_plain::<true>(left, pen.at());
+            let n = narrow_plain::<true>(left, rest(pen));
             advance(pen, n);
             left = &left[n..];
         }
         let n = find_escape_u16(left);
         if n > 0 {
-            // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says.
+            // SAFETY: the slice is dropped before the pen is used again; the kernel has written as
+            // many bytes as it returned.
             unsafe {
-                let n = encode::utf16_to_utf8(&left[..n], rest(pen));
-                advance(pen, n.expect("no surrogates, looked at above"));
+                let n = utf16_to_utf8(&left[..n], rest(pen));
+                advance(pen, n.expect("no surrogates, checked above"));
             }
         }
         let Some((&c, after)) = left[n..].split_first() else {

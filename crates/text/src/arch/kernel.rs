@@ -1,26 +1,26 @@
-//! The families of kernels, and which of them runs in this process.
+//! The kernel families, and the choice of the family that is used in this process.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::Kind;
 
-/// Which family of kernels runs.
+/// A kernel family: the kernels for one level of instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Kernel {
-    /// Plain Rust, no simdutf.
+    /// Plain Rust without vector kernels and without simdutf.
     Scalar = 1,
-    /// 16-byte vectors.
+    /// The kernels for SSE2, with 16-byte vectors.
     Sse2 = 2,
-    /// 32-byte vectors.
+    /// The kernels for AVX2, with 32-byte vectors.
     Avx2 = 3,
-    /// 64-byte vectors with masks and byte compression (AVX-512 with VBMI2).
+    /// The kernels for AVX-512 with VBMI2, which have 64-byte vectors, masks and byte compression.
     Avx512 = 4,
 }
 
 impl Kernel {
-    /// The name that `ONECOPY_KERNEL` takes.
+    /// Returns the name of the family, which is also the value of `ONECOPY_KERNEL` that selects it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,33 +32,44 @@ impl Kernel {
     }
 }
 
-/// 0 until the first use.
+/// The kernel family of this process as the number of its [`Kernel`]; 0 before it is chosen.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
-/// The family of kernels that runs in this process: the best the processor has, or what `ONECOPY_KERNEL` allows.
+/// Returns the kernel family of this process: the best that the processor supports, limited by
+/// `ONECOPY_KERNEL`.
 #[inline]
 #[must_use]
 pub fn kernel() -> Kernel {
-    match CHOSEN.load(Relaxed) {
+    match number() {
         1 => Kernel::Scalar,
         2 => Kernel::Sse2,
         3 => Kernel::Avx2,
-        4 => Kernel::Avx512,
-        _ => choose(),
+        _ => Kernel::Avx512,
+    }
+}
+
+/// Returns the number of the family that [`kernel`] returns. A caller that compares numbers, and
+/// not [`Kernel`] values, needs one comparison less.
+#[inline(always)]
+pub(super) fn number() -> u8 {
+    match CHOSEN.load(Relaxed) {
+        0 => choose(),
+        number => number,
     }
 }
 
 #[cold]
-fn choose() -> Kernel {
+#[inline(never)]
+fn choose() -> u8 {
     let requested = std::env::var("ONECOPY_KERNEL").unwrap_or_default();
     let requested = [Kernel::Scalar, Kernel::Sse2, Kernel::Avx2, Kernel::Avx512]
         .into_iter()
         .find(|k| k.name() == requested);
     let best = best();
-    // Two threads may both choose: they choose the same.
+    // Two threads may choose at the same time; both choose the same family.
     let chosen = requested.map_or(best, |requested| requested.min(best));
     CHOSEN.store(chosen as u8, Relaxed);
-    chosen
+    chosen as u8
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -88,38 +99,34 @@ fn best() -> Kernel {
     Kernel::Scalar
 }
 
-/// Whether simdutf is to be left out.
-#[inline(always)]
-pub(super) fn no_simdutf() -> bool {
-    cfg!(miri) || kernel() == Kernel::Scalar
+/// Returns `true` if the kernels validate UTF-8 while they decode it; otherwise validation is a
+/// separate pass.
+pub(super) fn checks_while_decoding() -> bool {
+    kernel() >= Kernel::Avx2
 }
 
-/// Whether the kernels on 32-byte vectors run.
-#[inline(always)]
-pub(super) fn is_avx2() -> bool {
-    cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx2
-}
-
-/// Whether the kernels on 64-byte vectors run.
-#[inline(always)]
-pub(super) fn is_avx512() -> bool {
-    cfg!(all(target_arch = "x86_64", not(miri))) && kernel() == Kernel::Avx512
+/// Returns `true` if the kernels that validate UTF-8 while they decode it write only valid code
+/// points, even if the text changes during the conversion.
+pub(super) fn writes_code_points() -> bool {
+    kernel() == Kernel::Avx512
 }
 
 /// The result of one scan of 16-bit units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan16 {
-    /// The narrowest that holds every unit, at most [`Kind::Ucs2`].
+    /// The narrowest kind in which each unit can be stored unchanged; never wider than
+    /// [`Kind::Ucs2`].
     pub(crate) kind: Kind,
-    /// Whether a unit is a surrogate.
+    /// `true` if any of the units is a surrogate.
     pub(crate) surrogate: bool,
 }
 
 /// The result of one scan of valid UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan8 {
-    /// The largest byte: the lead bytes say which character is the widest.
+    /// The largest byte of the text. It shows the width of the widest character: lead bytes are
+    /// larger than all other bytes, and a higher character never has a lower lead byte.
     pub(crate) max: u8,
-    /// Bytes that do not continue a sequence.
+    /// The number of characters, which is the number of bytes that are not continuation bytes.
     pub(crate) n_chars: usize,
 }

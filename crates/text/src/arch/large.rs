@@ -1,39 +1,50 @@
-//! Long text into a `str`, looked at and written in one pass.
+//! Converts long text to a `str`, scanned and written in one pass.
 //!
-//! To measure first and write then reads the text twice, which beyond the second cache costs as much as the conversion.
-//! So the kind is guessed from a few places: each unit seen there is one of the text, hence the guess is never too wide.
-//! The text is written as long as it fits; where it does not, a wider `str` is begun. UTF-8 of other scripts is counted
-//! before, which is cheap, and validated while it is decoded, which costs little there.
+//! A measurement followed by the conversion would read the text twice. If the text is larger than
+//! the L2 cache, the first pass would take as long as the conversion. So the kind of the `str` is
+//! guessed from a few samples; the guess is never too wide, because each sampled unit is in the
+//! text. The text is written until a unit does not fit into that kind; then a wider `str` is
+//! started. For non-ASCII UTF-8, the characters are counted first, which is cheap, and the text is
+//! validated while it is decoded.
 
 use std::mem::MaybeUninit;
 
-use super::memory::uninit;
-use super::{bulk, copy_ascii, copy_bmp, is_ascii, narrow_up_to, scan_u16, scan_utf8};
+use super::dispatch::{
+    copy_ascii, copy_bmp, count_utf16, is_ascii, narrow_up_to, scan_u16, scan_utf8, utf8_to_latin1,
+    utf8_to_ucs4, utf8_to_utf16, utf16_to_ucs4, with_kernels,
+};
+use super::family::LargestUnit;
+use super::kernel::{checks_while_decoding, writes_code_points};
+use super::memory::{uninit, written};
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{Kind, Shape, Units};
 
 pub(crate) mod volatile;
 
-/// From this many bytes on one pass is worth a guess.
+/// The length in bytes from which converting a text with a guessed kind, in one pass, is faster
+/// than measuring and converting it in two passes.
 const LARGE_BYTES: usize = 512;
 
-/// From this many bytes on one pass is worth a copy of our own: below, a look and then the C library's are as fast.
+/// The length in bytes from which the kernels that scan while they copy are faster than a scan
+/// followed by the C library's copy. Below this length, both methods take equal time.
 const LARGE_COPY_BYTES: usize = 64 * 1024;
 
-/// Returns whether one pass is better than a look and then a copy. A text that may change is not
-/// looked at twice.
+/// Returns `true` if a scan while copying is faster than a scan followed by a copy. With
+/// `VOLATILE`, the text may change, so it must not be read twice, and the result is always `true`.
 fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
     VOLATILE || len_bytes >= LARGE_COPY_BYTES
 }
 
-/// Makes a `str` of a long well-formed text, with the narrowest kind that holds it.
+/// Makes a `str` from a long well-formed text. Its kind is the narrowest that can store all
+/// characters.
 ///
-/// `None` where the text is short or malformed: [`measure`](crate::measure) takes it then.
+/// Returns `None` if the text is short or malformed; the caller then uses
+/// [`measure`](crate::measure).
 ///
-/// Copies: one, the conversion, into the `str`.
+/// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 pub fn make_large<N: NewStr>(
     units: Units<'_>,
     new: &mut N,
@@ -44,9 +55,12 @@ pub fn make_large<N: NewStr>(
     make::<N, false>(units, new)
 }
 
-/// As [`make_large`]; if `VOLATILE`, of a text of any length from some vectors on that may be
-/// written to meanwhile. A `str` is then not canonical if a unit had two values, but for one of
-/// kind ASCII: the kernels store the very vectors that they look at.
+/// Makes a `str` as [`make_large`] does. With `VOLATILE`, the text may be written to during the
+/// conversion, and must be at least a few vectors long.
+///
+/// If a kernel reads a unit twice and gets different values, the kind of the `str` may not be the
+/// narrowest possible. A `str` of kind ASCII always has the narrowest kind, because the kernels
+/// store the same vectors that they test.
 fn make<N: NewStr, const VOLATILE: bool>(
     units: Units<'_>,
     new: &mut N,
@@ -59,19 +73,20 @@ fn make<N: NewStr, const VOLATILE: bool>(
     }
 }
 
-/// A try at a kind: the `str`, or up to which unit it went.
+/// The result of writing a text into a `str` of one kind: the `str`, or the number of units written
+/// before the first unit that did not fit.
 enum Tried<S> {
     Made(S),
     UpTo(usize),
 }
 
-/// A unit of a data area.
-trait Unit: Sized {
-    /// The data area as units of this size.
+/// A unit type of the data area of a `str`.
+trait DataUnit: Sized {
+    /// Returns the data area as units of type `Self`; `None` if its units have another width.
     fn of(data: StrData<'_>) -> Option<&mut [MaybeUninit<Self>]>;
 }
 
-impl Unit for u8 {
+impl DataUnit for u8 {
     fn of(data: StrData<'_>) -> Option<&mut [MaybeUninit<u8>]> {
         match data {
             StrData::One(data) => Some(data),
@@ -80,7 +95,7 @@ impl Unit for u8 {
     }
 }
 
-impl Unit for u16 {
+impl DataUnit for u16 {
     fn of(data: StrData<'_>) -> Option<&mut [MaybeUninit<u16>]> {
         match data {
             StrData::Two(data) => Some(data),
@@ -89,7 +104,7 @@ impl Unit for u16 {
     }
 }
 
-impl Unit for u32 {
+impl DataUnit for u32 {
     fn of(data: StrData<'_>) -> Option<&mut [MaybeUninit<u32>]> {
         match data {
             StrData::Four(data) => Some(data),
@@ -98,16 +113,17 @@ impl Unit for u32 {
     }
 }
 
-/// Writes a text into a new `str`; `write` says how many units of it went well.
-fn try_kind<U: Unit, N: NewStr>(
+/// Makes a `str` of the given kind. `write` writes the text into it, and returns the number of
+/// units written before the first one that does not fit.
+fn try_kind<U: DataUnit, N: NewStr>(
     new: &mut N,
     kind: Kind,
     n_chars: usize,
     write: impl FnOnce(&mut [MaybeUninit<U>]) -> usize,
 ) -> Result<Tried<N::Str>, N::Error> {
     let mut made = new.new_str(Shape { kind, n_chars })?;
-    let data = U::of(new.data(&mut made)).expect("a str of another kind was made");
-    assert_eq!(data.len(), n_chars, "a str of another length was made");
+    let data = U::of(new.data(&mut made)).expect("a `str` of another kind was made");
+    assert_eq!(data.len(), n_chars, "a `str` of another length was made");
     let done = write(data);
     Ok(if done == n_chars {
         Tried::Made(made)
@@ -116,34 +132,32 @@ fn try_kind<U: Unit, N: NewStr>(
     })
 }
 
-/// Copies a text that looks like ASCII while it is; how far that went.
+/// Copies a text that is probably ASCII into a `str`. If it has a non-ASCII byte, returns the
+/// number of bytes copied before it.
 fn try_ascii<N: NewStr, const VOLATILE: bool>(
     u: &[u8],
     new: &mut N,
 ) -> Result<Tried<N::Str>, N::Error> {
-    if !is_worth_a_copy::<VOLATILE>(u.len()) || !looks(u).all(is_ascii) {
+    if !is_worth_a_copy::<VOLATILE>(u.len()) || !samples(u).all(is_ascii) {
         return Ok(Tried::UpTo(0));
     }
     try_kind(
         new,
         Kind::Ascii,
         u.len(),
-        |data: &mut [MaybeUninit<u8>]| {
-            // SAFETY: data takes u.len() bytes, which `try_kind` has checked, and is borrowed mutably.
-            unsafe { copy_ascii(u, data.as_mut_ptr().cast()) }
-        },
+        |data: &mut [MaybeUninit<u8>]| copy_ascii(u, data),
     )
 }
 
-/// Places of a long text that are looked at for a guess.
-const LOOKS: usize = 8;
-/// Units looked at in each.
-const LOOK_UNITS: usize = 32;
+/// The number of samples of a long text that are examined to guess its kind.
+const N_SAMPLES: usize = 8;
+/// The number of units in each sample.
+const SAMPLE_UNITS: usize = 32;
 
-/// Parts of the text, spread over its length.
-fn looks<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
-    let step = (text.len() - LOOK_UNITS) / (LOOKS - 1);
-    (0..LOOKS).map(move |i| &text[i * step..i * step + LOOK_UNITS])
+/// Returns the samples from which the kind of a text is guessed, at equal distances in the text.
+fn samples<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
+    let step = (text.len() - SAMPLE_UNITS) / (N_SAMPLES - 1);
+    (0..N_SAMPLES).map(move |i| &text[i * step..i * step + SAMPLE_UNITS])
 }
 
 fn make_latin1<N: NewStr, const VOLATILE: bool>(
@@ -158,7 +172,7 @@ fn make_latin1<N: NewStr, const VOLATILE: bool>(
         Ok(Tried::UpTo(n)) => n,
         Err(e) => return Some(Err(e)),
     };
-    // One that is not ASCII was seen: nothing is left to look for.
+    // The text has a non-ASCII byte, so all bytes are copied as Latin-1 without another search.
     let tried = try_kind(new, Kind::Latin1, u.len(), |data| {
         data.copy_from_slice(uninit(u));
         u.len()
@@ -178,31 +192,28 @@ fn make_utf8<N: NewStr, const VOLATILE: bool>(
         Ok(Tried::UpTo(n)) => n,
         Err(e) => return Some(Err(e)),
     };
-    let likely_ascii = || looks(u).all(is_ascii);
-    if !bulk::checks_while_decoding() || (!is_worth_a_copy::<VOLATILE>(u.len()) && likely_ascii()) {
+    let likely_ascii = || samples(u).all(is_ascii);
+    if !checks_while_decoding() || (!is_worth_a_copy::<VOLATILE>(u.len()) && likely_ascii()) {
         return None;
     }
     let scan = scan_utf8(u);
     let n = scan.n_chars;
     let kind = match Kind::of_utf8(scan.max) {
-        // It was not ASCII a moment ago.
+        // An earlier scan found a non-ASCII byte in the text, which has changed since.
         Kind::Ascii if VOLATILE => Kind::Latin1,
         kind => kind,
     };
     if n < 2 {
         return None;
     }
-    // All or nothing: the place of what is malformed is found elsewhere.
-    let all = |is_whole| if is_whole { n } else { usize::MAX };
+    // The kernel either converts everything or returns `None`; the caller finds the position of an
+    // error in malformed text.
+    let all = |made| if made == Some(n) { n } else { usize::MAX };
     let tried = match kind {
-        Kind::Ascii | Kind::Latin1 => try_kind(new, kind, n, |data| {
-            all(bulk::utf8_to_latin1_checked(u, data))
-        }),
-        Kind::Ucs2 => try_kind(new, kind, n, |data| {
-            all(bulk::utf8_to_ucs2_checked(u, data))
-        }),
+        Kind::Ascii | Kind::Latin1 => try_kind(new, kind, n, |data| all(utf8_to_latin1(u, data))),
+        Kind::Ucs2 => try_kind(new, kind, n, |data| all(utf8_to_utf16::<false>(u, data))),
         Kind::Ucs4 => try_kind(new, kind, n, |data| {
-            all(bulk::utf8_to_ucs4_checked::<VOLATILE>(u, data))
+            all(utf8_to_ucs4(u, data).filter(|_| are_code_points::<VOLATILE>(data)))
         }),
     };
     match tried {
@@ -216,7 +227,7 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
     u: &[u16],
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
-    let mut kind = looks(u).map(kind_of).max().expect("there are looks");
+    let mut kind = samples(u).map(kind_of).max().expect("there are samples");
     let mut in_vain_bytes = 0;
     loop {
         if kind == Kind::Ucs2 && !is_worth_a_copy::<VOLATILE>(2 * u.len()) {
@@ -224,24 +235,19 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
         }
         let tried = match kind {
             Kind::Ascii => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u8>]| {
-                // SAFETY: data takes a byte for each unit, and is borrowed mutably.
-                unsafe { narrow_up_to::<0x7F>(u, data.as_mut_ptr().cast()) }
+                narrow_up_to::<0x7F>(u, data)
             }),
             Kind::Latin1 => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u8>]| {
-                // SAFETY: data takes a byte for each unit, and is borrowed mutably.
-                unsafe { narrow_up_to::<0xFF>(u, data.as_mut_ptr().cast()) }
+                narrow_up_to::<0xFF>(u, data)
             }),
             Kind::Ucs2 => try_kind(new, kind, u.len(), |data: &mut [MaybeUninit<u16>]| {
-                // SAFETY: data takes a unit for each unit, and is borrowed mutably.
-                unsafe { copy_bmp(u, data.as_mut_ptr().cast()) }
+                copy_bmp(u, data)
             }),
             Kind::Ucs4 => {
-                let n = bulk::count_utf16(u);
+                let n = count_utf16(u);
                 let tried = try_kind(new, kind, n, |data| {
-                    match bulk::utf16_to_ucs4_checked::<VOLATILE>(u, data) {
-                        true => n,
-                        false => usize::MAX,
-                    }
+                    let made = utf16_to_ucs4(u, data).filter(|_| are_code_points::<VOLATILE>(data));
+                    if made == Some(n) { n } else { usize::MAX }
                 });
                 match tried {
                     Ok(Tried::UpTo(_)) => return None,
@@ -255,15 +261,26 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
             }
             Ok(Tried::UpTo(n)) => {
                 in_vain_bytes += 2 * n;
-                // The kernel stopped at most a few vectors before the unit that does not fit.
-                kind = kind.max(u[n..].chunks(LOOK_UNITS).map(kind_of).find(|&k| k > kind)?);
+                // The kernel stopped at most a few vectors before the unit that did not fit.
+                kind = kind.max(
+                    u[n..]
+                        .chunks(SAMPLE_UNITS)
+                        .map(kind_of)
+                        .find(|&k| k > kind)?,
+                );
             }
             Err(e) => return Some(Err(e)),
         }
     }
 }
 
-/// The narrowest kind for these units, as far as they tell.
+/// Returns `true` if all the written units are valid code points. Kernels that validate a text
+/// before they decode it can write invalid values if the text changes in between.
+fn are_code_points<const VOLATILE: bool>(data: &[MaybeUninit<u32>]) -> bool {
+    !VOLATILE || writes_code_points() || with_kernels(LargestUnit(written(data))) <= 0x10_FFFF
+}
+
+/// Returns the narrowest kind of `str` that can store the text that these UTF-16 units encode.
 fn kind_of(units: &[u16]) -> Kind {
     let scan = scan_u16(units);
     if scan.surrogate {

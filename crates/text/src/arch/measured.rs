@@ -1,53 +1,58 @@
-//! Text that was validated and measured once, on its way into a `str`.
+//! [`Measured`]: text that was validated and measured, and can be written into a `str`.
 
 use std::mem::MaybeUninit;
 
-use super::bulk::LargestUnit;
-use super::family::with_kernels;
+use super::dispatch::{
+    count_utf16, find_high, is_ascii, is_utf16, narrow_u16, scan_u16, shape_of_utf8,
+    valid_utf8_to_latin1, valid_utf8_to_ucs4, valid_utf8_to_utf16, valid_utf16_to_ucs4, widen,
+    with_kernels,
+};
+use super::family::LargestUnit;
 use super::memory::written;
-use super::{bulk, find_high, is_ascii, narrow_u16, ordered, scalar, scan_u16};
+use super::scalar;
 use crate::new_object::StrData;
 use crate::validate::find_malformed;
 use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
-/// Text that was looked at once: its form is known and its writing needs no second validation.
+/// Text that was validated and measured, so that it is written without a second validation.
 ///
-/// Made by [`measure`]. It borrows the text, so that it is the same when it is written; memory that
-/// others write to is written by [`Measured::write_volatile`].
+/// Created by [`measure`]. The value borrows the text, so the text cannot change before it is
+/// written. For memory to which other threads write, use [`Measured::write_volatile`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a> {
-    text: Text<'a>,
+    text: MeasuredForm<'a>,
     shape: Shape,
 }
 
-/// The text in a form that its writer can rely on.
+/// The text in the form that determines how it is written.
 #[derive(Clone, Copy, Debug)]
-enum Text<'a> {
-    /// Each unit is a character: ASCII, Latin-1.
+enum MeasuredForm<'a> {
+    /// ASCII or Latin-1: each byte is a character.
     Bytes(&'a [u8]),
-    /// UTF-8, valid.
+    /// Valid UTF-8.
     Utf8(&'a [u8]),
-    /// Each unit is a character.
+    /// 16-bit units without surrogates, each of which is a character.
     Wide(&'a [u16]),
-    /// UTF-16 with pairs, valid.
+    /// Valid UTF-16 with surrogate pairs.
     Pairs(&'a [u16]),
-    /// Each unit is a character.
+    /// 32-bit units: each unit is a character.
     Ucs4(&'a [u32]),
-    /// Malformed, to be written with U+FFFD.
+    /// Malformed text, whose malformed sequences are written as U+FFFD.
     Lossy(Units<'a>),
 }
 
-/// Validates and measures `units`: kind and length of the narrowest `str` that holds the text.
+/// Validates `units`, and determines the kind and the length of the narrowest `str` that can store
+/// the text.
 ///
 /// Copies: none.
 ///
 /// # Errors
-/// [`Malformed`] under [`Policy::Strict`].
+/// Returns [`Malformed`] for malformed text under [`Policy::Strict`].
 #[inline]
 pub fn measure(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malformed> {
     match units {
         Units::Utf8(u) | Units::Latin1(u) if is_ascii(u) => Ok(Measured {
-            text: Text::Bytes(u),
+            text: MeasuredForm::Bytes(u),
             shape: Shape {
                 kind: Kind::Ascii,
                 n_chars: u.len(),
@@ -59,7 +64,7 @@ pub fn measure(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malform
                 return measure_slowly(units, policy);
             }
             Ok(Measured {
-                text: Text::Wide(u),
+                text: MeasuredForm::Wide(u),
                 shape: Shape {
                     kind: scan.kind,
                     n_chars: u.len(),
@@ -79,24 +84,25 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
         })
     };
     match units {
-        Units::Latin1(u) => return measured(Text::Bytes(u), Kind::Latin1, u.len()),
+        Units::Latin1(u) => return measured(MeasuredForm::Bytes(u), Kind::Latin1, u.len()),
         Units::Utf8(u) => {
-            if let Some(Shape { kind, n_chars }) = bulk::shape_of_utf8(u) {
-                return measured(Text::Utf8(u), kind, n_chars);
+            if let Some(Shape { kind, n_chars }) = shape_of_utf8(u) {
+                return measured(MeasuredForm::Utf8(u), kind, n_chars);
             }
         }
         Units::Utf16(u) => {
-            if bulk::is_utf16(u) {
-                // A surrogate is here, and where all stand in pairs, each second one is no character of its own.
-                let n_chars = bulk::count_utf16(u);
-                return measured(Text::Pairs(u), Kind::Ucs4, n_chars);
+            if is_utf16(u) {
+                // The text contains a surrogate. If all surrogates form pairs, the second half of a
+                // pair is not counted as a character.
+                let n_chars = count_utf16(u);
+                return measured(MeasuredForm::Pairs(u), Kind::Ucs4, n_chars);
             }
         }
         Units::Ucs2(_) => {}
         Units::Utf32(u) => {
             let (or, bad) = scalar::scan_u32(u);
             if !bad {
-                return measured(Text::Ucs4(u), Kind::of(or), u.len());
+                return measured(MeasuredForm::Ucs4(u), Kind::of(or), u.len());
             }
         }
     }
@@ -108,60 +114,61 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
         or |= c;
         n_chars += 1;
     }
-    measured(Text::Lossy(units), Kind::of(or), n_chars)
+    measured(MeasuredForm::Lossy(units), Kind::of(or), n_chars)
 }
 
 impl Measured<'_> {
-    /// What `PyUnicode_New` needs.
+    /// Returns the kind and the length of the `str` that this text needs; these are the arguments
+    /// of `PyUnicode_New`.
     #[inline]
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Bytes of the text as its owner holds it.
+    /// Returns the size of the source text in bytes.
     #[inline]
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         match self.text {
-            Text::Bytes(u) => u.len(),
-            Text::Utf8(u) => u.len(),
-            Text::Wide(u) | Text::Pairs(u) => u.len() * 2,
-            Text::Ucs4(u) => u.len() * 4,
-            Text::Lossy(units) => units.len_bytes(),
+            MeasuredForm::Bytes(u) => u.len(),
+            MeasuredForm::Utf8(u) => u.len(),
+            MeasuredForm::Wide(u) | MeasuredForm::Pairs(u) => u.len() * 2,
+            MeasuredForm::Ucs4(u) => u.len() * 4,
+            MeasuredForm::Lossy(units) => units.len_bytes(),
         }
     }
 
-    /// Whether [`Measured::write`] is a plain copy: the units match those of the `str` already.
+    /// Returns `true` if the text has the same units in the `str`, so that [`Measured::write`] is a
+    /// plain copy.
     #[inline]
     #[must_use]
     pub fn is_copied(&self) -> bool {
         match self.text {
-            Text::Bytes(_) => true,
-            Text::Wide(_) => self.shape.kind == Kind::Ucs2,
-            Text::Ucs4(_) => self.shape.kind == Kind::Ucs4,
-            Text::Utf8(_) | Text::Pairs(_) | Text::Lossy(_) => false,
+            MeasuredForm::Bytes(_) => true,
+            MeasuredForm::Wide(_) => self.shape.kind == Kind::Ucs2,
+            MeasuredForm::Ucs4(_) => self.shape.kind == Kind::Ucs4,
+            MeasuredForm::Utf8(_) | MeasuredForm::Pairs(_) | MeasuredForm::Lossy(_) => false,
         }
     }
 
-    /// Writes the text into the data area of a `str` that was made for [`Measured::shape`]: all of it, with the
-    /// terminator left to its maker.
+    /// Writes the text into the whole data area of a `str` made for [`Measured::shape`]. The
+    /// terminating NUL is not part of it.
     ///
-    /// Copies: one, or the conversion, into `data`.
+    /// Copies: the text is copied once, by its conversion into `data`.
     ///
     /// # Panics
-    /// Where `data` is not `n_chars` long or narrower than the kind, or the text was written to
-    /// since it was measured: a bug of the caller.
+    /// Panics if `data` is not `n_chars` long, if its units are narrower than the kind, or if the
+    /// text was changed after it was measured; each is a bug in the caller.
     #[inline]
     pub fn write(&self, data: StrData<'_>) {
         match (self.text, data) {
-            (Text::Bytes(u), StrData::One(out)) => copy(u, out),
-            (Text::Wide(u), StrData::One(out)) => {
+            (MeasuredForm::Bytes(u), StrData::One(out)) => copy(u, out),
+            (MeasuredForm::Wide(u), StrData::One(out)) => {
                 assert!(out.len() == u.len() && self.shape.kind <= Kind::Latin1);
-                // SAFETY: out takes a byte for each unit (checked above) and is borrowed mutably, apart from u.
-                unsafe { narrow_u16(u, out.as_mut_ptr().cast()) };
+                narrow_u16(u, out);
             }
-            (Text::Wide(u), StrData::Two(out)) => copy(u, out),
+            (MeasuredForm::Wide(u), StrData::Two(out)) => copy(u, out),
             (_, data) => {
                 assert!(
                     self.write_slowly(data),
@@ -171,20 +178,22 @@ impl Measured<'_> {
         }
     }
 
-    /// As [`Measured::write`], of a text that may have been written to since it was measured.
+    /// Writes the text as [`Measured::write`] does, but permits that the text was changed after it
+    /// was measured.
     ///
     /// # Errors
-    /// [`MalformedKind::Changed`] where what is in `data` then is not of the shape. If it is of it,
-    /// the text may be a mix of what was in memory at different times.
+    /// Returns [`MalformedKind::Changed`] if the contents of `data` then do not match the shape.
+    /// Even if they match, the text may be a mix of the contents of the memory at different times.
     ///
     /// # Panics
-    /// Where `data` is not `n_chars` long or narrower than the kind: a bug of the caller.
+    /// Panics if `data` is not `n_chars` long or if its units are narrower than the kind, which is
+    /// a bug in the caller.
     #[inline]
     pub fn write_volatile(&self, mut data: StrData<'_>) -> Result<(), Malformed> {
         let Shape { kind, .. } = self.shape;
         let here = data.reborrow();
         let is_whole = match self.text {
-            Text::Bytes(_) | Text::Wide(_) => {
+            MeasuredForm::Bytes(_) | MeasuredForm::Wide(_) => {
                 self.write(here);
                 true
             }
@@ -197,65 +206,69 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text; returns whether it filled `data`, and no unit of it was left.
+    /// Writes the text in the cases that [`Measured::write`] does not handle inline; returns `true`
+    /// if the text filled `data` exactly.
     #[inline(never)]
     fn write_slowly(&self, data: StrData<'_>) -> bool {
         let Shape { kind, n_chars } = self.shape;
         match (self.text, data) {
-            (Text::Utf8(u), StrData::One(out)) => {
+            (MeasuredForm::Utf8(u), StrData::One(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Latin1);
-                bulk::valid_utf8_to_latin1(u, out)
+                valid_utf8_to_latin1(u, out) == Some(n_chars)
             }
-            (Text::Utf8(u), StrData::Two(out)) => {
+            (MeasuredForm::Utf8(u), StrData::Two(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Ucs2);
-                bulk::valid_utf8_to_utf16::<false>(u, out)
+                valid_utf8_to_utf16::<false>(u, out) == Some(n_chars)
             }
-            (Text::Utf8(u), StrData::Four(out)) => {
+            (MeasuredForm::Utf8(u), StrData::Four(out)) => {
                 assert!(out.len() == n_chars);
-                bulk::valid_utf8_to_utf32(u, out)
+                valid_utf8_to_ucs4(u, out) == Some(n_chars)
             }
-            (Text::Pairs(u), StrData::Four(out)) => {
+            (MeasuredForm::Pairs(u), StrData::Four(out)) => {
                 assert!(out.len() == n_chars);
-                bulk::valid_utf16_to_utf32(u, out)
+                valid_utf16_to_ucs4(u, out) == Some(n_chars)
             }
-            (Text::Ucs4(u), StrData::One(out)) => {
+            (MeasuredForm::Ucs4(u), StrData::One(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Latin1);
                 out.iter_mut().zip(u).for_each(|(to, &c)| {
                     to.write(c as u8);
                 });
                 true
             }
-            (Text::Ucs4(u), StrData::Two(out)) => {
+            (MeasuredForm::Ucs4(u), StrData::Two(out)) => {
                 assert!(out.len() == n_chars && kind <= Kind::Ucs2);
                 out.iter_mut().zip(u).for_each(|(to, &c)| {
                     to.write(c as u16);
                 });
                 true
             }
-            (Text::Ucs4(u), StrData::Four(out)) => {
+            (MeasuredForm::Ucs4(u), StrData::Four(out)) => {
                 copy(u, out);
                 true
             }
-            // Wider data than the text asks for: a part of a larger one.
-            (Text::Bytes(u), StrData::Two(out)) => {
-                ordered::widen::<2, false>(u, as_bytes(out));
+            // The units of `data` are wider than this text needs, because it is a part of a larger
+            // text.
+            (MeasuredForm::Bytes(u), StrData::Two(out)) => {
+                widen::<2, false>(u, as_bytes(out));
                 true
             }
-            (Text::Bytes(u), StrData::Four(out)) => {
-                ordered::widen::<4, false>(u, as_bytes(out));
+            (MeasuredForm::Bytes(u), StrData::Four(out)) => {
+                widen::<4, false>(u, as_bytes(out));
                 true
             }
-            // Malformed text, and a part of another width: rare, and the simple way is right for all.
-            (text, StrData::One(out)) => scalar::fill(text.code_points(), out),
-            (text, StrData::Two(out)) => scalar::fill(text.code_points(), out),
-            (text, StrData::Four(out)) => scalar::fill(text.code_points(), out),
+            // Malformed text, and parts whose width differs from that of `data`, are rare, and this
+            // simple loop handles all of them.
+            (text, StrData::One(out)) => is_filled(text, out),
+            (text, StrData::Two(out)) => is_filled(text, out),
+            (text, StrData::Four(out)) => is_filled(text, out),
         }
     }
 }
 
-/// Returns whether a `str` of this kind, all of whose data was written, holds a character that
-/// needs the kind, and none that needs more. `CODE_POINTS`: units of 32 bits are known to be code
-/// points.
+/// Returns `true` if `kind` is the narrowest kind for the characters in `data`: at least one
+/// character needs this kind, and none needs a wider one. All of `data` must have been written.
+/// With `CODE_POINTS`, 32-bit units are known to be valid code points, and this is not checked
+/// again.
 #[inline]
 pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_>) -> bool {
     match data {
@@ -272,56 +285,62 @@ pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_
     }
 }
 
-/// Units that are looked at before a look can end.
+/// The number of units that are scanned at once; the scan ends with the first group that contains a
+/// character past U+FFFF.
 const PART_UNITS: usize = 256;
 
-/// Appends measured text as UTF-16.
+/// Appends text that was validated and measured to `out` as UTF-16.
 pub(crate) fn append_utf16(measured: &Measured<'_>, out: &mut Vec<u16>) {
     let Shape { kind, n_chars } = measured.shape;
     match measured.text {
-        Text::Wide(u) | Text::Pairs(u) => out.extend_from_slice(u),
-        Text::Bytes(u) => out.extend(u.iter().map(|&b| u16::from(b))),
-        Text::Utf8(u) if kind <= Kind::Ucs2 => {
+        MeasuredForm::Wide(u) | MeasuredForm::Pairs(u) => out.extend_from_slice(u),
+        MeasuredForm::Bytes(u) => out.extend(u.iter().map(|&b| u16::from(b))),
+        MeasuredForm::Utf8(u) if kind <= Kind::Ucs2 => {
             out.reserve(n_chars);
             let spare = &mut out.spare_capacity_mut()[..n_chars];
-            let is_whole = bulk::valid_utf8_to_utf16::<true>(u, spare);
-            assert!(is_whole, "{}", MalformedKind::Changed);
-            // SAFETY: n_chars units were written behind the length, inside the capacity.
+            let made = valid_utf8_to_utf16::<true>(u, spare);
+            assert_eq!(made, Some(n_chars), "{}", MalformedKind::Changed);
+            // SAFETY: n_chars units were written after the length, inside the capacity.
             unsafe { out.set_len(out.len() + n_chars) };
         }
-        Text::Utf8(u) => {
+        MeasuredForm::Utf8(u) => {
             out.extend(scalar::utf16_of(scalar::chars_of(u)).map(|u| u as u16));
         }
         text => out.extend(scalar::utf16_of(text.code_points()).map(|u| u as u16)),
     }
 }
 
-impl<'a> Text<'a> {
+impl<'a> MeasuredForm<'a> {
     fn code_points(self) -> impl Iterator<Item = u32> + 'a {
         scalar::lossy(match self {
-            Text::Bytes(u) => Units::Latin1(u),
-            Text::Utf8(u) => Units::Utf8(u),
-            Text::Wide(u) => Units::Ucs2(u),
-            Text::Pairs(u) => Units::Utf16(u),
-            Text::Ucs4(u) => Units::Utf32(u),
-            Text::Lossy(units) => units,
+            MeasuredForm::Bytes(u) => Units::Latin1(u),
+            MeasuredForm::Utf8(u) => Units::Utf8(u),
+            MeasuredForm::Wide(u) => Units::Ucs2(u),
+            MeasuredForm::Pairs(u) => Units::Utf16(u),
+            MeasuredForm::Ucs4(u) => Units::Utf32(u),
+            MeasuredForm::Lossy(units) => units,
         })
     }
 }
 
-/// The bytes of each unit of a place.
+/// Writes the text one character at a time; returns `true` if its length is exactly that of `out`.
+fn is_filled<U: TryFrom<u32>>(text: MeasuredForm<'_>, out: &mut [MaybeUninit<U>]) -> bool {
+    scalar::fill(text.code_points(), out) == Some(out.len())
+}
+
+/// Returns the destination as arrays of bytes, one array for each unit.
 fn as_bytes<U, const W: usize>(out: &mut [MaybeUninit<U>]) -> &mut [[MaybeUninit<u8>; W]] {
     const { assert!(size_of::<U>() == W) };
-    // SAFETY: as many bytes, looked at above, of no alignment; MaybeUninit asks nothing of its contents.
+    // SAFETY: as many bytes, of no alignment; MaybeUninit needs no initialised contents.
     unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) }
 }
 
-/// Copies units that match already.
+/// Copies all units of `src` to `out`, which must have the same length.
 #[inline]
 fn copy<U: Copy>(src: &[U], out: &mut [MaybeUninit<U>]) {
-    assert_eq!(src.len(), out.len(), "the data area is of another shape");
-    // SAFETY: both have the same length, checked above; out is borrowed mutably, so they do not overlap; every bit
-    // pattern of a MaybeUninit is fine.
+    assert_eq!(src.len(), out.len(), "the data area has another shape");
+    // SAFETY: both have the same length, checked above; out is borrowed mutably, so they do not
+    // overlap; every bit pattern is a valid MaybeUninit.
     unsafe {
         std::ptr::copy_nonoverlapping(src.as_ptr(), out.as_mut_ptr().cast::<U>(), src.len());
     }

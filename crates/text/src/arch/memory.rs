@@ -1,16 +1,16 @@
-//! Units as memory that need not be initialised, and back.
+//! Conversions between units and memory that may be uninitialised.
 
 use std::mem::MaybeUninit;
 
-/// Initialised units as a part of what need not be.
+/// Converts a slice of units to a slice of `MaybeUninit` units.
 pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
-    // SAFETY: MaybeUninit<U> has the layout of U, and any U is a good value of it.
+    // SAFETY: MaybeUninit<U> has the layout of U, and any U is a valid value of it.
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), units.len()) }
 }
 
-/// The bytes of a unit as a part of what need not be initialised. `[T; N]::map` would call a
-/// function for each byte where the compiler does not inline it into a function with target
-/// features.
+/// Returns the bytes of a unit as `MaybeUninit` bytes. (`[T; N]::map` is not used: the compiler
+/// does not always inline it, such as in a function with target features, and then calls a function
+/// for each byte.)
 #[inline(always)]
 pub(crate) fn uninit_bytes<const N: usize>(bytes: [u8; N]) -> [MaybeUninit<u8>; N] {
     let mut out = [MaybeUninit::uninit(); N];
@@ -22,9 +22,20 @@ pub(crate) fn uninit_bytes<const N: usize>(bytes: [u8; N]) -> [MaybeUninit<u8>; 
     out
 }
 
-/// Units that were all written.
+/// Converts a slice of `MaybeUninit` units, all of which were written, to a slice of units.
 pub(crate) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
-    // SAFETY: the callers have written each of them: the writers of `measured`, `bulk` and
-    // `large` compare or know their number.
+    // SAFETY: the callers have written each of them: the writers of `measured`, `bulk` and `large`
+    // compare or know their number.
     unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
+}
+
+/// Returns the `len` units of memory at `out` as a slice that a conversion can write to.
+///
+/// # Safety
+/// `out` must be writable for `len` units, which nothing else reads or writes while the slice
+/// lives.
+#[inline(always)]
+pub(crate) unsafe fn destination<'a, U>(out: *mut U, len: usize) -> &'a mut [MaybeUninit<U>] {
+    // SAFETY: the caller grants the memory; any bits are a valid MaybeUninit.
+    unsafe { std::slice::from_raw_parts_mut(out.cast(), len) }
 }

@@ -1,18 +1,22 @@
-//! Fresh `str` and `bytes` of a cell: made, checked, and filled by a kernel.
+//! Makes a `str` or `bytes` for a cell: the caller's object is allocated, its size is checked, and
+//! a kernel writes its contents.
 
 use crate::new_object::{MadeStr, NewBytes, NewStr, StrData};
 use crate::{Kind, Shape};
 
-/// Bytes that a cell has at most; longer text goes the way of any text.
+/// The largest size in bytes of a text that the conversions of cells handle. Longer text is
+/// converted by the functions for text of any length.
 pub const MOST_CELL_BYTES: usize = 128;
 
-/// What became of a `str`: `None` where it is not for these kernels.
+/// The result of making `bytes` for a cell; `None` if the kernels for cells do not convert the
+/// text.
 pub(super) type MaybeBytes<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
 
-/// What became of a text: `None` where it is not for these kernels.
+/// The result of making a `str` for a cell; `None` if the kernels for cells do not convert the
+/// text.
 pub(super) type MaybeStr<N> = Option<Result<MadeStr<<N as NewStr>::Str>, <N as NewStr>::Error>>;
 
-/// New `bytes` of this length, which `write` fills from their start.
+/// Makes `bytes` of length `len`; `write` writes their contents.
 #[inline(always)]
 pub(super) fn encoded<B: NewBytes>(
     new: &mut B,
@@ -28,7 +32,7 @@ pub(super) fn encoded<B: NewBytes>(
 
 macro_rules! writers {
     ($($name:ident: $unit:ty, $variant:ident;)*) => {$(
-        /// A new `str` of this shape, which `write` fills from its start.
+        /// Makes a `str` of this kind and length; `write` writes its units.
         #[inline(always)]
         pub(super) fn $name<N: NewStr>(
             new: &mut N,
@@ -59,5 +63,5 @@ writers! {
 
 #[cold]
 pub(super) fn of_another_shape() -> ! {
-    panic!("a str of another shape was made")
+    panic!("a `str` of another shape was made")
 }

@@ -1,14 +1,15 @@
-//! Text that may be written to meanwhile, converted by private copies of its parts: for conversions
-//! that read a text more than once and do not know where their destination ends.
+//! Converts text that may be written to during the conversion. The text is converted in parts: each
+//! part is copied to private memory, and the copy is converted. This is for conversions that read a
+//! text more than once and do not check the bounds of their output.
 
 use std::mem::MaybeUninit;
 
 use super::memory::uninit;
 
-/// Units of a part: it stays in the first cache with what it becomes.
+/// The number of units of one part. A part and its result fit into the L1 cache together.
 const PART_UNITS: usize = 1024;
 
-/// A text and its encoding, which says where a part may end.
+/// A text and its encoding, which determines where a part may end.
 #[derive(Clone, Copy)]
 pub(super) enum Encoded<'a, U> {
     Utf8(&'a [U]),
@@ -22,14 +23,15 @@ impl<U: Copy + Into<u32>> Encoded<'_, U> {
         }
     }
 
-    /// Units of a part of this text that begin no character whose end is missing, if the text is
-    /// well-formed.
+    /// Returns the number of units at the start of `part` that are converted now, so that they do
+    /// not end inside a character. For UTF-8, the last character of `part` is always excluded. The
+    /// text must be well-formed.
     fn whole(&self, part: &[U]) -> usize {
         let n = part.len();
         let last = |n_back: usize| part.get(n.wrapping_sub(n_back)).map_or(0, |&u| u.into());
         match self {
             Encoded::Utf16(_) => n - usize::from(last(1) & 0xFC00 == 0xD800),
-            // Up to the last byte that begins a character.
+            // The last byte that starts a character is searched for.
             Encoded::Utf8(_) => (1..=4)
                 .find(|&n_back| last(n_back) & 0xC0 != 0x80)
                 .map_or(n, |n_back| n - n_back),
@@ -37,8 +39,9 @@ impl<U: Copy + Into<u32>> Encoded<'_, U> {
     }
 }
 
-/// Converts each part of the text by `convert`, which is given a private copy of it and what is
-/// left of the destination, and returns how many units it wrote. `None` where it returns none.
+/// Converts the text one part after another. `convert` receives a private copy of a part and the
+/// remaining destination, and returns the number of units written. If `convert` returns `None`, the
+/// result is `None`.
 #[inline]
 pub(super) fn by_private_parts<U: Copy + Into<u32>, T>(
     text: Encoded<'_, U>,

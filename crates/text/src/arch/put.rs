@@ -1,76 +1,74 @@
-//! Kernels that end in a [`Window`]: they check the room, convert, and count what they wrote.
+//! Conversions into a [`Window`]. Each function checks the remaining space, calls a kernel, and
+//! advances the window.
 
-use super::{copy_to_escape, encode, narrow_plain};
+use super::dispatch::{copy_to_escape, latin1_to_utf8, narrow_plain, ucs4_to_utf8, utf16_to_utf8};
+use super::encode;
 use crate::{ByteSink, Window};
 
 impl<S: ByteSink> Window<'_, S> {
-    /// Puts bytes up to the first that JSON escapes; returns how many, and whether one of them is not ASCII.
+    /// Copies the bytes before the first byte that must be escaped in JSON. Returns their number,
+    /// and `true` if one of them is not ASCII.
     ///
     /// # Panics
-    /// Where the window has less room than `src` bytes: a bug of the caller (so for all below).
+    /// Panics if the window has less space than `src` has bytes, which is a bug in the caller.
     #[inline]
     pub(crate) fn put_to_escape(&mut self, src: &[u8]) -> (usize, bool) {
-        let rest = self.rest();
-        assert!(rest.len() >= src.len());
-        // SAFETY: the rest of the window takes src.len() bytes and is borrowed mutably, apart from src.
-        let (n, high) = unsafe { copy_to_escape(src, rest.as_mut_ptr().cast()) };
+        let (n, high) = copy_to_escape(src, self.rest());
         // SAFETY: the kernel has written n bytes.
         unsafe { self.advance(n) };
         (n, high)
     }
 
-    /// Puts ASCII units, up to the first other one or (`JSON`) one that is escaped; returns how many.
+    /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. With `JSON`, a
+    /// unit that must be escaped in JSON ends the copy too. Returns the number of units copied.
     #[inline]
     pub(crate) fn put_plain_u16<const JSON: bool>(&mut self, src: &[u16]) -> usize {
-        let rest = self.rest();
-        assert!(rest.len() >= src.len());
-        // SAFETY: the rest of the window takes src.len() bytes and is borrowed mutably, apart from src.
-        let n = unsafe { narrow_plain::<JSON>(src, rest.as_mut_ptr().cast()) };
+        let n = narrow_plain::<JSON>(src, self.rest());
         // SAFETY: the kernel has written n bytes.
         unsafe { self.advance(n) };
         n
     }
 
-    /// Puts UTF-16 as UTF-8, in a window of 3 bytes a unit, or of the exact length. `false` where
-    /// it is malformed, and if it has changed since it was measured: then nothing is put.
+    /// Writes UTF-16 as UTF-8. The space of the window must be at least 3 bytes per unit, or
+    /// exactly the length of the result. Returns `false`, and writes nothing, if the text is
+    /// malformed or was changed after it was measured.
     #[inline]
     pub(crate) fn put_utf16(&mut self, src: &[u16]) -> bool {
-        let rest = self.rest();
-        let written = if rest.len() / 3 >= src.len() {
-            encode::utf16_to_utf8(src, rest)
-        } else {
-            encode::utf16_to_utf8_exact(src, rest)
-        };
-        // SAFETY: the kernel has written as many bytes as it says.
+        let written = utf16_to_utf8(src, self.rest());
+        // SAFETY: the kernel has written as many bytes as it returned.
         unsafe { self.advance(written.unwrap_or(0)) };
         written.is_some()
     }
 
-    /// As [`Window::put_utf16`] of UTF-32, in a window of 4 bytes a unit or of the exact length.
+    /// Writes UTF-32 as UTF-8. The space of the window must be at least 4 bytes per unit, or
+    /// exactly the length of the result. Returns `false`, and writes nothing, if the text is
+    /// malformed or was changed after it was measured.
     #[inline]
     pub(crate) fn put_utf32(&mut self, src: &[u32]) -> bool {
-        let written = encode::utf32_to_utf8(src, self.rest());
-        // SAFETY: the kernel has written as many bytes as it says.
+        let written = ucs4_to_utf8(src, self.rest());
+        // SAFETY: the kernel has written as many bytes as it returned.
         unsafe { self.advance(written.unwrap_or(0)) };
         written.is_some()
     }
 
-    /// Puts Latin-1 as UTF-8, in a window of 2 bytes a unit or of the exact length. `false` if it
-    /// has changed since it was measured: then nothing is put.
+    /// Writes Latin-1 as UTF-8. The space of the window must be at least 2 bytes per unit, or
+    /// exactly the length of the result. Returns `false`, and writes nothing, if the text was
+    /// changed after it was measured.
     #[inline]
     pub(crate) fn put_latin1(&mut self, src: &[u8]) -> bool {
-        let written = encode::latin1_to_utf8_within(src, self.rest());
-        // SAFETY: the kernel has written as many bytes as it says.
+        let written = latin1_to_utf8(src, self.rest());
+        // SAFETY: the kernel has written as many bytes as it returned.
         unsafe { self.advance(written.unwrap_or(0)) };
         written.is_some()
     }
 
-    /// Puts UTF-32 as the body of a JSON string, in a window of 6 bytes a unit or of the exact length. `false` where it is
-    /// malformed: then nothing is put.
+    /// Writes UTF-32 as the body of a JSON string. The space of the window must be at least 6 bytes
+    /// per unit, or exactly the length of the result. Returns `false`, and writes nothing, for
+    /// malformed text.
     #[inline]
     pub(crate) fn put_json_utf32(&mut self, src: &[u32]) -> bool {
         let written = encode::utf32_to_json(src, self.rest());
-        // SAFETY: the kernel has written as many bytes as it says.
+        // SAFETY: the kernel has written as many bytes as it returned.
         unsafe { self.advance(written.unwrap_or(0)) };
         written.is_some()
     }

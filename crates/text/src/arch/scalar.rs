@@ -1,24 +1,28 @@
-//! The scalar twins of the vector kernels, and of simdutf's bulk conversions: what runs under Miri, on processors we
-//! have no vectors for, and under `ONECOPY_KERNEL=scalar`.
+//! The scalar implementation of the vector kernels and of simdutf's conversions. It is used under
+//! Miri, on processors for which there are no vector kernels, and with `ONECOPY_KERNEL=scalar`.
 //!
-//! They are written to be read; the compiler vectorises those that only reduce.
+//! The code is written for readability; the compiler vectorizes its reductions.
+
+use std::mem::MaybeUninit;
 
 use super::family::{Look, ShortNumber, UnescapedLength};
-use super::{Scan8, Scan16};
+use super::kernel::{Scan8, Scan16};
+use super::memory::uninit;
 use crate::Kind;
 
 mod convert;
 pub(crate) use convert::*;
 
-/// Whether JSON escapes the code point (RFC 8259, section 7).
+/// Returns `true` if the code point must be escaped in JSON (RFC 8259, section 7).
 #[inline(always)]
 pub(crate) fn is_escape(c: u32) -> bool {
     c < 0x20 || c == 0x22 || c == 0x5C
 }
 
-/// The bytes of a character in the body of a JSON string, at most six of them; the last byte is their number.
+/// The bytes of a character in the body of a JSON string (at most six), followed by padding. The
+/// last of the eight bytes is the number of bytes of the character.
 ///
-/// Eight bytes, so that a writer stores them whole and advances by the number, without a branch.
+/// A writer stores all eight bytes and advances by the number, without a branch.
 #[derive(Clone, Copy)]
 pub(crate) struct JsonForm([u8; 8]);
 
@@ -44,10 +48,11 @@ impl JsonForm {
         &self.0[..self.len()]
     }
 
-    /// Writes the form and returns the end of it.
+    /// Writes the bytes of the character and their padding, and returns the address after the
+    /// character.
     ///
     /// # Safety
-    /// `out` is writable for 8 bytes.
+    /// `out` must be writable for 8 bytes.
     #[inline(always)]
     pub(super) unsafe fn write(self, out: *mut u8) -> *mut u8 {
         // SAFETY: 8 bytes are writable, of which the form has at most 6.
@@ -58,7 +63,8 @@ impl JsonForm {
     }
 }
 
-/// The forms of bytes; of those past ASCII as they are (UTF-8), or as characters of Latin-1.
+/// Returns the table of the JSON forms of all bytes. With `as_is` (for UTF-8), a non-ASCII byte is
+/// written unchanged; otherwise it is a Latin-1 character, which is written as UTF-8.
 const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     let mut all = [JsonForm([0; 8]); 256];
     let mut c = 0;
@@ -83,27 +89,30 @@ const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     all
 }
 
-/// The forms of the bytes of ASCII and UTF-8.
+/// For each byte of ASCII or UTF-8, the bytes that are written for it in a JSON string.
 pub(super) static JSON_FORMS: [JsonForm; 256] = json_forms(true);
-/// The forms of the characters of Latin-1.
+/// For each Latin-1 character, the bytes that are written for it in a JSON string.
 static JSON_FORMS_LATIN1: [JsonForm; 256] = json_forms(false);
 
-/// The escape of `"`, `\` or a control character: the short form if there is one.
+/// Returns the JSON escape of `"`, `\` or a control character: a backslash and a letter if JSON has
+/// a letter for it, otherwise `\u` and four digits.
 #[inline(always)]
 pub(crate) fn escape(c: u8) -> JsonForm {
     JSON_FORMS[usize::from(c)]
 }
 
-/// Writes characters as the body of a JSON string, one by one: for vectors with a control character that has no short form.
+/// Writes characters one by one as the body of a JSON string. It is called for vectors that contain
+/// a control character without an escape letter.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each, and 2 more. None is a surrogate or past U+10FFFF.
+/// `out` must have space for 6 bytes for each, and 2 more. None is a surrogate or past U+10FFFF.
 #[inline(never)]
 pub(super) unsafe fn json_one_by_one(
     units: impl Iterator<Item = u32>,
     mut out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: a form has at most 6 bytes and is stored as 8, UTF-8 has at most 4; the rest is the duty of the caller.
+    // SAFETY: a form has at most 6 bytes and is stored as 8, UTF-8 has at most 4; the rest is this
+    // function's contract.
     unsafe {
         for c in units {
             out = match JSON_FORMS_LATIN1.get(c as usize) {
@@ -115,7 +124,8 @@ pub(super) unsafe fn json_one_by_one(
     out
 }
 
-/// As [`json_one_by_one`], of bytes, those past ASCII `as_is` or as Latin-1.
+/// Writes bytes one by one as the body of a JSON string. With `as_is`, non-ASCII bytes are parts of
+/// UTF-8; otherwise they are Latin-1 characters.
 ///
 /// # Safety
 /// As [`json_one_by_one`].
@@ -135,21 +145,22 @@ pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut 
     out
 }
 
-/// How many units a string of JSON goes on with before its end or an escape, and whether all are ASCII.
+/// Returns the number of 32-bit units before the first `"`, `\` or unit below U+0020, and `true` if
+/// all units before it are ASCII.
 pub(crate) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let end = rest.iter().position(|&c| is_escape(c));
     let n = end.unwrap_or(rest.len());
     (n, rest[..n].iter().all(|&c| c < 0x80))
 }
 
-/// How many bytes of white space of JSON stand at the start.
+/// Returns the number of JSON white-space bytes with which `rest` starts.
 #[inline(always)]
 pub(crate) fn blank_u8(rest: &[u8]) -> usize {
     let is_blank = |b: &&u8| matches!(b, b' ' | b'\n' | b'\r' | b'\t');
     rest.iter().take_while(is_blank).count()
 }
 
-/// See [`JsonSteps::look`](super::family::JsonSteps::look).
+/// The scalar implementation of [`JsonSteps::look`](super::family::JsonSteps::look).
 pub(crate) fn look(rest: &[u8]) -> Look {
     let mut look = Look::default();
     for i in 0..64 {
@@ -162,7 +173,7 @@ pub(crate) fn look(rest: &[u8]) -> Look {
     look
 }
 
-/// See [`Scan::short_number`](super::json_read::Scan::short_number).
+/// The scalar implementation of [`Scan::short_number`](super::json_read::Scan::short_number).
 #[inline(always)]
 pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
     let mut digits = 0_u64;
@@ -183,26 +194,27 @@ pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
     if n_before > 1 && rest[0] == b'0' {
         return None;
     }
-    let (mut len, mut n_behind) = (n_before, 0);
+    let (mut len, mut n_after) = (n_before, 0);
     if *rest.get(len)? == b'.' {
-        n_behind = run(len + 1, 19 - n_before)?;
-        len += 1 + n_behind;
+        n_after = run(len + 1, 19 - n_before)?;
+        len += 1 + n_after;
     }
     (*rest.get(len)? | 0x20 != b'e').then_some(ShortNumber {
         len,
         digits,
-        n_behind,
+        n_after,
     })
 }
 
-/// The number of `n_before` digits, a point if there are others behind it, and these.
-pub(crate) fn digits(rest: &[u8], n_before: u32, n_behind: u32) -> u64 {
-    let n = (n_before + n_behind + u32::from(n_behind > 0)) as usize;
+/// Returns the integer that the digits at the start of `rest` form. There are `n_before` digits; if
+/// `n_after` is not 0, a decimal point (which is ignored) and `n_after` digits follow.
+pub(crate) fn digits(rest: &[u8], n_before: u32, n_after: u32) -> u64 {
+    let n = (n_before + n_after + u32::from(n_after > 0)) as usize;
     let digits = rest[..n].iter().filter(|&&b| b != b'.');
     digits.fold(0, |n, &b| n * 10 + u64::from(b - b'0'))
 }
 
-/// See [`JsonSteps::unescape_u8`](super::family::JsonSteps::unescape_u8).
+/// The scalar implementation of [`JsonSteps::unescape_u8`](super::family::JsonSteps::unescape_u8).
 pub(crate) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
     let (mut n_read, mut n_written) = (0, 0);
     while let Some(&byte) = body.get(n_read) {
@@ -221,7 +233,8 @@ pub(crate) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
     UnescapedLength { n_read, n_written }
 }
 
-/// What a letter behind a backslash stands for.
+/// Returns the character that a JSON escape letter denotes (a line feed for `n`); `None` if `byte`
+/// is not an escape letter.
 #[inline(always)]
 pub(crate) fn letter(byte: u8) -> Option<u8> {
     Some(match byte {
@@ -253,7 +266,8 @@ pub(super) fn scan_u16(src: &[u16]) -> Scan16 {
     }
 }
 
-/// Union of the units, and whether one is not a scalar value.
+/// Returns the bitwise OR of the units, and `true` if one of them is not a Unicode scalar value (a
+/// surrogate, or past U+10FFFF).
 #[inline]
 pub(crate) fn scan_u32(src: &[u32]) -> (u32, bool) {
     src.iter().fold((0, false), |(or, bad), &c| {
@@ -283,63 +297,52 @@ pub(super) fn find_escape_u16(src: &[u16]) -> usize {
         .unwrap_or(src.len())
 }
 
-/// # Safety
-/// As `arch::narrow_u16`.
-pub(super) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
-    for (i, &u) in src.iter().enumerate() {
-        // SAFETY: dst takes src.len() bytes (duty of the caller), and i is below it.
-        unsafe { dst.add(i).write(u as u8) };
+pub(super) fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
+    for (to, &u) in out.iter_mut().zip(src) {
+        to.write(u as u8);
     }
 }
 
-/// # Safety
-/// As `arch::copy_to_escape`.
-pub(super) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
+pub(super) fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> (usize, bool) {
     let n = find_escape_u8(src);
-    // SAFETY: n is at most src.len(), which dst takes, and they do not overlap (duties of the caller).
-    unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, n) };
+    out[..n].copy_from_slice(uninit(&src[..n]));
     (n, !src[..n].is_ascii())
 }
 
-/// # Safety
-/// As `arch::narrow_plain`.
-pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -> usize {
-    for (i, &u) in src.iter().enumerate() {
-        if u >= 0x80 || (JSON && is_escape(u.into())) {
+pub(super) fn narrow_plain<const JSON: bool>(src: &[u16], out: &mut [MaybeUninit<u8>]) -> usize {
+    let is_plain = |u: u16| u < 0x80 && !(JSON && is_escape(u.into()));
+    for (i, (&u, to)) in src.iter().zip(out).enumerate() {
+        if !is_plain(u) {
             return i;
         }
-        // SAFETY: dst takes src.len() bytes (duty of the caller), and i is below it.
-        unsafe { dst.add(i).write(u as u8) };
+        to.write(u as u8);
     }
     src.len()
 }
 
-/// Copies units, each converted, up to the first that is not `fit`; returns how many. Each is read
-/// once, so that what was looked at is what is written.
-///
-/// # Safety
-/// `dst` takes `src.len()` units, apart from `src`.
+/// Copies units, each changed by `convert`, up to the first unit for which `fit` returns `false`.
+/// Returns the number of units copied. Each unit is read once, so that the value tested is the
+/// value written.
 #[inline(always)]
-unsafe fn copy_while<T: Copy, U>(
+fn copy_while<T: Copy, U>(
     src: &[T],
-    dst: *mut U,
+    out: &mut [MaybeUninit<U>],
     fit: impl Fn(T) -> bool,
     convert: impl Fn(T) -> U,
 ) -> usize {
     const UNITS: usize = 16;
     let mut n = 0;
-    for part in src.chunks(UNITS) {
+    for (part, out) in src.chunks(UNITS).zip(out.chunks_mut(UNITS)) {
         let mut units = [part[0]; UNITS];
         units[..part.len()].copy_from_slice(part);
-        // Without a branch for each.
+        // The loop has no branch for single units.
         let all_fit = units.iter().fold(true, |all, &u| all & fit(u));
         let first_other = || units.iter().position(|&u| !fit(u));
         let n_fit = if all_fit { None } else { first_other() }.unwrap_or(part.len());
-        for &u in &units[..n_fit] {
-            // SAFETY: n is below src.len(), which dst takes (duty of the caller).
-            unsafe { dst.add(n).write(convert(u)) };
-            n += 1;
+        for (to, &u) in out.iter_mut().zip(&units[..n_fit]) {
+            to.write(convert(u));
         }
+        n += n_fit;
         if n_fit < part.len() {
             break;
         }
@@ -347,38 +350,29 @@ unsafe fn copy_while<T: Copy, U>(
     n
 }
 
-/// # Safety
-/// As `arch::copy_ascii`.
-pub(super) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
-    // SAFETY: the duty of the caller.
-    unsafe { copy_while(src, dst, |b| b.is_ascii(), |b| b) }
+pub(super) fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
+    copy_while(src, out, |b| b.is_ascii(), |b| b)
 }
 
-/// # Safety
-/// As `arch::narrow_up_to`.
-pub(super) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
-    // SAFETY: the duty of the caller.
-    unsafe { copy_while(src, dst, |u| u <= MAX, |u| u as u8) }
+pub(super) fn narrow_up_to<const MAX: u16>(src: &[u16], out: &mut [MaybeUninit<u8>]) -> usize {
+    copy_while(src, out, |u| u <= MAX, |u| u as u8)
 }
 
-/// # Safety
-/// As `arch::copy_bmp`.
-pub(super) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
-    // SAFETY: the duty of the caller.
-    unsafe { copy_while(src, dst, |u| !is_surrogate(u), |u| u) }
+pub(super) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
+    copy_while(src, out, |u| !is_surrogate(u), |u| u)
 }
 
-/// Copies 16-bit units, where none is escaped in JSON and none half of a pair.
+/// Copies 16-bit units. Returns `false` if one of them is a surrogate or must be escaped in JSON.
 ///
 /// # Safety
-/// `out` is writable for as many units, apart from `u`.
+/// `out` must be writable for as many units, and must not overlap `u`.
 #[inline(always)]
 pub(crate) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     let mut is_plain = true;
     for (i, &unit) in u.iter().enumerate() {
-        // Without a branch for each.
+        // The loop has no branch for single units.
         is_plain &= (unit >= 0x20) & (unit != 0x22) & (unit != 0x5C) & (unit & 0xF800 != 0xD800);
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         unsafe { out.add(i).write(unit) };
     }
     is_plain

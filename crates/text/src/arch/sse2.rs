@@ -1,11 +1,14 @@
-//! The kernels on 16-byte vectors, part of every x86-64: inlined where they are called, and with a way of their own for
-//! texts shorter than a vector, because most cells are.
-#![allow(unused_unsafe)] // Newer compilers know that SSE2 intrinsics are safe on x86-64; ours may not.
+//! The kernels for SSE2 (16-byte vectors), which every x86-64 processor supports. They are inlined
+//! into their callers, and have a separate path for texts shorter than a vector, because most cells
+//! are that short.
+#![allow(unused_unsafe)] // Newer compilers treat SSE2 intrinsics as safe on x86-64.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
-use super::generic::{self, EscapeU8, EscapeU16, High, Surrogate, Vector, Wanted};
-use super::{Scan8, Scan16, scalar};
+use super::generic::{self, EscapeU8, EscapeU16, High, Surrogate, UnitClass, Vector};
+use super::kernel::{Scan8, Scan16};
+use super::scalar;
 use crate::Kind;
 
 #[derive(Clone, Copy)]
@@ -15,11 +18,12 @@ macro_rules! op {
     ($name:ident($($arg:ident: $t:ty),*) -> $ret:ty = $body:expr) => {
         #[inline(always)]
         unsafe fn $name($($arg: $t),*) -> $ret {
-            // SAFETY: SSE2 is part of x86-64, and the caller vouches for the pointer (duty of `Vector`).
+            // SAFETY: SSE2 is part of x86-64, and the caller vouches for the pointer (contract of
+            // `Vector`).
             unsafe { $body }
         }
     };
-    // Two vectors to one.
+    // An operation that combines two vectors into one.
     ($name:ident = $intrinsic:ident) => {
         #[inline(always)]
         unsafe fn $name(self, o: Self) -> Self {
@@ -86,11 +90,11 @@ unsafe impl Vector for V128 {
     }
 }
 
-/// A text of 1 to 15 bytes in one vector, its bytes more than once where it is shorter: for questions like "is there
-/// any".
+/// Loads a text of 1 to 15 bytes into one vector of 16 bytes. Some bytes of the text occur more
+/// than once in the vector, so it can only be used to test whether any byte has a property.
 ///
 /// # Safety
-/// `p` is readable for `len` bytes, 1 to 15.
+/// `p` must be readable for `len` bytes, 1 to 15.
 #[inline(always)]
 unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
     // SAFETY: each arm reads its size from the start and up to the end, both inside len bytes.
@@ -110,10 +114,11 @@ unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
     }
 }
 
-/// As [`load_repeated`] for 1 to 7 units of 16 bits.
+/// Loads 1 to 7 16-bit units into one vector. As in [`load_repeated`], some units occur more than
+/// once.
 ///
 /// # Safety
-/// `p` is readable for `len` units, 1 to 7.
+/// `p` must be readable for `len` units, 1 to 7.
 #[inline(always)]
 unsafe fn load_repeated_u16(p: *const u16, len: usize) -> V128 {
     // SAFETY: each arm reads its size from the start and up to the end, both inside len units.
@@ -132,17 +137,18 @@ unsafe fn load_repeated_u16(p: *const u16, len: usize) -> V128 {
     }
 }
 
-/// A text of 1 to 15 bytes in one vector, zeros behind it.
+/// Loads a text of 1 to 15 bytes into one vector, followed by zeros.
 ///
 /// # Safety
-/// `p` is readable for `len` bytes, 1 to 15.
+/// `p` must be readable for `len` bytes, 1 to 15.
 #[inline(always)]
 pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
     // SAFETY: each arm reads its size from the start and up to the end, both inside len bytes.
     unsafe {
         let (lo, hi) = if len >= 8 {
             let b = p.add(len - 8).cast::<u64>().read_unaligned();
-            // In two steps: by 64 for 8 bytes, which one shift does not do.
+            // The shift has two steps: it is 64 bits for a text of 8 bytes, which one shift cannot
+            // do.
             let hi = b >> (8 * (15 - len)) >> 8;
             (p.cast::<u64>().read_unaligned(), hi)
         } else if len >= 4 {
@@ -165,7 +171,8 @@ pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
 /// Both are good for `len` bytes, at most 15, and do not overlap.
 #[inline(always)]
 unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
-    // SAFETY: each arm moves its size at the start and at the end, both inside len bytes, and reads before it writes.
+    // SAFETY: each arm moves its size at the start and at the end, both inside len bytes, and reads
+    // before it writes.
     unsafe {
         if len >= 8 {
             let a = src.cast::<u64>().read_unaligned();
@@ -188,7 +195,7 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
 
 #[inline(always)]
 pub(super) fn is_ascii(src: &[u8]) -> bool {
-    // SAFETY: the slice is readable, and each arm has the length that its function wants.
+    // SAFETY: the slice is readable, and each arm has the length that its function requires.
     unsafe {
         match src.len() {
             0 => true,
@@ -200,7 +207,7 @@ pub(super) fn is_ascii(src: &[u8]) -> bool {
 
 #[inline(always)]
 pub(super) fn scan_utf8(src: &[u8]) -> Scan8 {
-    // SAFETY: the slice is readable, and each arm has the length that its function wants.
+    // SAFETY: the slice is readable, and each arm has the length that its function requires.
     unsafe {
         match src.len() {
             0 => Scan8 { max: 0, n_chars: 0 },
@@ -209,7 +216,7 @@ pub(super) fn scan_utf8(src: &[u8]) -> Scan8 {
                 let n = V128::splat8(0).sub8(v.gt8(V128::splat8(0xBF))).sum8();
                 Scan8 {
                     max: v.max_u8(),
-                    // The zeros behind the text were counted as characters.
+                    // The zeros after the text were counted as characters, and are subtracted.
                     n_chars: n - (16 - len),
                 }
             }
@@ -220,7 +227,7 @@ pub(super) fn scan_utf8(src: &[u8]) -> Scan8 {
 
 #[inline(always)]
 pub(super) fn scan_u16(src: &[u16]) -> Scan16 {
-    // SAFETY: the slice is readable, and each arm has the length that its function wants.
+    // SAFETY: the slice is readable, and each arm has the length that its function requires.
     unsafe {
         match src.len() {
             0 => Scan16 {
@@ -250,12 +257,12 @@ pub(super) fn find_surrogate(src: &[u16]) -> usize {
 
 #[inline(always)]
 pub(super) fn find_high(src: &[u8]) -> usize {
-    // SAFETY: the slice is readable, and each arm has the length that its function wants.
+    // SAFETY: the slice is readable, and each arm has the length that its function requires.
     unsafe {
         match src.len() {
             0 => 0,
             len @ 1..16 => {
-                // The zeros behind the text are ASCII.
+                // The zeros after the text are ASCII, so the bit after the text ends the search.
                 let mask = load_padded(src.as_ptr(), len).mask() | 1 << len;
                 mask.trailing_zeros() as usize
             }
@@ -266,12 +273,13 @@ pub(super) fn find_high(src: &[u8]) -> usize {
 
 #[inline(always)]
 pub(super) fn find_escape_u8(src: &[u8]) -> usize {
-    // SAFETY: the slice is readable, and each arm has the length that its function wants.
+    // SAFETY: the slice is readable, and each arm has the length that its function requires.
     unsafe {
         match src.len() {
             0 => 0,
             len @ 1..16 => {
-                // The zeros behind the text count as controls and end the search at its end.
+                // The zeros after the text are control characters, which end the search at the end
+                // of the text.
                 let mask = EscapeU8::marks(load_padded(src.as_ptr(), len)).mask();
                 mask.trailing_zeros() as usize
             }
@@ -289,13 +297,15 @@ pub(super) fn find_escape_u16(src: &[u16]) -> usize {
     unsafe { generic::find::<V128, EscapeU16>(src.as_ptr().cast(), src.len()) }
 }
 
-/// Narrows up to 15 units.
+/// Narrows up to 15 16-bit units to bytes.
 ///
 /// # Safety
-/// `src` is readable for `len` units, at most 15, `dst` writable for `len` bytes, and they do not overlap.
+/// `src` must be readable for `len` units, at most 15, `dst` writable for `len` bytes, and they do
+/// not overlap.
 #[inline(always)]
 unsafe fn narrow_short(src: *const u16, len: usize, dst: *mut u8) {
-    // SAFETY: each arm reads and writes its number of units at the start and at the end, inside len.
+    // SAFETY: each arm reads and writes its number of units at the start and at the end, inside
+    // len.
     unsafe {
         let low = V128::splat16(0xFF);
         if len >= 8 {
@@ -322,11 +332,12 @@ unsafe fn narrow_short(src: *const u16, len: usize, dst: *mut u8) {
 }
 
 /// # Safety
-/// As `arch::narrow_u16`.
+/// The conditions of `dispatch::narrow_u16` must be met.
 #[inline(always)]
-pub(super) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
-    // SAFETY: the slice is readable, dst takes src.len() bytes (duty of the caller), and each arm has the length that
-    // its function wants.
+pub(super) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
+    let dst = out.as_mut_ptr().cast::<u8>();
+    // SAFETY: the slice is readable, dst takes src.len() bytes (this function's contract), and each
+    // arm has the length that its function wants.
     unsafe {
         if src.len() < 16 {
             narrow_short(src.as_ptr(), src.len(), dst);
@@ -337,18 +348,19 @@ pub(super) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
 }
 
 /// # Safety
-/// As `arch::copy_to_escape`.
+/// The conditions of `dispatch::copy_to_escape` must be met.
 #[inline(always)]
-pub(super) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
-    // SAFETY: the slice is readable, dst takes src.len() bytes (duty of the caller), and each arm has the length that
-    // its function wants.
+pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> (usize, bool) {
+    let dst = out.as_mut_ptr().cast::<u8>();
+    // SAFETY: the slice is readable, dst takes src.len() bytes (this function's contract), and each
+    // arm has the length that its function wants.
     unsafe {
         match src.len() {
             0 => (0, false),
             len @ 1..16 => {
                 copy_short(src.as_ptr(), dst, len);
                 let v = load_padded(src.as_ptr(), len);
-                // The zeros behind the text count as controls: n is at most len.
+                // The zeros after the text are control characters, so `n` is at most `len`.
                 let n = EscapeU8::marks(v).mask().trailing_zeros();
                 (n as usize, v.mask() & !(u32::MAX << n) != 0)
             }
@@ -358,20 +370,25 @@ pub(super) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
 }
 
 /// # Safety
-/// As `arch::narrow_plain`.
+/// The conditions of `dispatch::narrow_plain` must be met.
 #[inline(always)]
-pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -> usize {
-    // SAFETY: the slice is readable, dst takes src.len() bytes (duty of the caller), and each arm has the length that
-    // its function wants.
+pub(super) unsafe fn narrow_plain<const JSON: bool>(
+    src: &[u16],
+    out: &mut [MaybeUninit<u8>],
+) -> usize {
+    let dst = out.as_mut_ptr().cast::<u8>();
+    // SAFETY: the slice is readable, dst takes src.len() bytes (this function's contract), and each
+    // arm has the length that its function wants.
     unsafe {
         let (p, len) = (src.as_ptr(), src.len());
         if len >= 16 {
             return generic::narrow_plain::<V128, JSON>(p, len, dst);
         }
         if len < 4 {
-            return scalar::narrow_plain::<JSON>(src, dst);
+            return scalar::narrow_plain::<JSON>(src, out);
         }
-        // All or nothing is enough here: what is not plain goes a slower way from its first unit anyway.
+        // The kernel may copy all units or none: a slower path converts other text from its first
+        // unit on.
         let v = if len >= 8 {
             V128::narrow(V128::load(p.cast()), V128::load(p.add(len - 8).cast()))
         } else {
@@ -379,7 +396,7 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -
             V128::narrow(v, v)
         };
         if generic::plain::<V128, JSON>(v).mask() != 0xFFFF {
-            return scalar::narrow_plain::<JSON>(src, dst);
+            return scalar::narrow_plain::<JSON>(src, out);
         }
         narrow_short(p, len, dst);
         len
@@ -387,37 +404,44 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -
 }
 
 /// # Safety
-/// As `arch::copy_ascii`.
-pub(super) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
-    // SAFETY: the first arm has the length that its function wants; dst takes src.len() bytes (duty of the caller).
+/// The conditions of `dispatch::copy_ascii` must be met.
+pub(super) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
+    let dst = out.as_mut_ptr().cast::<u8>();
+    // SAFETY: the first arm has the length that its function wants; dst takes src.len() bytes (this
+    // function's contract).
     unsafe {
         match src.len() {
             16.. => generic::copy_ascii::<V128>(src.as_ptr(), src.len(), dst),
-            _ => scalar::copy_ascii(src, dst),
+            _ => scalar::copy_ascii(src, out),
         }
     }
 }
 
 /// # Safety
-/// As `arch::narrow_up_to`.
-pub(super) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
+/// The conditions of `dispatch::narrow_up_to` must be met.
+pub(super) unsafe fn narrow_up_to<const MAX: u16>(
+    src: &[u16],
+    out: &mut [MaybeUninit<u8>],
+) -> usize {
+    let dst = out.as_mut_ptr().cast::<u8>();
     // SAFETY: as in `copy_ascii`.
     unsafe {
         match src.len() {
             16.. => generic::narrow_up_to::<V128, MAX>(src.as_ptr(), src.len(), dst),
-            _ => scalar::narrow_up_to::<MAX>(src, dst),
+            _ => scalar::narrow_up_to::<MAX>(src, out),
         }
     }
 }
 
 /// # Safety
-/// As `arch::copy_bmp`.
-pub(super) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
+/// The conditions of `dispatch::copy_bmp` must be met.
+pub(super) unsafe fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
+    let dst = out.as_mut_ptr().cast::<u16>();
     // SAFETY: as in `copy_ascii`.
     unsafe {
         match src.len() {
             16.. => generic::copy_bmp::<V128>(src.as_ptr(), src.len(), dst),
-            _ => scalar::copy_bmp(src, dst),
+            _ => scalar::copy_bmp(src, out),
         }
     }
 }

@@ -1,17 +1,36 @@
-//! Each vector kernel against its scalar twin: all lengths around the vector sizes, all alignments, every place for a
-//! unit that stops it, canaries behind the output.
+//! Compares each vector kernel with the scalar implementation. The texts have all lengths around
+//! the vector sizes, all alignments, and at every position a unit at which a kernel stops. Canaries
+//! after the output must stay unchanged.
 
-use super::*;
+use std::sync::OnceLock;
 
-/// Lengths below, at and above one, two and four vectors of each size, and some longer.
+use super::memory::destination;
+use super::skips::can_test;
+use super::test_texts::into_buffer;
+use super::{Kernel, avx2, kernel, scalar, sse2};
+
+/// The length in bytes up to which a text is not converted by the AVX2 kernels.
+const SHORT_BYTES: usize = 128;
+
+/// Returns `true` if the AVX2 kernels can be tested on this processor; otherwise reports the test
+/// as partly skipped.
+fn has_avx2() -> bool {
+    static HAS_AVX2: OnceLock<bool> = OnceLock::new();
+    *HAS_AVX2.get_or_init(|| can_test("avx2", kernel() >= Kernel::Avx2))
+}
+
+/// Returns lengths below, at and above one, two and four vectors of each size, and some longer
+/// lengths.
 fn lengths() -> impl Iterator<Item = usize> {
-    // Miri runs the 16-byte kernels too, a thousand times slower.
+    // Miri runs the SSE2 kernels too, but a thousand times slower.
     (0..=160)
         .chain([255, 256, 257, 1000, 8161, 9000])
         .filter(|len| !cfg!(miri) || [0, 1, 3, 4, 7, 8, 15, 16, 17, 33].contains(len))
 }
 
-/// Runs `f` for each text of `len` plain units with one of `odd` at each place that matters, at shifting alignments.
+/// Calls `f` with texts of each length, whose units `plain` makes, at alignments that change with
+/// the length. Then calls `f` with the same texts after one unit was replaced by a unit of `odd`.
+/// In a short text, each unit is replaced in turn; in a long text, only some units.
 fn texts<U: Copy>(plain: impl Fn(usize) -> U, odd: &[U], mut f: impl FnMut(&[U])) {
     for len in lengths() {
         let shift = len % 64;
@@ -28,33 +47,21 @@ fn texts<U: Copy>(plain: impl Fn(usize) -> U, odd: &[U], mut f: impl FnMut(&[U])
     }
 }
 
-const CANARY: u8 = 0xA5;
-
-/// Runs a kernel into a place with canaries on both sides, at an alignment that shifts with the length.
-fn into_place<R>(len: usize, kernel: impl FnOnce(*mut u8) -> R) -> (R, Vec<u8>) {
-    let shift = 2 * (1 + len * 7 % 32);
-    let mut place = vec![CANARY; shift + len + 64];
-    // SAFETY: the place goes on for len bytes and more behind shift.
-    let result = kernel(unsafe { place.as_mut_ptr().add(shift) });
-    assert!(place[..shift].iter().all(|&b| b == CANARY));
-    assert!(place[shift + len..].iter().all(|&b| b == CANARY));
-    (result, place[shift..shift + len].to_vec())
-}
-
-/// Asserts that both vector families give what the twin gives; AVX2 where the text is as long as it wants.
+/// Asserts that the SSE2 kernel returns the result of the scalar implementation, and that the AVX2
+/// kernel does so if the text is long enough for it.
 macro_rules! same {
     ($len_bytes:expr, $name:ident($($arg:expr),*)) => {{
         let expected = scalar::$name($($arg),*);
         assert_eq!(sse2::$name($($arg),*), expected);
-        if $len_bytes > SHORT_BYTES && is_x86_feature_detected!("avx2") {
-            // SAFETY: AVX2 is there and the text is long enough, checked above.
+        if $len_bytes > SHORT_BYTES && has_avx2() {
+            // SAFETY: AVX2 is available and the text is long enough, checked above.
             assert_eq!(unsafe { avx2::$name($($arg),*) }, expected);
         }
     }};
 }
 
 #[test]
-fn bytes_are_ascii_scanned_and_searched_as_by_the_scalar_twin() {
+fn bytes_are_scanned_and_searched_as_by_the_scalar_implementation() {
     let odd = [
         0x7F, 0x80, 0xC3, 0xE4, 0xF0, 0xFF, b'"', b'\\', 0x1F, 0, 0x20,
     ];
@@ -86,7 +93,7 @@ fn continuation_bytes_are_not_counted_whatever_the_length() {
 }
 
 #[test]
-fn wide_units_are_scanned_and_searched_as_by_the_scalar_twin() {
+fn wide_units_are_scanned_and_searched_as_by_the_scalar_implementation() {
     let odd = [
         0x7F, 0x80, 0xFF, 0x100, 0x3042, 0x8000, 0xD7FF, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,
         0xFFFF, 0x22, 0x5C, 0x1F, 0x20, 0, 0x2222, 0x5C00, 0x1F00,
@@ -109,12 +116,17 @@ fn narrowing_writes_each_low_byte_and_no_further() {
         &[0xFF, 0x80, 0],
         |u| {
             let expected: Vec<u8> = u.iter().map(|&c| c as u8).collect();
-            // SAFETY: the place takes u.len() bytes.
-            let ((), got) = into_place(u.len(), |dst| unsafe { sse2::narrow_u16(u, dst) });
+            // SAFETY: the buffer takes u.len() bytes.
+            let ((), got) = into_buffer(u.len(), |dst| unsafe {
+                sse2::narrow_u16(u, destination(dst, u.len()))
+            });
             assert_eq!(got, expected);
-            if u.len() * 2 > SHORT_BYTES && is_x86_feature_detected!("avx2") {
-                // SAFETY: the place takes u.len() bytes; AVX2 is there and the text long enough.
-                let ((), got) = into_place(u.len(), |dst| unsafe { avx2::narrow_u16(u, dst) });
+            if u.len() * 2 > SHORT_BYTES && has_avx2() {
+                // SAFETY: the buffer takes u.len() bytes; AVX2 is available and the text long
+                // enough.
+                let ((), got) = into_buffer(u.len(), |dst| unsafe {
+                    avx2::narrow_u16(u, destination(dst, u.len()))
+                });
                 assert_eq!(got, expected);
             }
         },
@@ -122,48 +134,53 @@ fn narrowing_writes_each_low_byte_and_no_further() {
 }
 
 #[test]
-fn copying_stops_at_the_escape_and_tells_of_other_bytes_before_it() {
+fn copying_stops_at_the_escape_and_reports_other_bytes_before_it() {
     let odd = [b'"', b'\\', 0, 0x1F, 0x20, 0x7F, 0x80, 0xFF];
     let check = |u: &[u8]| {
         let (expected, bytes) =
-            // SAFETY: the place takes u.len() bytes.
-            into_place(u.len(), |dst| unsafe { scalar::copy_to_escape(u, dst) });
+            // SAFETY: the buffer takes u.len() bytes.
+            into_buffer(u.len(), |dst| unsafe { scalar::copy_to_escape(u, destination(dst, u.len())) });
         let n = expected.0;
-        // SAFETY: the place takes u.len() bytes.
-        let (got, copied) = into_place(u.len(), |dst| unsafe { sse2::copy_to_escape(u, dst) });
+        // SAFETY: the buffer takes u.len() bytes.
+        let (got, copied) = into_buffer(u.len(), |dst| unsafe {
+            sse2::copy_to_escape(u, destination(dst, u.len()))
+        });
         assert_eq!((got, &copied[..n]), (expected, &bytes[..n]));
-        if u.len() > SHORT_BYTES && is_x86_feature_detected!("avx2") {
-            // SAFETY: the place takes u.len() bytes; AVX2 is there and the text long enough.
-            let (got, copied) = into_place(u.len(), |dst| unsafe { avx2::copy_to_escape(u, dst) });
+        if u.len() > SHORT_BYTES && has_avx2() {
+            // SAFETY: the buffer takes u.len() bytes; AVX2 is available and the text long enough.
+            let (got, copied) = into_buffer(u.len(), |dst| unsafe {
+                avx2::copy_to_escape(u, destination(dst, u.len()))
+            });
             assert_eq!((got, &copied[..n]), (expected, &bytes[..n]));
         }
     };
     texts(|i| b'a' + (i % 25) as u8, &odd, check);
-    // Other bytes right before and right behind the escape.
+    // Non-ASCII bytes directly before and directly after the escape.
     texts(|_| 0xC3, &odd, check);
 }
 
 #[test]
 fn plain_units_are_narrowed_up_to_the_first_other_one() {
     fn check<const JSON: bool>(u: &[u16]) {
-        // SAFETY: the place takes u.len() bytes.
-        let (n, bytes) = into_place(u.len(), |dst| unsafe {
-            scalar::narrow_plain::<JSON>(u, dst)
+        // SAFETY: the buffer takes u.len() bytes.
+        let (n, bytes) = into_buffer(u.len(), |dst| unsafe {
+            scalar::narrow_plain::<JSON>(u, destination(dst, u.len()))
         });
         let same = |got: usize, copied: Vec<u8>| {
-            // Without JSON the vectors may stop at U+0000.
+            // Without `JSON`, the vector kernels may stop at U+0000.
             let nul = !JSON && u.get(got) == Some(&0);
             assert!(got == n || nul, "{got} is not {n}");
             assert_eq!(copied[..got], bytes[..got]);
         };
         let (got, copied) =
-            // SAFETY: the place takes u.len() bytes.
-            into_place(u.len(), |dst| unsafe { sse2::narrow_plain::<JSON>(u, dst) });
+            // SAFETY: the buffer takes u.len() bytes.
+            into_buffer(u.len(), |dst| unsafe { sse2::narrow_plain::<JSON>(u, destination(dst, u.len())) });
         same(got, copied);
-        if u.len() * 2 > SHORT_BYTES && is_x86_feature_detected!("avx2") {
+        if u.len() * 2 > SHORT_BYTES && has_avx2() {
             let (got, copied) =
-                // SAFETY: the place takes u.len() bytes; AVX2 is there and the text long enough.
-                into_place(u.len(), |dst| unsafe { avx2::narrow_plain::<JSON>(u, dst) });
+                // SAFETY: the buffer takes u.len() bytes; AVX2 is available and the text long
+                // enough.
+                into_buffer(u.len(), |dst| unsafe { avx2::narrow_plain::<JSON>(u, destination(dst, u.len())) });
             same(got, copied);
         }
     }
@@ -176,8 +193,10 @@ fn plain_units_are_narrowed_up_to_the_first_other_one() {
 }
 
 #[test]
-fn copies_stop_before_what_they_were_not_made_for_and_nowhere_else() {
-    /// `n` is where the twin stops; a vector kernel may stop somewhat earlier, but is through where the twin is.
+fn copies_stop_before_the_first_unit_out_of_range_and_nowhere_else() {
+    /// Compares the result of a vector kernel (`got`, `copied`) with that of the scalar
+    /// implementation (`n`, `expected`). The kernel may stop up to 255 units earlier, but must copy
+    /// all units if the scalar implementation does.
     fn check<const N: usize>(
         len: usize,
         (n, expected): (usize, Vec<u8>),
@@ -196,54 +215,64 @@ fn copies_stop_before_what_they_were_not_made_for_and_nowhere_else() {
         |u| {
             let len = u.len();
             let bytes: Vec<u8> = u.iter().map(|&u| u.min(0xFF) as u8).collect();
-            // SAFETY: the places take a unit for each unit (so below).
+            // SAFETY: the buffers take a unit for each unit (so below).
             unsafe {
-                let expected = || into_place(len, |p| scalar::copy_ascii(&bytes, p));
+                let expected =
+                    || into_buffer(len, |p| scalar::copy_ascii(&bytes, destination(p, len)));
                 check::<1>(
                     len,
                     expected(),
-                    into_place(len, |p| sse2::copy_ascii(&bytes, p)),
+                    into_buffer(len, |p| sse2::copy_ascii(&bytes, destination(p, len))),
                 );
-                let ascii = || into_place(len, |p| scalar::narrow_up_to::<0x7F>(u, p));
+                let ascii = || {
+                    into_buffer(len, |p| {
+                        scalar::narrow_up_to::<0x7F>(u, destination(p, len))
+                    })
+                };
                 check::<1>(
                     len,
                     ascii(),
-                    into_place(len, |p| sse2::narrow_up_to::<0x7F>(u, p)),
+                    into_buffer(len, |p| sse2::narrow_up_to::<0x7F>(u, destination(p, len))),
                 );
-                let latin1 = || into_place(len, |p| scalar::narrow_up_to::<0xFF>(u, p));
+                let latin1 = || {
+                    into_buffer(len, |p| {
+                        scalar::narrow_up_to::<0xFF>(u, destination(p, len))
+                    })
+                };
                 check::<1>(
                     len,
                     latin1(),
-                    into_place(len, |p| sse2::narrow_up_to::<0xFF>(u, p)),
+                    into_buffer(len, |p| sse2::narrow_up_to::<0xFF>(u, destination(p, len))),
                 );
-                let bmp = || into_place(2 * len, |p| scalar::copy_bmp(u, p.cast::<u16>()));
+                let bmp =
+                    || into_buffer(2 * len, |p| scalar::copy_bmp(u, destination(p.cast(), len)));
                 check::<2>(
                     len,
                     bmp(),
-                    into_place(2 * len, |p| sse2::copy_bmp(u, p.cast())),
+                    into_buffer(2 * len, |p| sse2::copy_bmp(u, destination(p.cast(), len))),
                 );
-                if !is_x86_feature_detected!("avx2") || len <= SHORT_BYTES {
+                if !has_avx2() || len <= SHORT_BYTES {
                     return;
                 }
                 check::<1>(
                     len,
                     expected(),
-                    into_place(len, |p| avx2::copy_ascii(&bytes, p)),
+                    into_buffer(len, |p| avx2::copy_ascii(&bytes, destination(p, len))),
                 );
                 check::<1>(
                     len,
                     ascii(),
-                    into_place(len, |p| avx2::narrow_up_to::<0x7F>(u, p)),
+                    into_buffer(len, |p| avx2::narrow_up_to::<0x7F>(u, destination(p, len))),
                 );
                 check::<1>(
                     len,
                     latin1(),
-                    into_place(len, |p| avx2::narrow_up_to::<0xFF>(u, p)),
+                    into_buffer(len, |p| avx2::narrow_up_to::<0xFF>(u, destination(p, len))),
                 );
                 check::<2>(
                     len,
                     bmp(),
-                    into_place(2 * len, |p| avx2::copy_bmp(u, p.cast())),
+                    into_buffer(2 * len, |p| avx2::copy_bmp(u, destination(p.cast(), len))),
                 );
             }
         },

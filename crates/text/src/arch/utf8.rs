@@ -1,23 +1,24 @@
-//! Text as UTF-8 behind a [`Pen`]: the steps of a writer of objects whose format escapes nothing.
+//! Writes text as UTF-8 into a [`Pen`], with the `Utf8Kernels` of each kernel family. The caller is
+//! an encoder of a binary format such as BSON, in which no character is escaped.
 //!
-//! The kernels are those of [`super::json`], compiled without the look for escapes.
+//! The kernels are those of [`super::json`], compiled without the search for escapes.
 
 use std::ptr::copy_nonoverlapping;
 
+use super::dispatch::{find_surrogate, latin1_to_utf8, ucs4_to_utf8, utf16_to_utf8};
 #[cfg(target_arch = "x86_64")]
 use super::family::{Avx2, Avx512};
-use super::family::{Common, Utf8Kernels, utf8_room};
+use super::family::{Common, Utf8Kernels, utf8_capacity};
 use super::json::{advance, rest};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
-use super::{encode, find_surrogate};
 use crate::sink::{Pen, Put};
 
 #[inline(always)]
 fn check(pen: &Pen<'_>, n_units: usize) {
     assert!(
-        n_units <= usize::MAX / 8 && pen.room() >= utf8_room(n_units),
-        "no room"
+        n_units <= usize::MAX / 8 && pen.remaining() >= utf8_capacity(n_units),
+        "not enough space"
     );
 }
 
@@ -27,20 +28,23 @@ macro_rules! vectors {
         impl Utf8Kernels for $family {
             #[inline(always)]
             unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 unsafe { $kernels::json::plain::<false>(u, out) }
             }
 
             #[inline(always)]
             unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 let end = unsafe { $kernels::json::short_latin1::<false>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are there; the duty of the caller.
+                // SAFETY: a value of this type proves that its instructions are available; this
+                // function's contract.
                 let end = unsafe { $kernels::json::short_wide::<false>(u, out) };
                 (!end.is_null()).then_some(end)
             }
@@ -48,8 +52,9 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that its instructions are there; the pen has the room, checked above (without escapes a
-                // unit takes two bytes), and all up to where the kernel says was written.
+                // SAFETY: a value of this type proves that its instructions are available; the pen
+                // has the space, checked above (without escapes a unit takes two bytes), and
+                // everything up to the returned address was written.
                 unsafe {
                     let at = $kernels::json::latin1::<false>(u, false, pen.at());
                     pen.set_at(at);
@@ -93,7 +98,7 @@ vectors!(Avx2, avx2);
 impl Utf8Kernels for Common {
     #[inline(always)]
     unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
-        // SAFETY: out takes the bytes, by the caller's word.
+        // SAFETY: out takes the bytes, by this function's contract.
         unsafe {
             copy_nonoverlapping(u.as_ptr(), out, u.len());
             out.add(u.len())
@@ -113,10 +118,11 @@ impl Utf8Kernels for Common {
     #[inline(always)]
     fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
         check(pen, u.len());
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many bytes as it says (so for all below).
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
+        // bytes as it returned (so for all below).
         unsafe {
-            let n = encode::latin1_to_utf8(u, rest(pen));
-            advance(pen, n);
+            let n = latin1_to_utf8(u, rest(pen));
+            advance(pen, n.expect("two bytes for each, checked above"));
         }
     }
 
@@ -128,8 +134,8 @@ impl Utf8Kernels for Common {
         }
         // SAFETY: as of Latin-1.
         unsafe {
-            let n = encode::utf16_to_utf8(u, rest(pen));
-            advance(pen, n.expect("no surrogates, looked at above"));
+            let n = utf16_to_utf8(u, rest(pen));
+            advance(pen, n.expect("no surrogates, checked above"));
         }
         true
     }
@@ -139,7 +145,7 @@ impl Utf8Kernels for Common {
         check(pen, u.len());
         // SAFETY: as of Latin-1.
         unsafe {
-            match encode::utf32_to_utf8(u, rest(pen)) {
+            match ucs4_to_utf8(u, rest(pen)) {
                 Some(n) => advance(pen, n),
                 None => return false,
             }

@@ -1,13 +1,15 @@
-//! Text into a place of exactly its size: an object that is made once and never grows.
+//! Converts text into a destination of exactly the needed size, such as an object that is allocated
+//! once and never grows.
 
 use std::mem::MaybeUninit;
 
 use super::ordered::utf16_len_of_str;
 use crate::Units;
+use crate::arch::dispatch::{is_utf16, latin1_to_utf8, scan_u16, ucs4_to_utf8, utf16_to_utf8};
+use crate::arch::encode;
 use crate::arch::memory::uninit;
-use crate::arch::{self, bulk, decode, encode};
 
-/// Bytes of the text as UTF-8; `None` where it is malformed.
+/// Returns the length in bytes of the text converted to UTF-8; `None` for malformed text.
 ///
 /// Copies: none.
 #[inline]
@@ -16,12 +18,13 @@ pub fn utf8_len_exact(units: Units<'_>) -> Option<usize> {
     encode::valid_utf8_len(units)
 }
 
-/// Writes the text as UTF-8: all of `out`, which is as long as [`utf8_len_exact`] says.
+/// Writes the text as UTF-8 into `out`, which must have exactly the length that [`utf8_len_exact`]
+/// returned.
 ///
-/// Copies: none besides the conversion (for UTF-8 input one copy).
+/// Copies: none besides the conversion itself, which for UTF-8 is a plain copy.
 ///
 /// # Panics
-/// Where `out` has another length: a bug of the caller (so below).
+/// Panics if `out` has another length, which is a bug in the caller.
 #[inline]
 pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     let n = match units {
@@ -29,15 +32,15 @@ pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
             out.copy_from_slice(uninit(u));
             Some(u.len())
         }
-        Units::Latin1(u) => Some(encode::latin1_to_utf8(u, out)),
+        Units::Latin1(u) => latin1_to_utf8(u, out),
         Units::Utf8(_) => None,
-        Units::Utf16(u) | Units::Ucs2(u) => encode::utf16_to_utf8_exact(u, out),
-        Units::Utf32(u) => encode::utf32_to_utf8(u, out),
+        Units::Utf16(u) | Units::Ucs2(u) => utf16_to_utf8(u, out),
+        Units::Utf32(u) => ucs4_to_utf8(u, out),
     };
-    assert_eq!(n, Some(out.len()), "the place was made for another text");
+    assert_eq!(n, Some(out.len()), "the buffer was made for another text");
 }
 
-/// Units of the text as UTF-16; `None` where it is malformed.
+/// Returns the number of 16-bit units of the text converted to UTF-16; `None` for malformed text.
 ///
 /// Copies: none.
 #[inline]
@@ -45,9 +48,9 @@ pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
 pub fn utf16_len_exact(units: Units<'_>) -> Option<usize> {
     match units {
         Units::Latin1(u) => Some(u.len()),
-        Units::Utf8(u) => decode::valid_utf16_len(u),
-        Units::Utf16(u) => bulk::is_utf16(u).then_some(u.len()),
-        Units::Ucs2(u) => (!arch::scan_u16(u).surrogate).then_some(u.len()),
+        Units::Utf8(u) => encode::valid_utf16_len(u),
+        Units::Utf16(u) => is_utf16(u).then_some(u.len()),
+        Units::Ucs2(u) => (!scan_u16(u).surrogate).then_some(u.len()),
         Units::Utf32(_) => utf16_len_of_str(units),
     }
 }

@@ -1,19 +1,22 @@
-//! Text to the body of a JSON string: escaping and UTF-8 in one go.
+//! Converts text to the body of a JSON string: escapes it and converts it to UTF-8 in one pass.
 
 use super::utf8::{put_latin1, put_utf16};
-use super::{ConvertError, Form, SHORT_UNITS, Stop, window_for, write};
-use crate::arch::{self, encode, scalar, validity};
+use super::{ConvertError, OutputForm, SHORT_UNITS, WriteStop, window_for, write};
+use crate::arch::dispatch::{find_escape_u8, find_escape_u16, is_ascii, scan_u16};
+use crate::arch::{encode, scalar};
 use crate::sink::Mark;
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, SinkFull, Units};
 
-/// Appends the text as the body of a JSON string (RFC 8259, section 7), without its quotes: UTF-8, with `"`, `\` and
-/// controls escaped, in one go. Returns the bytes written.
+/// Appends the text to the sink as the body of a JSON string (RFC 8259, section 7), without its
+/// quotes: UTF-8 in which `"`, `\` and control characters are escaped. Returns the number of bytes
+/// written.
 ///
-/// Copies: none besides the conversion.
+/// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// [`ConvertError`]; the sink is then as it was.
+/// Returns a [`ConvertError`] if the text is malformed or the sink is full; the sink is then
+/// unchanged.
 #[inline]
 pub fn to_json_body<S: ByteSink>(
     units: Units<'_>,
@@ -22,11 +25,12 @@ pub fn to_json_body<S: ByteSink>(
 ) -> Result<usize, ConvertError> {
     let start = sink.mark();
     let before = sink.committed().len();
-    // The rest of a short text goes on from where plain ASCII ends; malformed text starts anew below.
+    // The plain ASCII prefix of a short text is written first. If the text turns out to be
+    // malformed, it is converted again below.
     let done = match units {
         Units::Utf8(u) if u.len() <= SHORT_UNITS => {
             let (n, high) = sink.window(u.len())?.put_to_escape(u);
-            if n == u.len() && (!high || validity::is_utf8(u)) {
+            if n == u.len() && (!high || is_utf8(u)) {
                 return Ok(n);
             }
             n < u.len() && undone(put_escapes_utf8(u, n, high, sink), sink, start)?
@@ -56,52 +60,55 @@ pub fn to_json_body<S: ByteSink>(
 
 struct JsonBody;
 
-impl Form for JsonBody {
-    fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), Stop> {
+impl OutputForm for JsonBody {
+    fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), WriteStop> {
         let well_formed = match units {
             Units::Utf8(u) => put_escaped_utf8(u, sink)?,
             Units::Latin1(u) => put_escaped_latin1(u, sink)?,
             Units::Utf16(u) => put_escaped_utf16(u, sink)?,
-            Units::Ucs2(u) => !arch::scan_u16(u).surrogate && put_escaped_utf16(u, sink)?,
+            Units::Ucs2(u) => !scan_u16(u).surrogate && put_escaped_utf16(u, sink)?,
             Units::Utf32(u) => put_escaped_utf32(u, sink)?,
         };
         if well_formed {
             Ok(())
         } else {
-            Err(Stop::Malformed)
+            Err(WriteStop::Malformed)
         }
     }
 }
 
-/// Whether a short text was written; takes back what was put where the sink is full.
+/// Returns `true` if a short text was written as a whole, and `false` if it is malformed. If the
+/// sink is full, removes the partial output and returns the error.
 fn undone<S: ByteSink>(
-    result: Result<bool, Stop>,
+    result: Result<bool, WriteStop>,
     sink: &mut S,
     start: Mark,
 ) -> Result<bool, ConvertError> {
     match result {
         Ok(well_formed) => Ok(well_formed),
-        Err(Stop::Malformed) => Ok(false),
-        Err(Stop::SinkFull(e)) => {
+        Err(WriteStop::Malformed) => Ok(false),
+        Err(WriteStop::SinkFull(e)) => {
             sink.rewind(start);
             Err(e.into())
         }
     }
 }
 
-/// Copies from escape to escape, and validates at the end, while the block is still in the first cache.
-fn put_escaped_utf8<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop> {
+/// Writes UTF-8 as the body of a JSON string: escapes are inserted, and the bytes between them are
+/// copied. The text is validated at the end, while it is still in the L1 cache.
+fn put_escaped_utf8<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, WriteStop> {
     let (n, high) = sink.window(u.len())?.put_to_escape(u);
     put_escapes_utf8(u, n, high, sink)
 }
 
-/// The rest of [`put_escaped_utf8`], where the first `n` bytes are put, with a byte past ASCII among them if `high`.
+/// Continues [`put_escaped_utf8`] after the first `n` bytes of the text were written; `high` is
+/// `true` if one of these bytes is not ASCII.
 fn put_escapes_utf8<S: ByteSink>(
     u: &[u8],
     n: usize,
     high: bool,
     sink: &mut S,
-) -> Result<bool, Stop> {
+) -> Result<bool, WriteStop> {
     let mut rest = &u[n..];
     let mut any_high = high;
     while let Some((&c, after)) = rest.split_first() {
@@ -113,12 +120,12 @@ fn put_escapes_utf8<S: ByteSink>(
     Ok(!any_high || is_utf8(u))
 }
 
-fn put_escaped_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop> {
+fn put_escaped_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, WriteStop> {
     let mut rest = u;
     loop {
-        let n = arch::find_escape_u8(rest);
+        let n = find_escape_u8(rest);
         let run = &rest[..n];
-        if arch::is_ascii(run) {
+        if is_ascii(run) {
             sink.put(run)?;
         } else if !put_latin1(run, sink)? {
             return Ok(false);
@@ -130,17 +137,18 @@ fn put_escaped_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop>
     Ok(true)
 }
 
-fn put_escaped_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
+fn put_escaped_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, WriteStop> {
     let n = sink.window(u.len())?.put_plain_u16::<true>(u);
     put_runs_utf16(&u[n..], sink)
 }
 
-/// Puts text that starts with an escape, or with a run of other scripts up to the next one. An escape is never inside a
-/// pair.
-fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
+/// Writes UTF-16 whose first unit must be escaped or is not ASCII. Runs of non-ASCII units are
+/// converted at once: they are whole characters, because no unit of a surrogate pair is escaped or
+/// ASCII.
+fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, WriteStop> {
     let mut rest = u;
     while !rest.is_empty() {
-        let n = arch::find_escape_u16(rest);
+        let n = find_escape_u16(rest);
         let (run, after) = rest.split_at(n);
         if n > 0 && !put_utf16(run, sink)? {
             return Ok(false);
@@ -155,12 +163,12 @@ fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
     Ok(true)
 }
 
-fn put_escaped_utf32<S: ByteSink>(u: &[u32], sink: &mut S) -> Result<bool, Stop> {
+fn put_escaped_utf32<S: ByteSink>(u: &[u32], sink: &mut S) -> Result<bool, WriteStop> {
     let exact = || encode::json_len_from_utf32(u);
     Ok(window_for(sink, 6 * u.len(), exact)?.put_json_utf32(u))
 }
 
-/// Appends the escape of `"`, `\` or a control.
+/// Appends the JSON escape of `c`, which is `"`, `\` or a control character.
 #[inline]
 fn put_escape<S: ByteSink>(c: u8, sink: &mut S) -> Result<(), SinkFull> {
     sink.put(scalar::escape(c).as_slice())

@@ -1,9 +1,12 @@
-//! The conversions of the path: `Units` to UTF-8, to JSON string bodies, to the data area of a `str`, to UTF-16.
+//! Conversions of [`Units`] to UTF-8, to bodies of JSON strings, to the data area of
+//! a `str`, and to UTF-16.
 //!
-//! Each writes straight into its final place and returns how much it wrote. On an error nothing is committed.
+//! Each conversion writes directly to its destination and returns the length written. If a
+//! conversion into a sink fails, the sink is unchanged.
 //!
-//! Every function starts with the short way, inlined where it is called: a cell of plain ASCII is one look and one
-//! store per vector. Longer or wider text goes on in blocks that stay in the first cache.
+//! Every function starts with a fast path that is inlined into its caller: for a cell of ASCII
+//! without escapes it needs one test and one store per vector. Longer and non-ASCII text is
+//! converted in blocks that stay in the L1 cache.
 
 mod exact;
 mod json;
@@ -17,7 +20,7 @@ use std::fmt;
 
 pub use self::exact::{utf8_exact, utf8_len_exact, utf16_len_exact};
 pub use self::json::to_json_body;
-pub(crate) use self::ordered::{Unit as OrderedUnit, make_ordered_one_to_one};
+pub(crate) use self::ordered::{OrderedUnit, make_ordered_one_to_one};
 pub use self::ordered::{
     make_ordered_utf16, make_ordered_utf32, ordered_utf16, ordered_utf32, utf32_len_exact,
 };
@@ -27,11 +30,13 @@ pub use self::utf16::{string_from_utf16, to_utf16};
 pub use crate::arch::cell::{
     CellBytes, CellEncoding, CellOther, CellUtf8, CellUtf16, make_ascii, make_other_utf8,
 };
+pub use crate::arch::dispatch::with_kernels;
+use crate::arch::dispatch::{utf8_len_from_latin1, utf8_len_from_units};
 use crate::arch::encode;
 pub use crate::arch::family::{
     Ascii, JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, JsonSteps, Kernels, Look, Plain,
-    ShortNumber, UTF8_SHORT_BYTES, UnescapedLength as Unescaped, Utf8Kernels, Work, json_room,
-    utf8_room, with_kernels,
+    ShortNumber, UTF8_SHORT_BYTES, UnescapedLength as Unescaped, Utf8Kernels, Work, json_capacity,
+    utf8_capacity,
 };
 pub use crate::arch::float::{FLOAT_BYTES, eight_digits, put_float, put_float32};
 pub use crate::arch::json_read::Scan;
@@ -44,13 +49,13 @@ pub use crate::new_object::{MadeStr as Made, NewBytes, NewStr, StrData};
 use crate::validate::find_malformed;
 use crate::{ByteSink, Malformed, Policy, SinkFull, Units, Window};
 
-/// Why a conversion into a sink stopped.
+/// The reason why a conversion into a sink stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The text is malformed and the policy is strict.
+    /// The text is malformed, and the policy does not replace malformed sequences.
     Malformed(Malformed),
-    /// The sink has no room.
+    /// The sink has no space for the result.
     SinkFull(SinkFull),
 }
 
@@ -77,37 +82,40 @@ impl From<SinkFull> for ConvertError {
     }
 }
 
-/// Past this many units the first try at a plain ASCII text is made block by block.
+/// The length in units up to which the leading ASCII units of a text are written in one step; in
+/// longer text, they are written block by block.
 const SHORT_UNITS: usize = 128;
 
-/// Units converted at a time: input and output of a block stay in the first cache while they are looked at more than
-/// once, and the room asked for ahead is bounded.
+/// The number of units of a block. The input and output of a block stay in the L1 cache, because
+/// they are read more than once. No more space than one block needs is reserved in advance.
 const BLOCK_UNITS: usize = 4096;
 
-/// U+FFFD in UTF-8.
+/// The replacement character U+FFFD in UTF-8.
 const REPLACEMENT_UTF8: &[u8] = "\u{FFFD}".as_bytes();
 
-/// Why a writer of well-formed text stopped.
-enum Stop {
-    /// It is not: who called finds out where.
+/// The reason why a writer stopped. The writer accepts only well-formed text.
+enum WriteStop {
+    /// The text is malformed; the caller must determine the position of the error.
     Malformed,
     SinkFull(SinkFull),
 }
 
-impl From<SinkFull> for Stop {
+impl From<SinkFull> for WriteStop {
     fn from(e: SinkFull) -> Self {
-        Stop::SinkFull(e)
+        WriteStop::SinkFull(e)
     }
 }
 
-/// How a block of text is written.
-trait Form {
-    /// Appends a block. Where it is malformed it says so, whatever it has written by then.
-    fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), Stop>;
+/// An output format (UTF-8 or JSON), to which text is converted block by block.
+trait OutputForm {
+    /// Appends a block of text. If the text is malformed, returns an error; what was appended is
+    /// then unspecified.
+    fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), WriteStop>;
 }
 
-/// Appends text of any length under `policy`; the sink is as it was on an error.
-fn write<F: Form, S: ByteSink>(
+/// Appends text of any length in the format `F`. Malformed text is handled as `policy` specifies.
+/// If the function fails, the sink is unchanged.
+fn write<F: OutputForm, S: ByteSink>(
     units: Units<'_>,
     policy: Policy,
     sink: &mut S,
@@ -127,10 +135,14 @@ fn write<F: Form, S: ByteSink>(
     }
 }
 
-fn write_strict<F: Form, S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), ConvertError> {
+fn write_strict<F: OutputForm, S: ByteSink>(
+    units: Units<'_>,
+    sink: &mut S,
+) -> Result<(), ConvertError> {
     if units.len_units() > 4 * BLOCK_UNITS {
-        // Once, so that a growing sink does not move what it has time and again. Only a hint: a sink that has less
-        // room says so when it is used up, or the text turns out malformed before.
+        // The space is reserved once, so that a growing sink does not move its contents repeatedly.
+        // This is only a hint: a sink with less space reports that when it is full, unless the text
+        // turns out to be malformed first.
         let _ = sink.spare(likely_len(units));
     }
     let mut at = 0;
@@ -138,9 +150,10 @@ fn write_strict<F: Form, S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<
         let rest = units.skip(at);
         let block = rest.take(block_end(rest));
         F::block(block, sink).map_err(|stop| match stop {
-            Stop::SinkFull(e) => ConvertError::SinkFull(e),
-            Stop::Malformed => {
-                // Looked at with what follows the block: its end must not look like the end of the text.
+            WriteStop::SinkFull(e) => ConvertError::SinkFull(e),
+            WriteStop::Malformed => {
+                // The search continues past the block, because the end of the block must not be
+                // treated as the end of the text.
                 let found = find_malformed(rest).unwrap_or(Malformed::CHANGED);
                 ConvertError::Malformed(found.later_by(at))
             }
@@ -150,7 +163,7 @@ fn write_strict<F: Form, S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<
     Ok(())
 }
 
-fn write_replacing<F: Form, S: ByteSink>(
+fn write_replacing<F: OutputForm, S: ByteSink>(
     mut units: Units<'_>,
     sink: &mut S,
 ) -> Result<(), ConvertError> {
@@ -162,17 +175,19 @@ fn write_replacing<F: Form, S: ByteSink>(
     write_strict::<F, S>(units, sink)
 }
 
-/// Bytes of the text as UTF-8 if it is well-formed, which nobody knows yet.
+/// Returns the number of bytes of the text converted to UTF-8. The number is exact only for
+/// well-formed text; the text is not validated.
 fn likely_len(units: Units<'_>) -> usize {
     match units {
         Units::Utf8(u) => u.len(),
-        Units::Latin1(u) => encode::utf8_len_from_latin1(u),
-        Units::Utf16(u) | Units::Ucs2(u) => encode::utf8_len_from_utf16(u),
+        Units::Latin1(u) => utf8_len_from_latin1(u),
+        Units::Utf16(u) | Units::Ucs2(u) => utf8_len_from_units(u).0,
         Units::Utf32(u) => encode::utf8_len_from_utf32(u),
     }
 }
 
-/// Units of the next block, which ends where a character does if the text is well-formed.
+/// Returns the number of units of the next block, which ends at a character boundary if the text is
+/// well-formed.
 fn block_end(units: Units<'_>) -> usize {
     let len = units.len_units();
     if len <= BLOCK_UNITS {
@@ -192,8 +207,9 @@ fn block_end(units: Units<'_>) -> usize {
     }
 }
 
-/// A window of `worst` bytes where the sink has them at hand, else of as many as `exact` says: near the end of a chunk
-/// it is better to measure than to grow.
+/// Returns a window into the sink. It has space for `worst` bytes if the sink has that much spare
+/// capacity, otherwise for the number of bytes that `exact` returns. Near the end of a chunk,
+/// measuring the text is cheaper than growing the chunk.
 fn window_for<S: ByteSink>(
     sink: &mut S,
     worst: usize,

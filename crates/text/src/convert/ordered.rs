@@ -1,26 +1,31 @@
-//! Units of 16 and 32 bits as bytes, in the machine's order or the other one, at any address: to a `str`, and from one.
+//! Conversions between a `str` and bytes that contain 16-bit or 32-bit units, in native or swapped
+//! byte order, at any address.
 //!
-//! Text is looked at and written block by block, so that the second step finds its block in the first cache. The loops are
-//! plain and compiled for each family of kernels: the compiler makes vectors of them.
+//! Text is scanned and written one block at a time, so that the block is in the L1 cache when it is
+//! written. The loops are simple and are compiled once per kernel family, so that the compiler
+//! vectorizes them.
 
 use std::mem::MaybeUninit;
 
-use crate::arch::family::{Kernels, Work, with_kernels};
+use crate::arch::dispatch::{
+    count_ordered_utf16, ordered_utf16_to_ucs4, valid_ucs4_to_ordered_utf16, widen, with_kernels,
+};
+use crate::arch::family::{Kernels, Work};
 use crate::arch::memory::uninit_bytes;
-use crate::arch::ordered::{count_utf16, ucs4_to_utf16, utf16_to_ucs4, widen};
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{Kind, Shape, Units};
 
-/// Units of a block.
+/// The number of units of a block that is scanned and then written.
 const BLOCK_UNITS: usize = 2048;
 
-/// Makes a `str` of well-formed UTF-16, the bytes of each unit in the machine's order or (`SWAPPED`) the other one, with the
-/// narrowest kind that holds it. `None` where it is malformed, and where it is a shared `str` of no or one character.
+/// Makes a `str` of the narrowest kind from UTF-16; the bytes of each unit are in native or
+/// (`SWAPPED`) reversed order. Returns `None` for malformed text, and for text for which CPython
+/// has a shared `str` (empty text or one character).
 ///
-/// Copies: one, the conversion, into the `str`.
+/// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 2]],
     new: &mut N,
@@ -28,10 +33,10 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// As [`make_ordered_utf16`], of UTF-32.
+/// Does for UTF-32 what [`make_ordered_utf16`] does for UTF-16.
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 4]],
     new: &mut N,
@@ -39,42 +44,48 @@ pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// As both, where each unit is a character; `None` for other text. It writes one unit for each that it reads, whatever
-/// they are.
+/// Makes a `str` from text in which each unit is a character; returns `None` if a unit is a
+/// surrogate or is not a code point. Exactly one unit is written for each unit read, even if the
+/// text changes during the conversion. `BYTES` is the size of a unit.
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 pub(crate) fn make_ordered_one_to_one<const BYTES: usize, const SWAPPED: bool, N: NewStr>(
     text: &[[u8; BYTES]],
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>>
 where
-    [u8; BYTES]: Unit,
+    [u8; BYTES]: OrderedUnit,
 {
     with_kernels(Make::<_, _, SWAPPED, false>(text, new))
 }
 
-/// A unit as bytes.
-pub(crate) trait Unit: Copy {
-    /// The union of the units, and whether one is no character of its own.
+/// A 16-bit or 32-bit code unit in a buffer of bytes.
+pub(crate) trait OrderedUnit: Copy {
+    /// Returns the bitwise OR of the units, and `true` if one of them is not a character by itself:
+    /// a surrogate, or a value past U+10FFFF.
     fn look<const SWAPPED: bool>(units: &[Self]) -> (u32, bool);
 
-    /// Writes units that all fit, one for one.
+    /// Writes each unit as one unit of `out`, whose unit type must be wide enough for all of them.
     fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
 
-    /// Writes units as 32-bit units and looks at them, each read once; as `look`.
+    /// Writes each unit as a 32-bit unit, and returns what `look` returns for these units; each
+    /// unit is read only once.
     fn write_looked<const SWAPPED: bool>(
         units: &[Self],
         out: &mut [MaybeUninit<u32>],
     ) -> (u32, bool);
 
-    /// Characters, where some take two units; `None` where none may.
+    /// Returns the number of characters; a surrogate pair is one character. Returns `None` for
+    /// malformed text.
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
 
-    /// Writes all as 32-bit units; `false` where it is malformed.
+    /// Decodes the units to code points, one in each 32-bit unit; returns `false` if the text is
+    /// malformed.
     fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool;
 
-    /// Whether units of a `str` of this kind are the same.
+    /// Returns `true` if a `str` of this kind has the same units as the text, in the same byte
+    /// order, so that the units are only copied.
     fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool;
 }
 
@@ -129,17 +140,17 @@ macro_rules! unit_methods {
     };
 }
 
-impl Unit for [u8; 2] {
+impl OrderedUnit for [u8; 2] {
     unit_methods!(u16, |u| u & 0xF800 == 0xD800);
 
     #[inline(always)]
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize> {
-        Some(count_utf16::<SWAPPED>(units))
+        Some(count_ordered_utf16::<SWAPPED>(units))
     }
 
     #[inline(always)]
     fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool {
-        utf16_to_ucs4::<SWAPPED>(units, out)
+        ordered_utf16_to_ucs4::<SWAPPED>(units, out) == Some(out.len())
     }
 
     fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool {
@@ -147,7 +158,7 @@ impl Unit for [u8; 2] {
     }
 }
 
-impl Unit for [u8; 4] {
+impl OrderedUnit for [u8; 4] {
     unit_methods!(u32, |u| u > 0x10_FFFF || u & 0xFFFF_F800 == 0xD800);
 
     fn count<const SWAPPED: bool>(_: &[Self]) -> Option<usize> {
@@ -163,15 +174,15 @@ impl Unit for [u8; 4] {
     }
 }
 
-/// A `str` to be made; with `PAIRS` of text with pairs too.
+/// The task of making a `str` from units. With `PAIRS`, the text may have surrogate pairs.
 struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N);
 
-/// Places of a text that are looked at for a guess.
-const LOOKS: usize = 8;
-/// Units looked at in each.
-const LOOK_UNITS: usize = 32;
+/// The number of samples of a text that are examined to guess its kind.
+const N_SAMPLES: usize = 8;
+/// The number of units in each sample.
+const SAMPLE_UNITS: usize = 32;
 
-impl<U: Unit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
+impl<U: OrderedUnit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
     for Make<'_, U, N, SWAPPED, PAIRS>
 {
     type Output = Option<Result<MadeStr<N::Str>, N::Error>>;
@@ -179,11 +190,11 @@ impl<U: Unit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
     #[inline(always)]
     fn run<K: Kernels>(self, _: K) -> Self::Output {
         let Make(text, new) = self;
-        // Each unit seen is one of the text: the guess is never too wide.
+        // Each sampled unit is in the text, so the guess is never too wide.
         let (mut or, mut special) = (0, false);
-        for place in 0..LOOKS {
-            let at = text.len() / LOOKS * place;
-            let part = &text[at..text.len().min(at + LOOK_UNITS)];
+        for sample in 0..N_SAMPLES {
+            let at = text.len() / N_SAMPLES * sample;
+            let part = &text[at..text.len().min(at + SAMPLE_UNITS)];
             let seen = U::look::<SWAPPED>(part);
             (or, special) = (or | seen.0, special | seen.1);
         }
@@ -220,7 +231,7 @@ impl<U: Unit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
     }
 }
 
-fn of<U: Unit, N: NewStr, const SWAPPED: bool>(
+fn of<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
     made: N::Str,
     kind: Kind,
     in_vain_bytes: usize,
@@ -232,14 +243,15 @@ fn of<U: Unit, N: NewStr, const SWAPPED: bool>(
     }
 }
 
-/// A try at a kind: the `str`, or up to where it went and what was found there.
+/// The result of writing a text into a `str` of one kind: the `str`, or the number of units written
+/// and the result of `look` for the block that did not fit.
 enum Tried<S> {
     Made(S),
     UpTo(usize, (u32, bool)),
 }
 
 #[inline(always)]
-fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
+fn try_kind<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
     text: &[U],
     kind: Kind,
     new: &mut N,
@@ -253,7 +265,7 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
         Err(e) => return Some(Err(e)),
     };
     let mut data = new.data(&mut made);
-    // What is stored as 32-bit units is what was looked at, even if the text changes.
+    // The units that are stored are those that were scanned, even if the text changes.
     let (mut or, mut special) = (0, false);
     for (i, block) in text.chunks(BLOCK_UNITS).enumerate() {
         let at = i * BLOCK_UNITS;
@@ -282,21 +294,23 @@ fn try_kind<U: Unit, N: NewStr, const SWAPPED: bool>(
         );
     }
     if size_of::<U>() == 4 && kind == Kind::Ucs4 && Kind::of(or) != kind {
-        // What was seen before is not there any more.
+        // The text has changed: the unit that was found before no longer exists.
         return None;
     }
     Some(Ok(Tried::Made(made)))
 }
 
-/// Characters of a text of a `str`, where it can be encoded.
+/// Returns the number of characters of a `str`, which is its number of units in UTF-32; `None` if
+/// it contains a surrogate, which cannot be encoded.
 ///
-/// Copies: none (so below).
+/// Copies: none.
 #[must_use]
 pub fn utf32_len_exact(units: Units<'_>) -> Option<usize> {
     Some(with_kernels(Count(units))?.0)
 }
 
-/// Units of a text of a `str` as UTF-16, where it can be encoded.
+/// Returns the number of 16-bit units of a `str` in UTF-16; `None` if it contains a surrogate,
+/// which cannot be encoded.
 pub(super) fn utf16_len_of_str(units: Units<'_>) -> Option<usize> {
     let (n_chars, n_pairs) = with_kernels(Count(units))?;
     Some(n_chars + n_pairs)
@@ -305,7 +319,8 @@ pub(super) fn utf16_len_of_str(units: Units<'_>) -> Option<usize> {
 struct Count<'a>(Units<'a>);
 
 impl Work for Count<'_> {
-    /// Characters, and how many of them are pairs in UTF-16.
+    /// The number of characters, and how many of them are surrogate pairs in UTF-16; `None` if the
+    /// text cannot be encoded.
     type Output = Option<(usize, usize)>;
 
     #[inline(always)]
@@ -335,17 +350,18 @@ impl Work for Count<'_> {
     }
 }
 
-/// Writes text of a `str` as UTF-32, the bytes of each unit in the machine's order or (`SWAPPED`) the other one: all of `out`,
-/// which takes four bytes for each unit. `false` where the text cannot be encoded, and then anything is written.
+/// Writes the text of a `str` as UTF-32 into all of `out`, which must have four bytes for each
+/// unit. The bytes of each unit are in native or (`SWAPPED`) reversed order. Returns `false` if a
+/// character is a surrogate, which cannot be encoded; the contents of `out` are then unspecified.
 ///
-/// Copies: none besides the conversion (for 32-bit units one copy).
+/// Copies: none besides the conversion itself, which for 32-bit units is a plain copy.
 ///
 /// # Panics
-/// Where `out` has another length, or the text is UTF-8: a bug of the caller (so below).
+/// Panics if `out` has another length, or if the text is UTF-8; each is a bug in the caller.
 #[must_use]
 pub fn ordered_utf32<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> bool {
     let (out, []) = out.as_chunks_mut() else {
-        panic!("the place was made for another text");
+        panic!("the buffer was made for another text");
     };
     with_kernels(Write32::<SWAPPED>(units, out))
 }
@@ -359,12 +375,13 @@ impl<const SWAPPED: bool> Work for Write32<'_, SWAPPED> {
     fn run<K: Kernels>(self, _: K) -> bool {
         let Write32(units, out) = self;
         let n = units.len_units();
-        assert_eq!(out.len(), n, "the place was made for another text");
+        assert_eq!(out.len(), n, "the buffer was made for another text");
         let bytes = |c: u32| {
             let c = if SWAPPED { c.swap_bytes() } else { c };
             uninit_bytes(c.to_ne_bytes())
         };
-        // Block by block: what is looked at is still in the first cache when it is written.
+        // The text is converted one block at a time: the block is still in the L1 cache when it is
+        // written.
         match units {
             Units::Latin1(u) => widen::<_, SWAPPED>(u, out),
             Units::Utf16(u) | Units::Ucs2(u) => {
@@ -388,7 +405,7 @@ impl<const SWAPPED: bool> Work for Write32<'_, SWAPPED> {
                     out.iter_mut().zip(u).for_each(|(to, &u)| *to = bytes(u));
                 }
             }
-            Units::Utf8(_) => unreachable!("a str is no UTF-8"),
+            Units::Utf8(_) => unreachable!("a `str` is not UTF-8"),
         }
         true
     }
@@ -399,14 +416,15 @@ fn is_surrogate(u: u32) -> bool {
     u & 0xFFFF_F800 == 0xD800
 }
 
-/// Writes text of a `str` as UTF-16, as [`ordered_utf32`]: all of `out`, which is as long as
-/// [`utf16_len_exact`](super::utf16_len_exact) says.
+/// Writes the text of a `str` as UTF-16 into all of `out`, which must have two bytes for each unit
+/// that [`utf16_len_exact`](super::utf16_len_exact) counts. The bytes of each unit are in native or
+/// (`SWAPPED`) reversed order.
 ///
 /// # Panics
-/// As [`ordered_utf32`].
+/// Panics in the same cases as [`ordered_utf32`].
 pub fn ordered_utf16<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     let (out, []) = out.as_chunks_mut() else {
-        panic!("the place was made for another text");
+        panic!("the buffer was made for another text");
     };
     with_kernels(Write16::<SWAPPED>(units, out));
 }
@@ -427,14 +445,14 @@ impl<const SWAPPED: bool> Work for Write16<'_, SWAPPED> {
             Units::Utf32(u) => out.len() >= u.len(),
             units => out.len() == units.len_units(),
         };
-        assert!(is_long, "the place was made for another text");
+        assert!(is_long, "the buffer was made for another text");
         match units {
             Units::Latin1(u) => widen::<_, SWAPPED>(u, out),
             Units::Utf16(u) | Units::Ucs2(u) => {
                 out.iter_mut().zip(u).for_each(|(to, &u)| *to = bytes(u));
             }
-            Units::Utf32(u) => ucs4_to_utf16::<SWAPPED>(u, out),
-            Units::Utf8(_) => unreachable!("a str is no UTF-8"),
+            Units::Utf32(u) => valid_ucs4_to_ordered_utf16::<SWAPPED>(u, out),
+            Units::Utf8(_) => unreachable!("a `str` is not UTF-8"),
         }
     }
 }

@@ -1,29 +1,32 @@
-//! Text to UTF-16, for wide parameters and statements, and back for a driver's messages.
+//! Converts text to UTF-16, for the wide-character parameters and statements of ODBC, and converts
+//! UTF-16 to text, for the messages of ODBC drivers.
 
 use super::measure;
 use crate::arch::measured::append_utf16;
 use crate::validate::find_malformed;
 use crate::{ConvertError, Policy, SinkFull, Units};
 
-/// Appends the text as UTF-16 and returns the units written.
+/// Appends the text as UTF-16 and returns the number of units written.
 ///
-/// Copies: none besides the conversion (for UTF-16 input one validated copy).
+/// Copies: none besides the conversion itself, which for UTF-16 is a copy with validation.
 ///
 /// # Errors
-/// [`ConvertError`]; `out` is then as it was.
+/// Returns a [`ConvertError`] if the text is malformed or memory is exhausted; `out` is then
+/// unchanged.
 pub fn to_utf16(
     units: Units<'_>,
     policy: Policy,
     out: &mut Vec<u16>,
 ) -> Result<usize, ConvertError> {
     let before = out.len();
-    // No text has more units in UTF-16 than in the form it comes in, but for UTF-32 with its pairs.
+    // Text never has more UTF-16 units than units of its own encoding, except UTF-32 with
+    // characters past U+FFFF.
     let worst = match units {
         Units::Utf32(u) => 2 * u.len(),
         _ => units.len_units(),
     };
     out.try_reserve(worst).map_err(|_| SinkFull {
-        asked_bytes: worst.saturating_mul(2),
+        requested_bytes: worst.saturating_mul(2),
     })?;
     if let Ok(measured) = measure(units, Policy::Strict) {
         append_utf16(&measured, out);
@@ -43,14 +46,14 @@ pub fn to_utf16(
     Ok(out.len() - before)
 }
 
-/// UTF-16 as a `String`, with U+FFFD for each lone surrogate: for messages, where an error about the text of an error
-/// helps nobody.
+/// Converts UTF-16 to a `String`, with U+FFFD for each lone surrogate. Used for error messages: an
+/// error about the text of an error message would not help.
 #[must_use]
 pub fn string_from_utf16(units: &[u16]) -> String {
     let mut out = Vec::new();
     match super::to_utf8(Units::Utf16(units), Policy::Replace, &mut out) {
         Ok(_) => String::from_utf8(out).unwrap_or_default(),
-        // Without memory, or the text changed meanwhile.
+        // Memory is exhausted, or the text changed meanwhile.
         Err(_) => String::new(),
     }
 }

@@ -1,16 +1,20 @@
-//! Text to UTF-8.
+//! Converts text of any form to UTF-8 in a sink.
 
-use super::{ConvertError, Form, SHORT_UNITS, Stop, window_for, write};
-use crate::arch::{self, encode, validity};
+use super::{ConvertError, OutputForm, SHORT_UNITS, WriteStop, window_for, write};
+use crate::arch::dispatch::{
+    is_ascii, is_short_ascii, scan_u16, utf8_len_from_latin1, utf8_len_from_units, utf16_error_near,
+};
+use crate::arch::encode;
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, Units};
 
-/// Appends the text as UTF-8 and returns the bytes written.
+/// Appends the text as UTF-8 and returns the number of bytes written.
 ///
-/// Copies: none besides the conversion (for UTF-8 input one validated copy).
+/// Copies: none besides the conversion itself, which for UTF-8 is a copy with validation.
 ///
 /// # Errors
-/// [`ConvertError`]; the sink is then as it was.
+/// Returns a [`ConvertError`] if the text is malformed or the sink is full; the sink is then
+/// unchanged.
 #[inline]
 pub fn to_utf8<S: ByteSink>(
     units: Units<'_>,
@@ -18,7 +22,7 @@ pub fn to_utf8<S: ByteSink>(
     sink: &mut S,
 ) -> Result<usize, ConvertError> {
     match units {
-        Units::Utf8(u) | Units::Latin1(u) if u.len() <= SHORT_UNITS && arch::is_ascii(u) => {
+        Units::Utf8(u) | Units::Latin1(u) if u.len() <= SHORT_UNITS && is_short_ascii(u) => {
             sink.put(u)?;
             return Ok(u.len());
         }
@@ -35,11 +39,11 @@ pub fn to_utf8<S: ByteSink>(
     write::<Utf8, S>(units, policy, sink)
 }
 
-/// UTF-8 and nothing else.
+/// The output format UTF-8 without escapes.
 struct Utf8;
 
-impl Form for Utf8 {
-    fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), Stop> {
+impl OutputForm for Utf8 {
+    fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), WriteStop> {
         let well_formed = match units {
             Units::Utf8(u) => {
                 let good = is_utf8(u);
@@ -49,7 +53,7 @@ impl Form for Utf8 {
                 good
             }
             Units::Latin1(u) => {
-                if arch::is_ascii(u) {
+                if is_ascii(u) {
                     sink.put(u)?;
                     true
                 } else {
@@ -57,8 +61,8 @@ impl Form for Utf8 {
                 }
             }
             Units::Utf16(u) => put_utf16(u, sink)?,
-            // No surrogate at all: then it is UTF-16 as well.
-            Units::Ucs2(u) => !arch::scan_u16(u).surrogate && put_utf16(u, sink)?,
+            // UCS-2 text without a surrogate is also UTF-16.
+            Units::Ucs2(u) => !scan_u16(u).surrogate && put_utf16(u, sink)?,
             Units::Utf32(u) => {
                 let exact = || encode::utf8_len_from_utf32(u);
                 window_for(sink, 4 * u.len(), exact)?.put_utf32(u)
@@ -67,22 +71,24 @@ impl Form for Utf8 {
         if well_formed {
             Ok(())
         } else {
-            Err(Stop::Malformed)
+            Err(WriteStop::Malformed)
         }
     }
 }
 
-/// Appends Latin-1 as UTF-8; `false` if it has changed meanwhile.
-pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, Stop> {
-    let exact = || encode::utf8_len_from_latin1(u);
+/// Appends Latin-1 as UTF-8; returns `false` if another thread changed the text during the
+/// conversion.
+pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, WriteStop> {
+    let exact = || utf8_len_from_latin1(u);
     Ok(window_for(sink, 2 * u.len(), exact)?.put_latin1(u))
 }
 
-/// Appends UTF-16 as UTF-8; `false` where it is malformed.
-pub(super) fn put_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Stop> {
-    // Measured only where the worst case is not at hand; malformed text has no length, but needs room for nothing.
-    let exact = || match validity::utf16_error_near(u) {
-        None => encode::utf8_len_from_utf16(u),
+/// Appends UTF-16 as UTF-8; returns `false` if the text is malformed.
+pub(super) fn put_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, WriteStop> {
+    // The text is measured only if the worst case does not fit; malformed text has no length and
+    // needs no space.
+    let exact = || match utf16_error_near(u) {
+        None => utf8_len_from_units(u).0,
         Some(_) => 0,
     };
     Ok(window_for(sink, 3 * u.len(), exact)?.put_utf16(u))

@@ -1,31 +1,33 @@
-//! Text into a destination of the caller, of any size: nothing is written past it, and one pass is
-//! enough where the text is well-formed and fits.
+//! Conversions into a destination of any size that the caller provides. Nothing is written past its
+//! end, and one pass is sufficient if the text is well-formed and fits.
 //!
-//! Where a conversion stops, the contents of the destination are unspecified. Others may write to
-//! the text meanwhile: the result is then a mix of what was there at different times, or an error.
+//! If a conversion fails, the contents of the destination are unspecified. Other threads may write
+//! to the text during the conversion. The result is then a mix of the text's contents at different
+//! times, or an error.
 
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use crate::arch::{self, decode, encode};
+use crate::arch::{decode, dispatch, encode};
 use crate::validate::find_malformed;
 use crate::{Malformed, Units, naive};
 
-/// Why a conversion into a place stopped.
+/// The reason why a conversion into a destination stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithinError {
-    /// The text is malformed, and no character was given to stand in; told before [`WithinError::NoRoom`].
+    /// The text is malformed, and the caller gave no replacement character. Malformed text is
+    /// reported before [`WithinError::TooSmall`].
     Malformed(Malformed),
-    /// The text needs more room than there is.
-    NoRoom,
+    /// The converted text is longer than the destination.
+    TooSmall,
 }
 
 impl fmt::Display for WithinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WithinError::Malformed(e) => e.fmt(f),
-            WithinError::NoRoom => f.write_str("no room for the text"),
+            WithinError::TooSmall => f.write_str("the destination is too small for the text"),
         }
     }
 }
@@ -38,31 +40,34 @@ impl From<Malformed> for WithinError {
     }
 }
 
-/// Writes UTF-16 as UTF-8 and returns the bytes written; `replacement` stands in for each lone surrogate, `None` makes it an error.
+/// Writes UTF-16 as UTF-8 and returns the number of bytes written. Each lone surrogate becomes
+/// `replacement`; with `None` it is an error.
 ///
-/// Copies: none besides the conversion.
+/// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// [`WithinError`].
+/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if it does
+/// not fit.
 #[inline]
 pub fn utf16_to_utf8(
     src: &[u16],
     replacement: Option<char>,
     out: &mut [MaybeUninit<u8>],
 ) -> Result<usize, WithinError> {
-    match encode::utf16_to_utf8_within(src, out) {
+    match dispatch::utf16_to_utf8(src, out) {
         Some(n) => Ok(n),
         None => slowly::<Utf16ToUtf8>(src, replacement, out),
     }
 }
 
-/// Writes UTF-8 as UTF-16 and returns the units written; `replacement` stands in for each maximal subpart of an ill-formed sequence
-/// (Unicode 16, section 3.9), `None` makes it an error.
+/// Writes UTF-8 as UTF-16 and returns the number of units written. Each maximal subpart of an
+/// ill-formed sequence (Unicode 16, section 3.9) becomes `replacement`; with `None` it is an error.
 ///
-/// Copies: none besides the conversion.
+/// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// [`WithinError`].
+/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if it does
+/// not fit.
 #[inline]
 pub fn utf8_to_utf16(
     src: &[u8],
@@ -75,34 +80,36 @@ pub fn utf8_to_utf16(
     }
 }
 
-/// Writes UTF-8 as Latin-1 and returns the bytes written. A character past U+00FF counts as malformed.
+/// Writes UTF-8 as Latin-1 and returns the number of bytes written. A character past U+00FF counts
+/// as malformed.
 ///
-/// Copies: none besides the conversion.
+/// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// [`WithinError`]; its position is that of the first character which is malformed or past U+00FF.
+/// Returns a [`WithinError`]; its position is that of the first character that is malformed or past
+/// U+00FF.
 #[inline]
 pub fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, WithinError> {
     decode::utf8_to_latin1_within(src, out).ok_or_else(|| {
-        find_beyond_latin1(src).map_or_else(|| no_room(src, 1, 0, out), WithinError::Malformed)
+        find_beyond_latin1(src).map_or_else(|| too_small(src, 1, 0, out), WithinError::Malformed)
     })
 }
 
-/// Writes Latin-1 as UTF-8 and returns the bytes written.
+/// Writes Latin-1 as UTF-8 and returns the number of bytes written.
 ///
-/// Copies: none besides the conversion.
+/// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// [`WithinError::NoRoom`].
+/// Returns [`WithinError::TooSmall`] if the text does not fit.
 #[inline]
 pub fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, WithinError> {
-    encode::latin1_to_utf8_within(src, out).ok_or(WithinError::NoRoom)
+    dispatch::latin1_to_utf8(src, out).ok_or(WithinError::TooSmall)
 }
 
-/// Bytes that [`utf16_to_utf8`] writes.
+/// Returns the number of bytes that [`utf16_to_utf8`] writes for this text and replacement.
 ///
 /// # Errors
-/// [`Malformed`] where there is no replacement.
+/// Returns [`Malformed`] for malformed text if `replacement` is `None`.
 #[inline]
 pub fn utf8_len_from_utf16(src: &[u16], replacement: Option<char>) -> Result<usize, Malformed> {
     match encode::valid_utf8_len(Units::Utf16(src)) {
@@ -111,40 +118,43 @@ pub fn utf8_len_from_utf16(src: &[u16], replacement: Option<char>) -> Result<usi
     }
 }
 
-/// Units that [`utf8_to_utf16`] writes.
+/// Returns the number of units that [`utf8_to_utf16`] writes for this text and replacement.
 ///
 /// # Errors
-/// [`Malformed`] where there is no replacement.
+/// Returns [`Malformed`] for malformed text if `replacement` is `None`.
 #[inline]
 pub fn utf16_len_from_utf8(src: &[u8], replacement: Option<char>) -> Result<usize, Malformed> {
-    match decode::valid_utf16_len(src) {
+    match encode::valid_utf16_len(src) {
         Some(n) => Ok(n),
         None => len_slowly(Units::Utf8(src), replacement, char::len_utf16),
     }
 }
 
-/// Bytes before the first that is not ASCII.
+/// Returns the number of bytes before the first non-ASCII byte.
 #[inline]
 #[must_use]
 pub fn ascii_prefix(src: &[u8]) -> usize {
-    arch::find_high(src)
+    dispatch::find_high(src)
 }
 
-/// So many good characters behind a malformed part the kernels are asked again.
+/// The number of successive well-formed characters, after a malformed sequence, that are converted
+/// one by one before the kernels are used again.
 const ONE_BY_ONE: usize = 32;
 
-/// A conversion whose text may be malformed.
+/// A conversion between two encodings, whose input may be malformed.
 trait Conversion {
     type From: Copy;
     type To: Copy + Default;
-    /// Units that one of the text gives at most.
+    /// The largest number of output units that one input unit can yield.
     const MOST: usize;
     fn units(src: &[Self::From]) -> Units<'_>;
-    /// `None` where the text is malformed or the place too short.
+    /// Converts well-formed text and returns the number of output units written. Returns `None` if
+    /// the text is malformed or the destination is too short.
     fn convert(src: &[Self::From], out: &mut [MaybeUninit<Self::To>]) -> Option<usize>;
-    /// Units of a character in the text.
+    /// Returns the number of units that a character has in the input encoding.
     fn len_units(c: char) -> usize;
-    /// Puts a character at the start, and says how many units it has.
+    /// Writes a character in the output encoding to the start of `out`, and returns its number of
+    /// units.
     fn encode(c: char, out: &mut [Self::To; 4]) -> usize;
 }
 
@@ -158,7 +168,7 @@ impl Conversion for Utf16ToUtf8 {
         Units::Utf16(src)
     }
     fn convert(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
-        encode::utf16_to_utf8_within(src, out)
+        dispatch::utf16_to_utf8(src, out)
     }
     fn len_units(c: char) -> usize {
         c.len_utf16()
@@ -188,7 +198,8 @@ impl Conversion for Utf8ToUtf16 {
     }
 }
 
-/// Converts text that is malformed or does not fit.
+/// Converts text that the kernels did not convert, because it is malformed or longer than the
+/// destination. Each malformed sequence becomes `replacement`; with `None` it is an error.
 #[cold]
 #[inline(never)]
 fn slowly<C: Conversion>(
@@ -202,8 +213,9 @@ fn slowly<C: Conversion>(
             return Err(found.into());
         };
         let (good, other) = rest.split_at(found.at_units);
-        n += C::convert(good, &mut out[n..]).ok_or(WithinError::NoRoom)?;
-        // What is malformed seldom stands alone: one by one, until there was none for a while.
+        n += C::convert(good, &mut out[n..]).ok_or(WithinError::TooSmall)?;
+        // Malformed sequences often follow each other. After one, characters are converted one by
+        // one, until a number of them were well-formed.
         let (mut used, mut since) = (0, 0);
         for item in naive::code_points(C::units(other)) {
             let (c, from_units) = match item {
@@ -220,7 +232,7 @@ fn slowly<C: Conversion>(
             let mut units = [C::To::default(); 4];
             let n_units = C::encode(c, &mut units);
             for &unit in &units[..n_units] {
-                out.get_mut(n).ok_or(WithinError::NoRoom)?.write(unit);
+                out.get_mut(n).ok_or(WithinError::TooSmall)?.write(unit);
                 n += 1;
             }
             used += from_units;
@@ -233,21 +245,23 @@ fn slowly<C: Conversion>(
     let at_units = src.len() - rest.len();
     match C::convert(rest, &mut out[n..]) {
         Some(last) => Ok(n + last),
-        None => Err(no_room(rest, C::MOST, at_units, &out[n..])),
+        None => Err(too_small(rest, C::MOST, at_units, &out[n..])),
     }
 }
 
-/// Why text in which nothing malformed was found was not converted: it does not fit, or if it must
-/// fit, it has changed.
-fn no_room<F, T>(rest: &[F], most: usize, at_units: usize, out: &[T]) -> WithinError {
+/// Returns the error for well-formed text that was not converted. If the longest possible result
+/// would fit into `out`, another thread has changed the text; otherwise the destination is too
+/// small.
+fn too_small<F, T>(rest: &[F], most: usize, at_units: usize, out: &[T]) -> WithinError {
     if out.len() / most >= rest.len() {
         WithinError::Malformed(Malformed::CHANGED.later_by(at_units))
     } else {
-        WithinError::NoRoom
+        WithinError::TooSmall
     }
 }
 
-/// The length of malformed text with its replacements.
+/// Returns the length in output units of malformed text in which each malformed sequence is
+/// replaced.
 #[cold]
 #[inline(never)]
 fn len_slowly(
@@ -266,13 +280,15 @@ fn len_slowly(
     Ok(n)
 }
 
-/// The first character that is malformed or past U+00FF.
+/// Returns an error for the first character that is malformed or past U+00FF; `None` if there is
+/// none.
 #[cold]
 #[inline(never)]
 fn find_beyond_latin1(src: &[u8]) -> Option<Malformed> {
     let from = src.iter().position(|&b| b > 0xC3).unwrap_or(src.len());
     let found = find_malformed(Units::Utf8(&src[..from]));
-    // Cut off before a byte that continues nothing in Latin-1: what is wrong before it is wrong with it.
+    // The text is divided before a byte that is not a continuation byte, so an error in the first
+    // part is also an error of the character at its end.
     found.or_else(|| {
         let (n_units, rest) = (from, Units::Utf8(src.get(from..)?));
         let first = naive::code_points(rest).next()?;

@@ -1,6 +1,7 @@
-//! Bytes in an encoding to UTF-8, part by part.
+//! [`StreamDecoder`] decodes bytes in any encoding to UTF-8, part by part. It is the first half of
+//! a [`Transcoder`](super::Transcoder).
 
-use crate::arch::bytes::{Unit, as_units, copy_units};
+use crate::arch::bytes::{CodeUnit, as_units, copy_units};
 use crate::convert::{ConvertError, to_utf8};
 use crate::encoding::{Encoding, Order};
 use crate::legacy::LegacyDecoder;
@@ -10,35 +11,35 @@ use crate::transcode::error::{
 use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
 
-/// Units that are looked at in one go: with what they become they stay in the second cache.
+/// The number of units decoded in one step. The step's input and output fit into the L2 cache.
 const PIECE_UNITS: usize = 16 * 1024;
 
-/// What a byte order mark at the start becomes.
+/// The handling of a byte order mark at the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Dropped where the encoding's name promises one, text elsewhere.
+    /// A mark is dropped if the name of the encoding implies one; otherwise it is part of the text.
     ByName,
-    /// Dropped in any case.
+    /// A byte order mark is always dropped.
     Drop,
 }
 
-/// A decoder with all that it remembers between two parts.
+/// A decoder with the state that it has between two parts of a stream.
 #[derive(Debug)]
-pub(super) struct Decode {
+pub(super) struct StreamDecoder {
     units: UnitDecode,
-    /// Where encoding_rs decodes.
+    /// The decoder of encoding_rs; `None` for an encoding that this crate decodes itself.
     legacy: Option<LegacyDecoder>,
 }
 
-impl Decode {
-    pub(super) fn new(encoding: Encoding, policy: OnMalformed, marks: Marks) -> Decode {
+impl StreamDecoder {
+    pub(super) fn new(encoding: Encoding, policy: OnMalformed, marks: Marks) -> StreamDecoder {
         let legacy = match encoding {
             Encoding::Legacy(legacy) => Some(LegacyDecoder::new(legacy)),
             _ => None,
         };
-        Decode {
+        StreamDecoder {
             units: UnitDecode {
-                form: Form::of(encoding),
+                form: UnitForm::of(encoding),
                 policy,
                 at_bytes: 0,
                 held: [0; 4],
@@ -50,10 +51,10 @@ impl Decode {
         }
     }
 
-    /// The same decoder once more; `None` where encoding_rs decodes, whose state cannot be copied.
-    pub(super) fn copied(&self) -> Option<Decode> {
+    /// Returns a copy of the decoder; `None` if encoding_rs decodes (its state cannot be copied).
+    pub(super) fn copied(&self) -> Option<StreamDecoder> {
         match self.legacy {
-            None => Some(Decode {
+            None => Some(StreamDecoder {
                 units: self.units,
                 legacy: None,
             }),
@@ -61,7 +62,7 @@ impl Decode {
         }
     }
 
-    /// Bytes of the stream that have become text, or were told as malformed: where the next character starts.
+    /// Returns the number of bytes decoded or reported as malformed: the next character's position.
     pub(super) fn settled_bytes(&self) -> u64 {
         match &self.legacy {
             Some(legacy) => legacy.settled_bytes(),
@@ -69,7 +70,8 @@ impl Decode {
         }
     }
 
-    /// The characters of a part with the place each starts at: slow, to find one. The decoder is of no more use.
+    /// Decodes a part and returns each character with its start position in the stream. This is
+    /// slow, and is only used to locate an error. The decoder cannot be used afterwards.
     pub(super) fn chars(&mut self, part: &[u8], last: bool) -> Vec<(u32, u64)> {
         match &mut self.legacy {
             Some(legacy) => legacy.chars(part, last, self.units.policy),
@@ -77,18 +79,17 @@ impl Decode {
         }
     }
 
-    /// The bytes of an incomplete character, where encoding_rs decodes, if the last four of the stream
-    /// came one by one.
+    /// Returns the result of [`LegacyDecoder::pending`]; `None` if encoding_rs is not used.
     pub(super) fn pending(&self) -> Option<&[u8]> {
         self.legacy.as_ref().map(LegacyDecoder::pending)
     }
 
-    /// Bytes that encoding_rs has taken in, where it decodes.
+    /// Returns the number of bytes that encoding_rs has read; `None` if it is not used.
     pub(super) fn taken_bytes(&self) -> Option<u64> {
         self.legacy.as_ref().map(LegacyDecoder::taken_bytes)
     }
 
-    /// Whether a mark stood at the start, or why that is not known yet.
+    /// Returns `true` if the stream started with a byte order mark; `None` until this is known.
     pub(super) fn had_mark(&self) -> Option<bool> {
         match (&self.legacy, self.units.start) {
             (None, Some(_)) => None,
@@ -96,7 +97,8 @@ impl Decode {
         }
     }
 
-    /// Appends the next part as UTF-8 (lone surrogates in its manner, where they pass); `last` ends the text.
+    /// Decodes the next part and appends it as UTF-8. With `SurrogatePass`, lone surrogates are
+    /// encoded as if they were characters. `last` is `true` for the part that ends the text.
     pub(super) fn push<S: ByteSink>(
         &mut self,
         part: &[u8],
@@ -110,9 +112,9 @@ impl Decode {
     }
 }
 
-/// What the bytes are units of.
+/// The encoding of the units, and their byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum UnitForm {
     Utf8,
     Utf16 { big: bool },
     Utf32 { big: bool },
@@ -120,32 +122,32 @@ enum Form {
     Ascii,
 }
 
-impl Form {
-    fn of(encoding: Encoding) -> Form {
+impl UnitForm {
+    fn of(encoding: Encoding) -> UnitForm {
         match encoding {
-            Encoding::Utf8 | Encoding::Utf8Marked => Form::Utf8,
-            Encoding::Utf16(order) => Form::Utf16 {
+            Encoding::Utf8 | Encoding::Utf8Marked => UnitForm::Utf8,
+            Encoding::Utf16(order) => UnitForm::Utf16 {
                 big: order == Order::Big,
             },
-            Encoding::Utf32(order) => Form::Utf32 {
+            Encoding::Utf32(order) => UnitForm::Utf32 {
                 big: order == Order::Big,
             },
-            Encoding::Latin1 | Encoding::Legacy(_) => Form::Latin1,
-            Encoding::Ascii => Form::Ascii,
+            Encoding::Latin1 | Encoding::Legacy(_) => UnitForm::Latin1,
+            Encoding::Ascii => UnitForm::Ascii,
         }
     }
 }
 
-/// The decoder of our own encodings. Up to 4 bytes are held: a mark that may be coming, or a character that was begun.
+/// A decoder that does not use encoding_rs. It buffers an incomplete byte order mark or character.
 #[derive(Clone, Copy, Debug)]
 struct UnitDecode {
-    form: Form,
+    form: UnitForm,
     policy: OnMalformed,
-    /// Where the held bytes start in the stream.
+    /// The position in the stream of the first buffered byte (in `held`).
     at_bytes: u64,
     held: [u8; 4],
     n_held: usize,
-    /// Until it is known whether the stream starts with a mark.
+    /// The encoding and the handling of its mark; `None` once it is known if the stream has a mark.
     start: Option<(Encoding, Marks)>,
     had_mark: bool,
 }
@@ -172,7 +174,7 @@ impl UnitDecode {
             self.form = form;
             self.had_mark = n_mark > 0;
             self.at_bytes = n_mark as u64;
-            // What is no mark is text: first what was held, then the part.
+            // Bytes that are not a mark are text: first the buffered ones, then those of the part.
             let n_held = self.n_held.saturating_sub(n_mark);
             part = &part[n_mark.saturating_sub(self.n_held)..];
             self.held.copy_within(self.n_held - n_held..self.n_held, 0);
@@ -188,7 +190,7 @@ impl UnitDecode {
             self.at_bytes += used as u64;
             match used.checked_sub(self.n_held) {
                 Some(of_part) if more < part.len() => part = &part[of_part..],
-                // That was all, and still it may go on: at most 3 bytes.
+                // The part is consumed; the mark is still incomplete (at most 3 bytes).
                 _ => {
                     self.hold(&joined[used..]);
                     return Ok(());
@@ -210,11 +212,11 @@ impl UnitDecode {
         let (form, n_mark) = found.unwrap_or((self.form, 0));
         let order = |big| if big { Order::Big } else { Order::Little };
         let encoding = match form {
-            Form::Utf8 => Encoding::Utf8,
-            Form::Utf16 { big } => Encoding::Utf16(order(big)),
-            Form::Utf32 { big } => Encoding::Utf32(order(big)),
-            Form::Latin1 => Encoding::Latin1,
-            Form::Ascii => Encoding::Ascii,
+            UnitForm::Utf8 => Encoding::Utf8,
+            UnitForm::Utf16 { big } => Encoding::Utf16(order(big)),
+            UnitForm::Utf32 { big } => Encoding::Utf32(order(big)),
+            UnitForm::Latin1 => Encoding::Latin1,
+            UnitForm::Ascii => Encoding::Ascii,
         };
         let (mut chars, _) = naive::decode(&bytes, n_mark, encoding, self.policy);
         chars.iter_mut().for_each(|(_, at)| *at += self.at_bytes);
@@ -226,8 +228,8 @@ impl UnitDecode {
         self.n_held = rest.len();
     }
 
-    /// Decodes bytes at `at_bytes`; returns how many were used: all but up to 3 of a character that is begun, and all of
-    /// the last.
+    /// Decodes bytes at position `at_bytes` of the stream, and returns the number of bytes used. An
+    /// incomplete character at the end (up to 3 bytes) is not used, except in the last part.
     fn bytes<S: ByteSink>(
         &self,
         bytes: &[u8],
@@ -235,16 +237,16 @@ impl UnitDecode {
         out: &mut S,
     ) -> Result<usize, TranscodeError> {
         match self.form {
-            Form::Utf8 => self.utf8(bytes, last, out),
-            Form::Utf16 { big } => self.utf16(bytes, big, last, out),
-            Form::Utf32 { big } => self.utf32(bytes, big, last, out),
-            Form::Latin1 => {
+            UnitForm::Utf8 => self.utf8(bytes, last, out),
+            UnitForm::Utf16 { big } => self.utf16(bytes, big, last, out),
+            UnitForm::Utf32 { big } => self.utf32(bytes, big, last, out),
+            UnitForm::Latin1 => {
                 for piece in bytes.chunks(PIECE_UNITS) {
                     well_formed(to_utf8(Units::Latin1(piece), Policy::Strict, out))?;
                 }
                 Ok(bytes.len())
             }
-            Form::Ascii => self.ascii(bytes, out),
+            UnitForm::Ascii => self.ascii(bytes, out),
         }
     }
 
@@ -295,7 +297,7 @@ impl UnitDecode {
                     at += 3;
                     continue;
                 }
-                // It may be one yet.
+                // The bytes may be the start of a surrogate, which the policy passes.
                 Some(1 | 2) if passes && !at_end => {
                     if end == bytes.len() {
                         break;
@@ -308,7 +310,7 @@ impl UnitDecode {
                 if end == bytes.len() {
                     break;
                 }
-                continue; // the next piece begins where the character does
+                continue; // the next step starts at this character
             }
             let reason = match found.kind {
                 MalformedKind::InvalidStartByte => Reason::InvalidStartByte,
@@ -335,12 +337,12 @@ impl UnitDecode {
             let end = whole.len().min(at + 2 * PIECE_UNITS);
             let units = units_of(&whole[at..end], big, &mut aside);
             let is_high = |u: u16| (0xD800..0xDC00).contains(&u);
-            // A first half at the end of a piece waits for what comes.
+            // A high surrogate at the end of a step is decoded in the next step.
             let is_open = units.last().is_some_and(|&u| is_high(u));
             let at_end = last && end == whole.len();
             let n_units = units.len() - usize::from(is_open && !at_end);
             if n_units == 0 {
-                // One first half: at the end of the bytes, since pieces have more.
+                // The step has only this high surrogate, at the end of the bytes.
                 break;
             }
             match to_utf8(Units::Utf16(&units[..n_units]), Policy::Strict, out) {
@@ -357,7 +359,8 @@ impl UnitDecode {
                     let is_last = e.at_units + 1 == units.len() && at_end;
                     let (len, reason) = match is_high(unit) {
                         false => (2, Reason::IllegalEncoding),
-                        // CPython takes the odd byte behind it as a part of it, but where the half passes.
+                        // CPython reports a following odd byte as part of the error, unless the
+                        // policy passes the surrogate.
                         true if is_last && self.policy != OnMalformed::SurrogatePass => {
                             (2 + odd.len(), Reason::UnexpectedEnd)
                         }
@@ -415,7 +418,7 @@ impl UnitDecode {
         Ok(at)
     }
 
-    /// Does with malformed bytes, at `at` behind the held ones, what the policy says.
+    /// Handles malformed bytes as the policy specifies. They start at position `at_bytes + at`.
     fn malformed<S: ByteSink>(
         &self,
         at: usize,
@@ -432,7 +435,8 @@ impl UnitDecode {
     }
 }
 
-/// Bytes of a surrogate in the manner of UTF-8 at the start, 3 where it is whole.
+/// Returns 3 if `bytes` starts with a surrogate in three bytes, as UTF-8 encodes a character.
+/// Returns 1 or 2 if `bytes` consists of only the first 1 or 2 bytes of such a sequence.
 fn surrogate_in_utf8(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => Some(3),
@@ -442,8 +446,9 @@ fn surrogate_in_utf8(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The bytes as units in the machine's order: as they stand, or copied aside.
-fn units_of<'a, U: Unit>(bytes: &'a [u8], big: bool, aside: &'a mut Vec<U>) -> &'a [U] {
+/// Returns the bytes as units in native byte order. The bytes are borrowed if possible. They are
+/// copied to `aside` if the byte order must be reversed or the address is not aligned.
+fn units_of<'a, U: CodeUnit>(bytes: &'a [u8], big: bool, aside: &'a mut Vec<U>) -> &'a [U] {
     let swap = big != cfg!(target_endian = "big");
     match as_units(bytes) {
         Some(units) if !swap => units,
@@ -454,13 +459,14 @@ fn units_of<'a, U: Unit>(bytes: &'a [u8], big: bool, aside: &'a mut Vec<U>) -> &
     }
 }
 
-/// The form of the text behind the mark, and how long the mark is; `None` where too few bytes came to tell.
+/// Returns the encoding and byte order of the text, and the length in bytes of the byte order mark
+/// in `begun` that must be dropped. Returns `None` if more bytes are needed to decide.
 fn look_for_mark(
     encoding: Encoding,
     marks: Marks,
     begun: &[u8],
     last: bool,
-) -> Option<(Form, usize)> {
+) -> Option<(UnitForm, usize)> {
     let order = |order| match encoding {
         Encoding::Utf16(_) => Encoding::Utf16(order),
         _ => Encoding::Utf32(order),
@@ -476,16 +482,16 @@ fn look_for_mark(
     for &candidate in candidates {
         let mark = candidate.mark();
         if !mark.is_empty() && begun.starts_with(mark) {
-            return Some((Form::of(candidate), mark.len()));
+            return Some((UnitForm::of(candidate), mark.len()));
         }
     }
     let may_come = candidates
         .iter()
         .any(|c| begun.len() < c.mark().len() && c.mark().starts_with(begun));
-    (last || !may_come).then_some((Form::of(encoding), 0))
+    (last || !may_come).then_some((UnitForm::of(encoding), 0))
 }
 
-/// What was looked at before is well-formed: only room can be wanting.
+/// Returns the [`SinkFull`] error of a conversion. Well-formed text causes no other error.
 fn well_formed(result: Result<usize, ConvertError>) -> Result<(), SinkFull> {
     match result {
         Err(ConvertError::SinkFull(e)) => Err(e),

@@ -1,4 +1,5 @@
-//! UTF-8 to bytes in an encoding, part by part. Parts end where characters do.
+//! [`StreamEncoder`] encodes UTF-8 to bytes in any encoding, part by part. It is the second half of
+//! a [`Transcoder`](super::Transcoder). Parts end at character boundaries.
 
 use crate::arch::bytes::{append_latin1, append_utf16, as_bytes};
 use crate::arch::validity;
@@ -7,13 +8,13 @@ use crate::legacy::LegacyEncoder;
 use crate::transcode::error::{OnUnencodable, TranscodeError};
 use crate::{ByteSink, Policy, Units, measure};
 
-/// Bytes of UTF-8 that are encoded in one go, about.
+/// The approximate number of bytes of UTF-8 that are encoded in one step.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// An encoder with all that it remembers between two parts.
+/// An encoder with the state that it has between two parts of a stream.
 #[derive(Debug)]
-pub(super) struct Encode {
-    form: Form,
+pub(super) struct StreamEncoder {
+    form: TargetForm,
     policy: OnUnencodable,
     narrow: Vec<u8>,
     wide: Vec<u16>,
@@ -21,7 +22,7 @@ pub(super) struct Encode {
 }
 
 #[derive(Debug)]
-enum Form {
+enum TargetForm {
     Utf8,
     Utf16 { big: bool },
     Utf32 { big: bool },
@@ -30,35 +31,36 @@ enum Form {
     Legacy(LegacyEncoder),
 }
 
-/// Why a part was not encoded whole.
-pub(super) enum Stop {
-    /// At so many bytes of the part stands a character that the encoding does not have.
+/// The reason why a part was not encoded completely.
+pub(super) enum EncodeStop {
+    /// The encoding does not have a character. The values are the position of the character in the
+    /// part, and its code point.
     Unencodable(usize, u32),
-    /// The sink.
+    /// Any other error, such as a full sink.
     Other(TranscodeError),
 }
 
-impl<E: Into<TranscodeError>> From<E> for Stop {
-    fn from(e: E) -> Stop {
-        Stop::Other(e.into())
+impl<E: Into<TranscodeError>> From<E> for EncodeStop {
+    fn from(e: E) -> EncodeStop {
+        EncodeStop::Other(e.into())
     }
 }
 
-impl Encode {
-    pub(super) fn new(encoding: Encoding, policy: OnUnencodable) -> Encode {
+impl StreamEncoder {
+    pub(super) fn new(encoding: Encoding, policy: OnUnencodable) -> StreamEncoder {
         let form = match encoding {
-            Encoding::Utf8 | Encoding::Utf8Marked => Form::Utf8,
-            Encoding::Utf16(order) => Form::Utf16 {
+            Encoding::Utf8 | Encoding::Utf8Marked => TargetForm::Utf8,
+            Encoding::Utf16(order) => TargetForm::Utf16 {
                 big: order == Order::Big,
             },
-            Encoding::Utf32(order) => Form::Utf32 {
+            Encoding::Utf32(order) => TargetForm::Utf32 {
                 big: order == Order::Big,
             },
-            Encoding::Latin1 => Form::Latin1,
-            Encoding::Ascii => Form::Ascii,
-            Encoding::Legacy(legacy) => Form::Legacy(LegacyEncoder::new(legacy)),
+            Encoding::Latin1 => TargetForm::Latin1,
+            Encoding::Ascii => TargetForm::Ascii,
+            Encoding::Legacy(legacy) => TargetForm::Legacy(LegacyEncoder::new(legacy)),
         };
-        Encode {
+        StreamEncoder {
             form,
             policy,
             narrow: Vec::new(),
@@ -67,13 +69,14 @@ impl Encode {
         }
     }
 
-    /// Whether it writes the UTF-8 that it is given as it is.
+    /// Returns `true` if encoding changes nothing, because the output is UTF-8 too.
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.form, Form::Utf8)
+        matches!(self.form, TargetForm::Utf8)
     }
 
-    /// Appends UTF-8 (with lone surrogates in its manner) in the encoding.
-    pub(super) fn push<S: ByteSink>(&mut self, text: &[u8], out: &mut S) -> Result<(), Stop> {
+    /// Encodes `text` and appends the bytes. `text` is UTF-8 that may also contain surrogates,
+    /// encoded as if they were characters.
+    pub(super) fn push<S: ByteSink>(&mut self, text: &[u8], out: &mut S) -> Result<(), EncodeStop> {
         let mut at = 0;
         while at < text.len() {
             let mut end = text.len().min(at + PIECE_BYTES);
@@ -96,21 +99,26 @@ impl Encode {
         Ok(())
     }
 
-    /// Ends the text: back to ASCII where the encoding has states.
+    /// Ends the text. If the encoding has shift states, appends the bytes that return to ASCII.
     pub(super) fn finish<S: ByteSink>(&mut self, out: &mut S) -> Result<(), TranscodeError> {
-        if let Form::Legacy(encoder) = &mut self.form {
+        if let TargetForm::Legacy(encoder) = &mut self.form {
             encoder.push("", true, out)?;
         }
         Ok(())
     }
 
-    /// Appends well-formed text, which stands at `from` of the part.
-    fn str<S: ByteSink>(&mut self, mut text: &str, from: usize, out: &mut S) -> Result<(), Stop> {
+    /// Encodes well-formed text, which starts at byte `from` of the part.
+    fn str<S: ByteSink>(
+        &mut self,
+        mut text: &str,
+        from: usize,
+        out: &mut S,
+    ) -> Result<(), EncodeStop> {
         let mut at = from;
         while !text.is_empty() {
             let (used, c) = match &mut self.form {
-                Form::Utf8 => return Ok(out.put(text.as_bytes())?),
-                Form::Utf16 { big } => {
+                TargetForm::Utf8 => return Ok(out.put(text.as_bytes())?),
+                TargetForm::Utf16 { big } => {
                     self.wide.clear();
                     append_utf16(text, &mut self.wide);
                     if *big != cfg!(target_endian = "big") {
@@ -118,7 +126,7 @@ impl Encode {
                     }
                     return Ok(out.put(as_bytes(&self.wide))?);
                 }
-                Form::Utf32 { big } => {
+                TargetForm::Utf32 { big } => {
                     self.wider.clear();
                     self.wider.extend(text.chars().map(u32::from));
                     if *big != cfg!(target_endian = "big") {
@@ -126,15 +134,15 @@ impl Encode {
                     }
                     return Ok(out.put(as_bytes(&self.wider))?);
                 }
-                Form::Latin1 => match put_latin1(text, &mut self.narrow, out)? {
+                TargetForm::Latin1 => match put_latin1(text, &mut self.narrow, out)? {
                     None => return Ok(()),
                     Some(stopped) => stopped,
                 },
-                Form::Ascii => match put_ascii(text, out)? {
+                TargetForm::Ascii => match put_ascii(text, out)? {
                     None => return Ok(()),
                     Some(stopped) => stopped,
                 },
-                Form::Legacy(encoder) => match encoder.push(text, false, out)? {
+                TargetForm::Legacy(encoder) => match encoder.push(text, false, out)? {
                     None => return Ok(()),
                     Some(stopped) => stopped,
                 },
@@ -146,22 +154,27 @@ impl Encode {
         Ok(())
     }
 
-    /// Does with a character that cannot be encoded what the policy says.
-    fn unencodable<S: ByteSink>(&mut self, at: usize, c: u32, out: &mut S) -> Result<(), Stop> {
+    /// Handles a character that the encoding does not have, as the policy specifies.
+    fn unencodable<S: ByteSink>(
+        &mut self,
+        at: usize,
+        c: u32,
+        out: &mut S,
+    ) -> Result<(), EncodeStop> {
         let instead = match self.policy {
-            OnUnencodable::Strict => return Err(Stop::Unencodable(at, c)),
+            OnUnencodable::Strict => return Err(EncodeStop::Unencodable(at, c)),
             OnUnencodable::SurrogatePass => {
                 return match &self.form {
-                    Form::Utf8 => {
+                    TargetForm::Utf8 => {
                         let c = c as u16;
                         let bytes = [0xED, 0x80 | (c >> 6 & 0x3F) as u8, 0x80 | (c & 0x3F) as u8];
                         Ok(out.put(&bytes)?)
                     }
-                    Form::Utf16 { big: false } => Ok(out.put(&(c as u16).to_le_bytes())?),
-                    Form::Utf16 { big: true } => Ok(out.put(&(c as u16).to_be_bytes())?),
-                    Form::Utf32 { big: false } => Ok(out.put(&c.to_le_bytes())?),
-                    Form::Utf32 { big: true } => Ok(out.put(&c.to_be_bytes())?),
-                    _ => Err(Stop::Unencodable(at, c)),
+                    TargetForm::Utf16 { big: false } => Ok(out.put(&(c as u16).to_le_bytes())?),
+                    TargetForm::Utf16 { big: true } => Ok(out.put(&(c as u16).to_be_bytes())?),
+                    TargetForm::Utf32 { big: false } => Ok(out.put(&c.to_le_bytes())?),
+                    TargetForm::Utf32 { big: true } => Ok(out.put(&c.to_be_bytes())?),
+                    _ => Err(EncodeStop::Unencodable(at, c)),
                 };
             }
             OnUnencodable::Ignore => return Ok(()),
@@ -173,12 +186,14 @@ impl Encode {
             },
             OnUnencodable::XmlCharRefReplace => format!("&#{c};"),
         };
-        // Every encoding has ASCII.
+        // Every encoding contains ASCII, so the replacement can be encoded.
         self.str(&instead, at, out)
     }
 }
 
-/// Appends text as Latin-1 up to a character that it does not have; comes back with the bytes up to its end.
+/// Appends text as Latin-1 up to the first character above U+00FF. Returns the number of bytes of
+/// `text` up to the end of this character, and the character. Returns `None` if the text contains
+/// no such character.
 fn put_latin1<S: ByteSink>(
     text: &str,
     narrow: &mut Vec<u8>,
@@ -203,7 +218,8 @@ fn put_latin1<S: ByteSink>(
     Ok(None)
 }
 
-/// As [`put_latin1`], as ASCII.
+/// Appends text as ASCII up to the first non-ASCII character. Returns the number of bytes of `text`
+/// up to the end of this character, and the character. Returns `None` if the text is all ASCII.
 fn put_ascii<S: ByteSink>(
     text: &str,
     out: &mut S,
@@ -218,7 +234,8 @@ fn put_ascii<S: ByteSink>(
     Ok(next.map(|c| (good + c.len_utf8(), c)))
 }
 
-/// The well-formed start of text with surrogates in it.
+/// Returns the longest prefix of `text` that is well-formed UTF-8; `text` may contain lone
+/// surrogates, encoded as if they were characters.
 fn longest_str(text: &[u8]) -> &str {
     let good = match std::str::from_utf8(text) {
         Ok(text) => return text,
@@ -227,7 +244,7 @@ fn longest_str(text: &[u8]) -> &str {
     std::str::from_utf8(good).unwrap_or_default()
 }
 
-/// The surrogate that stands at the start in the manner of UTF-8.
+/// Returns the lone surrogate that the first three bytes of `text` encode.
 fn surrogate_of_utf8(text: &[u8]) -> u32 {
     let bits = |i: usize| u32::from(text[i] & 0x3F);
     0xD000 | bits(1) << 6 | bits(2)

@@ -1,19 +1,21 @@
-//! Line ends, and lines counted, in UTF-8 that comes part by part.
+//! [`LineEnds`] converts line ends, and [`LineCount`] counts lines, in UTF-8 that arrives part by
+//! part.
 
-/// What becomes of line ends.
+/// The conversion of line ends in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Eol {
-    /// They stay.
+    /// Line ends stay unchanged.
     #[default]
     Keep,
     /// `\r\n` becomes `\n`.
     Lf,
-    /// `\n` becomes `\r\n`, but where it is that already.
+    /// `\n` becomes `\r\n`; `\r\n` stays unchanged.
     Crlf,
 }
 
-/// Changes line ends. A `\r` at the end of a part is held: it may be half of a line end.
+/// Converts line ends. A `\r` at the end of a part is buffered, because a `\n` may follow it in the
+/// next part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineEnds {
     eol: Eol,
@@ -29,7 +31,7 @@ impl LineEnds {
         self.eol == Eol::Keep
     }
 
-    /// Appends the part with its line ends changed.
+    /// Appends the part to `out` with its line ends converted.
     pub(super) fn push(&mut self, part: &[u8], out: &mut Vec<u8>) {
         let Some((&last, but_last)) = part.split_last() else {
             return;
@@ -37,7 +39,8 @@ impl LineEnds {
         if self.held && (self.eol == Eol::Crlf || part[0] != b'\n') {
             out.push(b'\r');
         }
-        // To `\r\n` a held `\r` was written above, and the `\n` follows as it is.
+        // For output with `\r\n`, a buffered `\r` was written above, and the `\n` follows
+        // unchanged.
         let mut after_cr = self.held;
         self.held = last == b'\r';
         let part = if self.held { but_last } else { part };
@@ -59,7 +62,7 @@ impl LineEnds {
         }
     }
 
-    /// What was held, at the end of the text.
+    /// Appends the buffered `\r`, if any, at the end of the text.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.held) {
             out.push(b'\r');
@@ -67,16 +70,16 @@ impl LineEnds {
     }
 }
 
-/// A place in a text, as people count: from 1.
+/// A position in a text, as an editor displays it: line and column, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Line.
+    /// The line number, from 1.
     pub line: u64,
-    /// Character of the line.
+    /// The number of the character in its line, from 1.
     pub column: u64,
 }
 
-/// Counts lines (`\n` ends one) and characters of UTF-8 that comes part by part.
+/// Counts the lines and characters of UTF-8 that arrives part by part. Each line ends with `\n`.
 #[derive(Clone, Copy, Debug)]
 pub struct LineCount {
     before: Place,
@@ -91,7 +94,7 @@ impl Default for LineCount {
 }
 
 impl LineCount {
-    /// Counts the part.
+    /// Counts the lines and characters of the next part.
     pub fn push(&mut self, part: &[u8]) {
         let mut tail = part;
         if let Some(last) = part.iter().rposition(|&b| b == b'\n') {
@@ -104,7 +107,7 @@ impl LineCount {
         self.before.column += n as u64;
     }
 
-    /// Where the next character stands.
+    /// Returns the line and the column of the next character.
     #[must_use]
     pub fn place(&self) -> Place {
         self.before

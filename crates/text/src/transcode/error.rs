@@ -1,72 +1,77 @@
-//! What cannot be transcoded, where it stands and why.
+//! [`TranscodeError`], which reports a position and a reason, and the policies for malformed bytes
+//! and for characters that the output encoding lacks.
 
 use std::fmt;
 
 use crate::{ByteSink, SinkFull};
 
-/// What is done with bytes that are no text in the encoding they come in.
+/// The handling of bytes that are invalid in their encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnMalformed {
     /// Stop with [`TranscodeError::Malformed`].
     #[default]
     Strict,
-    /// U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 16, section 3.9).
+    /// Write U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 16, section 3.9).
     Replace,
-    /// Leave them out.
+    /// Omit the bytes.
     Ignore,
-    /// UTF-8, UTF-16, UTF-32: take lone surrogates as they are; else as `Strict`.
+    /// Accept lone surrogates in UTF-8, UTF-16 and UTF-32. Stop at malformed bytes of any other
+    /// kind.
     SurrogatePass,
-    /// `\xNN` for each byte.
+    /// Write `\xNN` for each byte.
     BackslashReplace,
 }
 
-/// What is done with a character that the encoding to be written does not have.
+/// The handling of a character that the output encoding does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnUnencodable {
     /// Stop with [`TranscodeError::Unencodable`].
     #[default]
     Strict,
-    /// A question mark.
+    /// Write a question mark.
     Replace,
-    /// Leave it out.
+    /// Omit the character.
     Ignore,
-    /// UTF-8, UTF-16, UTF-32: write lone surrogates as they are; else as `Strict`.
+    /// Write lone surrogates in UTF-8, UTF-16 and UTF-32. Stop at any other character that the
+    /// encoding does not have.
     SurrogatePass,
-    /// `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
+    /// Write the code point as `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
     BackslashReplace,
-    /// `&#N;`.
+    /// Write the code point as `&#N;`, a character reference of XML.
     XmlCharRefReplace,
 }
 
-/// Why bytes are no text in their encoding. Displays as CPython's codecs say it.
+/// The reason why bytes are invalid in their encoding. `Display` uses the words of CPython's
+/// codecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// UTF-8: a byte that cannot start a sequence.
+    /// UTF-8: a byte that cannot start a sequence, such as 0x80 or 0xFF.
     InvalidStartByte,
-    /// UTF-8: a byte that cannot continue the sequence before it (also overlong forms and surrogates).
+    /// UTF-8: a byte that cannot follow the bytes before it. It is not a continuation byte, or the
+    /// sequence would be an overlong form or a surrogate.
     InvalidContinuation,
     /// UTF-8, UTF-16: the text ends inside a character.
     UnexpectedEnd,
     /// UTF-16, UTF-32: the text ends inside a unit.
     TruncatedData,
-    /// UTF-16: a first half of a pair with no second half behind it.
+    /// UTF-16: a high surrogate without a low surrogate after it.
     IllegalSurrogate,
-    /// UTF-16: a second half of a pair with no first half before it.
+    /// UTF-16: a low surrogate without a high surrogate before it.
     IllegalEncoding,
-    /// UTF-32: a surrogate.
+    /// UTF-32: a unit that is a surrogate.
     SurrogateCodePoint,
     /// UTF-32: a unit above U+10FFFF.
     OutOfRange,
     /// ASCII: a byte above 0x7F.
     NotAscii,
-    /// An encoding of one byte a character has none for this byte.
+    /// A single-byte encoding has no character for this byte.
     Undefined,
-    /// An encoding of several bytes a character has none for this sequence.
+    /// A multi-byte encoding has no character for this sequence.
     IllegalSequence,
-    /// The text ends inside such a sequence.
+    /// The text ends inside a sequence of a multi-byte encoding.
     IncompleteSequence,
 }
 
@@ -91,12 +96,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Bytes that are no text in their encoding.
+/// Bytes that are invalid in their encoding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MalformedBytes {
-    /// Where the first of them stands, in bytes from the start of the stream.
+    /// The position of the first invalid byte, in bytes from the start of the stream.
     pub at_bytes: u64,
-    /// Why.
+    /// The reason why the bytes are invalid.
     pub reason: Reason,
     bytes: [u8; 8],
     len_bytes: u8,
@@ -114,7 +119,7 @@ impl MalformedBytes {
         }
     }
 
-    /// The bytes, 1 to 6 of them.
+    /// Returns the invalid bytes (1 to 6).
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len_bytes)]
@@ -133,25 +138,25 @@ impl fmt::Debug for MalformedBytes {
     }
 }
 
-/// Why transcoding stopped. What came before is written.
+/// The reason why transcoding stopped. The sink contains the output before the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranscodeError {
-    /// Bytes are no text in the encoding they come in, and the policy stops there.
+    /// Bytes are invalid in the input encoding, and the policy does not accept or replace them.
     Malformed(MalformedBytes),
-    /// The encoding to be written does not have a character, and the policy stops there.
+    /// The output encoding does not have a character, and the policy does not omit or replace it.
     Unencodable {
-        /// Where the character starts, in bytes from the start of the stream that is read.
+        /// The start of the character, in bytes from the start of the input stream.
         at_bytes: u64,
         /// The code point, which may be a surrogate.
         code_point: u32,
     },
-    /// The sink has no room.
+    /// The sink is full.
     SinkFull(SinkFull),
 }
 
 impl TranscodeError {
-    /// Where it stands, in bytes from the start of the stream that is read.
+    /// Returns the position of the error, in bytes from the start of the input stream.
     #[must_use]
     pub fn at_bytes(&self) -> u64 {
         match self {
@@ -176,7 +181,7 @@ impl fmt::Display for TranscodeError {
                 code_point,
             } => write!(
                 f,
-                "U+{code_point:04X} at byte {at_bytes} has no place in the encoding"
+                "U+{code_point:04X} at byte {at_bytes} has no buffer in the encoding"
             ),
             TranscodeError::SinkFull(e) => e.fmt(f),
         }
@@ -191,7 +196,8 @@ impl From<SinkFull> for TranscodeError {
     }
 }
 
-/// Does with malformed bytes what the policy says.
+/// Appends the replacement that the policy specifies for malformed bytes. Returns the error if the
+/// policy specifies no replacement.
 pub(crate) fn put_malformed<S: ByteSink>(
     error: MalformedBytes,
     policy: OnMalformed,
@@ -212,7 +218,7 @@ pub(crate) fn put_malformed<S: ByteSink>(
     Ok(())
 }
 
-/// A surrogate in the manner of UTF-8.
+/// Encodes a surrogate in three bytes, as UTF-8 would encode a character with the same value.
 pub(super) fn utf8_of_surrogate(half: u16) -> [u8; 3] {
     [
         0xED,

@@ -1,16 +1,18 @@
-//! Any encoding to any other, in parts cut anywhere and in constant memory.
+//! [`Transcoder`] converts a stream from any encoding to any other, in constant memory. Parts of
+//! the stream may end anywhere.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `decode` | bytes to UTF-8 |
-//! | `encode` | UTF-8 to bytes |
-//! | `eol` | line ends changed, lines counted |
-//! | `error` | policies, and [`TranscodeError`]: what, where, why |
+//! | `decode` | decodes bytes to UTF-8 |
+//! | `encode` | encodes UTF-8 to bytes |
+//! | `eol` | converts line ends, and counts lines |
+//! | `error` | the policies, and [`TranscodeError`] with its reason and position |
 //! | `options` | [`TranscodeOptions`] |
-//! | [`naive`] | the slow twin: the whole text at once, a character at a time |
+//! | [`naive`] | the reference implementation, which converts a whole text one character at a time |
 //!
-//! What ends in UTF-8 is decoded straight into its place. Other ways go through UTF-8, a piece that fits the first caches at
-//! a time.
+//! If the output is UTF-8, the input is decoded directly to its destination. For an output encoding
+//! other than UTF-8, the input is first decoded to UTF-8, in steps that fit into the L1 and L2
+//! caches.
 
 pub(crate) mod decode;
 mod encode;
@@ -23,20 +25,20 @@ pub use self::eol::{Eol, LineCount, Place};
 pub use self::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
 pub use self::options::{Bom, TranscodeOptions};
 
-use self::decode::{Decode, Marks};
-use self::encode::{Encode, Stop};
+use self::decode::{Marks, StreamDecoder};
+use self::encode::{EncodeStop, StreamEncoder};
 use self::eol::LineEnds;
 use self::error::utf8_of_surrogate;
 use crate::{ByteSink, Encoding};
 
-/// Bytes that are decoded at a time where they do not end in UTF-8.
+/// The number of input bytes decoded in one step if the output is not UTF-8.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Converts a stream from one encoding to another, part by part.
 ///
-/// Parts may be cut anywhere: what comes out is the same as from the whole. Memory is constant: some tens of KiB, and
-/// the output of a part, which the caller takes. After an error it is of no more use; what came before the error was
-/// written.
+/// Parts may end anywhere: the output is the same as for the whole stream. Memory use is constant:
+/// some tens of KiB, in addition to the output of one part. After an error, the sink contains the
+/// output before the error, and the transcoder cannot be used any more.
 ///
 /// ```
 /// use onecopy_text::{Encoding, TranscodeOptions, Transcoder};
@@ -53,32 +55,34 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct Transcoder {
-    decode: Decode,
-    encode: Encode,
+    decode: StreamDecoder,
+    encode: StreamEncoder,
     ends: LineEnds,
     to: Encoding,
     bom: Bom,
-    /// Whether the start of the output was written.
+    /// `true` once the start of the output was written, with its byte order mark if it has one.
     begun: bool,
-    /// Whether what is decoded is what is written.
+    /// `true` if the decoder writes directly to the sink, because the output is UTF-8.
     is_direct: bool,
-    /// As [`Transcoder::decode`] was before the piece under way, where its state cannot be copied: to find a character.
-    lagging: Option<Decode>,
+    /// A second decoder, which has the state that `decode` had before the current step. If encoding
+    /// fails in this step, the second decoder decodes the step again, to locate the character that
+    /// caused the error. `None` if `decode` itself can be copied.
+    lagging: Option<StreamDecoder>,
     lines: Option<LineCount>,
     decoded: Vec<u8>,
     ended: Vec<u8>,
 }
 
 impl Transcoder {
-    /// A transcoder for a new stream.
+    /// Creates a transcoder for a new stream.
     #[must_use]
     pub fn new(from: Encoding, to: Encoding, options: TranscodeOptions) -> Transcoder {
         let marks = match options.bom {
             Bom::ByName => Marks::ByName,
             Bom::Add | Bom::Strip | Bom::Keep => Marks::Drop,
         };
-        let decode = || Decode::new(from, options.on_malformed, marks);
-        let encode = Encode::new(to, options.on_unencodable);
+        let decode = || StreamDecoder::new(from, options.on_malformed, marks);
+        let encode = StreamEncoder::new(to, options.on_unencodable);
         let passes = |o: &TranscodeOptions| o.on_malformed == OnMalformed::SurrogatePass;
         let surrogates_stop =
             passes(&options) && options.on_unencodable != OnUnencodable::SurrogatePass;
@@ -100,41 +104,46 @@ impl Transcoder {
         }
     }
 
-    /// Converts the next part; what it becomes is appended to `out`, but for the end of it that belongs to a character that
-    /// is not yet whole (at most 4 bytes, and a `\r` where line ends change).
+    /// Converts the next part and appends the result to `out`. An incomplete character at the end
+    /// of the part is kept for the next part (at most 4 bytes, and a `\r` if line ends are
+    /// converted).
     ///
-    /// Copies: none besides the conversion to UTF-8 (from UTF-8 one copy); one conversion more to other encodings.
+    /// Each byte is converted to UTF-8 once; UTF-8 input is copied once instead. For an output
+    /// encoding other than UTF-8, a second conversion follows.
     ///
     /// # Errors
-    /// [`TranscodeError`]; what came before is written.
+    /// Returns a [`TranscodeError`]. The sink contains the output before the error.
     pub fn push<S: ByteSink>(&mut self, part: &[u8], out: &mut S) -> Result<(), TranscodeError> {
         self.part(part, false, out)
     }
 
-    /// Ends the stream: a character that was begun is malformed now.
+    /// Ends the stream. An incomplete character that is still kept is malformed.
     ///
     /// # Errors
-    /// As [`Transcoder::push`].
+    /// Returns the errors of [`Transcoder::push`].
     pub fn finish<S: ByteSink>(&mut self, out: &mut S) -> Result<(), TranscodeError> {
         self.part(b"", true, out)
     }
 
-    /// Bytes taken in where encoding_rs decodes straight to UTF-8; `None` elsewhere. There, after
-    /// [`TranscodeError::Malformed`], the caller may put in what it likes and go on with the byte of this number.
+    /// Returns the number of input bytes that encoding_rs has read. Returns `None` if encoding_rs
+    /// is not used, or if the output is not UTF-8. After [`TranscodeError::Malformed`], the caller
+    /// may write a replacement and continue with the byte at this position.
     #[must_use]
     pub fn taken_bytes(&self) -> Option<u64> {
         self.decode.taken_bytes().filter(|_| self.is_direct)
     }
 
-    /// The bytes of an incomplete character, where encoding_rs decodes straight to UTF-8, if the last
-    /// four bytes of the stream came in parts of one; `None` elsewhere. For ISO-2022-JP see
+    /// Returns the bytes of an incomplete character at the end of the input. Returns `None` if
+    /// encoding_rs is not used, or if the output is not UTF-8. The last four bytes of the stream
+    /// must have been pushed one by one. For ISO-2022-JP, use
     /// [`Iso2022JpState`](crate::Iso2022JpState).
     #[must_use]
     pub fn pending_bytes(&self) -> Option<&[u8]> {
         self.decode.pending().filter(|_| self.is_direct)
     }
 
-    /// Where the next character stands, or what was malformed, if lines are counted.
+    /// Returns the line and the column of the next character. After an error, they are those of the
+    /// malformed character. Returns `None` without the option `counts_lines`.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
         self.lines.map(|lines| lines.place())
@@ -157,7 +166,8 @@ impl Transcoder {
         decoded
     }
 
-    /// Decodes and encodes in pieces; and the start of the text in any case, until it is known what its mark becomes.
+    /// Decodes the part to UTF-8 and encodes it, in several steps. The start of every stream is
+    /// converted by this function, until it is known if the stream has a byte order mark.
     fn pieces<S: ByteSink>(
         &mut self,
         part: &[u8],
@@ -166,10 +176,10 @@ impl Transcoder {
     ) -> Result<(), TranscodeError> {
         let mut rest = part;
         loop {
-            // A first piece of 4 bytes has a mark whole or none.
+            // The first step has 4 bytes, which contain either a complete mark or none.
             let most = if self.begun { PIECE_BYTES } else { 4 };
-            let (piece, behind) = rest.split_at(rest.len().min(most));
-            rest = behind;
+            let (piece, remaining) = rest.split_at(rest.len().min(most));
+            rest = remaining;
             self.piece(piece, last && rest.is_empty(), out)?;
             if rest.is_empty() {
                 return Ok(());
@@ -220,8 +230,8 @@ impl Transcoder {
                     lines.push(&self.decoded);
                 }
             }
-            Err(Stop::Other(e)) => return Err(e),
-            Err(Stop::Unencodable(at, code_point)) => {
+            Err(EncodeStop::Other(e)) => return Err(e),
+            Err(EncodeStop::Unencodable(at, code_point)) => {
                 if let Some(lines) = &mut self.lines {
                     lines.push(&text[..at]);
                 }
@@ -237,7 +247,8 @@ impl Transcoder {
             && decoded.is_ok()
         {
             self.decoded.clear();
-            // The end byte by byte: then it knows where the character starts that is begun there.
+            // The end of the step is decoded byte by byte, so that the start of an incomplete
+            // character can be determined.
             let (most, end) = piece.split_at(piece.len().saturating_sub(64));
             for part in [most].into_iter().chain(end.chunks(1)) {
                 let _ = lagging.push(part, false, &mut self.decoded);
@@ -251,9 +262,11 @@ impl Transcoder {
     }
 }
 
-/// Where the character starts that stands behind `n_bytes` of the piece's text: found by decoding it a character at a time.
+/// Returns the position in the input stream of a character in the current step. `n_bytes` is the
+/// number of bytes of UTF-8 that precede this character in the decoded step. The step is decoded
+/// again, one character at a time.
 fn start_of(
-    mut decode: Decode,
+    mut decode: StreamDecoder,
     mut ends: LineEnds,
     piece: &[u8],
     last: bool,

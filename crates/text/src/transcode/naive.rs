@@ -1,13 +1,16 @@
-//! The slow twin: the whole text at once, a character at a time, as the standards and CPython say it.
+//! The reference implementation for tests: converts a whole text, one character at a time, as the
+//! standards and CPython specify.
 
 use crate::encoding::{Encoding, Order};
 use crate::transcode::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
 use crate::transcode::{Bom, Eol, TranscodeOptions};
 
-/// Characters (lone surrogates too) with the place they start at; and what ended them.
+/// The decoded characters (including lone surrogates) with their start positions, and the error
+/// that ended decoding.
 pub(crate) type Decoded = (Vec<(u32, u64)>, Result<(), TranscodeError>);
 
-/// What [`Transcoder`](crate::Transcoder) writes, and how it ends.
+/// Converts all of `bytes`. Returns the output that [`Transcoder`](crate::Transcoder) must write,
+/// and the result that it must return.
 #[must_use = "it does nothing else"]
 pub fn transcode(
     bytes: &[u8],
@@ -140,7 +143,8 @@ fn malformed(
     Ok(())
 }
 
-/// The character at the start, or why there is none; and the bytes used.
+/// Decodes the first character of `b`. Returns the character or the error, and the number of bytes
+/// used.
 fn one(b: &[u8], from: Encoding, pass: bool) -> (Result<u32, Reason>, usize) {
     let u16_at = |i: usize| {
         let pair = [*b.get(i)?, *b.get(i + 1)?];
@@ -200,8 +204,9 @@ fn utf8(b: &[u8], pass: bool) -> (Result<u32, Reason>, usize) {
     }
 }
 
-/// By encoding_rs, byte by byte: each that gives text ends a character. The bytes stand at `places.0` of the stream, and what
-/// was begun before them at `places.1`.
+/// Decodes with encoding_rs, one byte at a time. If encoding_rs returns text for a byte, this byte
+/// ends a character. `places` has two positions in the stream: the start of `bytes`, and the start
+/// of the incomplete character that precedes `bytes`.
 pub(crate) fn decode_legacy(
     bytes: &[u8],
     decoder: &mut encoding_rs::Decoder,
@@ -224,16 +229,16 @@ pub(crate) fn decode_legacy(
             if n > 0 {
                 start = end;
             }
-            let encoding_rs::DecoderResult::Malformed(len, behind) = result else {
+            let encoding_rs::DecoderResult::Malformed(len, n_after) = result else {
                 break;
             };
-            start = end - u64::from(behind);
+            start = end - u64::from(n_after);
             let at_bytes = start - u64::from(len);
-            // Those before the bytes that are here are not told.
+            // Bytes before the given ones are not included in the position.
             let here = |at: u64| at.saturating_sub(first) as usize;
             let mut bad = vec![0; usize::from(len) - (here(start) - here(at_bytes))];
             bad.extend_from_slice(&bytes[here(at_bytes)..here(start)]);
-            let reason = legacy_reason(decoder.encoding(), &bad, last && behind == 0);
+            let reason = legacy_reason(decoder.encoding(), &bad, last && n_after == 0);
             let error = MalformedBytes::new(at_bytes, &bad, reason);
             if let Err(e) = malformed(&mut chars, error, policy) {
                 return (chars, Err(e));
@@ -275,8 +280,8 @@ fn encodes(c: u32, to: Encoding) -> bool {
         (None, _) => false,
         (Some(c), Encoding::Legacy(legacy)) => {
             let mut encoder = legacy.0.new_encoder();
-            let mut alone = [0; 4];
-            let text = c.encode_utf8(&mut alone);
+            let mut single = [0; 4];
+            let text = c.encode_utf8(&mut single);
             let (result, ..) =
                 encoder.encode_from_utf8_without_replacement(text, &mut [0; 64], true);
             result == encoding_rs::EncoderResult::InputEmpty
@@ -289,7 +294,8 @@ fn encodes(c: u32, to: Encoding) -> bool {
 
 fn encode(text: &[u32], to: Encoding, ends: bool, out: &mut Vec<u8>) {
     if let Encoding::Legacy(legacy) = to {
-        // Also those that it does not have: ISO-2022-JP goes back to ASCII before them.
+        // Characters that the encoding does not have are passed to the encoder too: ISO-2022-JP
+        // returns to ASCII before them.
         let mut encoder = legacy.0.new_encoder();
         let mut put = |text: &str, last| {
             let mut place = [0; 64];
@@ -311,10 +317,10 @@ fn encode(text: &[u32], to: Encoding, ends: bool, out: &mut Vec<u8>) {
             Encoding::Utf32(_) => out.extend(c.to_le_bytes()),
             Encoding::Utf16(order) => {
                 let mut pair = [0; 2];
-                let alone = [c as u16];
+                let single = [c as u16];
                 let units = match char::from_u32(c) {
                     Some(c) => &*c.encode_utf16(&mut pair),
-                    None => &alone,
+                    None => &single,
                 };
                 for unit in units {
                     out.extend(match order {

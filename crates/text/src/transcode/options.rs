@@ -1,35 +1,38 @@
-//! What is done where text cannot stay as it is.
+//! [`TranscodeOptions`]: the handling of malformed bytes, unencodable characters, byte order marks
+//! and line ends.
 
 use super::eol::Eol;
 use super::error::{OnMalformed, OnUnencodable};
 
-/// What becomes of a byte order mark at the start.
+/// The handling of a byte order mark in the input and the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bom {
-    /// As the names of the encodings say: `utf-16`, `utf-32` and `utf-8-sig` have one, which is no part of the text; in
-    /// others U+FEFF is a character. So do CPython and iconv.
+    /// The name of the encoding decides: `utf-16`, `utf-32` and `utf-8-sig` have a mark, which is
+    /// not part of the text; in other encodings U+FEFF is a character. CPython and iconv do the
+    /// same.
     #[default]
     ByName,
-    /// One is written, whether one was there or not.
+    /// A mark is always written.
     Add,
-    /// None is written.
+    /// A mark is never written.
     Strip,
-    /// One is written where one was there, if the encoding written is UTF-8, UTF-16 or UTF-32.
+    /// A mark is written if the input has one and the output encoding is UTF-8, UTF-16 or UTF-32.
     Keep,
 }
 
-/// What is done where text cannot stay as it is.
+/// The options of a [`Transcoder`](super::Transcoder).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranscodeOptions {
-    /// With bytes that are no text.
+    /// The handling of bytes that are invalid in the input encoding.
     pub on_malformed: OnMalformed,
-    /// With characters that cannot be written.
+    /// The handling of characters that the output encoding lacks.
     pub on_unencodable: OnUnencodable,
-    /// With a byte order mark.
+    /// The handling of a byte order mark at the start of the output.
     pub bom: Bom,
-    /// With line ends.
+    /// The conversion of line ends.
     pub eol: Eol,
-    /// Whether to count lines, for [`Transcoder::place`](super::Transcoder::place).
+    /// `true` to count lines, so that [`Transcoder::place`](super::Transcoder::place) returns
+    /// positions.
     pub counts_lines: bool,
 }

@@ -1,9 +1,10 @@
-//! Texts of each width, mixed and corrupted, lengths around the vector and block sizes, all alignments.
+//! Generates texts of each width, mixed and corrupted, with lengths around the vector and block
+//! sizes, at all alignments.
 
 use onecopy_text::Units;
 use proptest::prelude::*;
 
-/// A text in every form, to be looked at from an offset.
+/// A text in every form, from an offset in its buffer on.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     latin1: Vec<u8>,
@@ -26,7 +27,8 @@ impl Case {
     }
 }
 
-/// Characters of one script, some with others among them, so that each width and each mix turns up.
+/// Generates characters of one script, sometimes mixed with characters of other scripts, so that
+/// each width and each mix occurs.
 fn script() -> impl Strategy<Value = Vec<(u32, char, char)>> {
     let ascii = (8, 'a', 'z');
     let escapes = (1, '\0', '#');
@@ -68,12 +70,13 @@ fn text() -> impl Strategy<Value = String> {
     let len = prop_oneof![
         10 => 0..40_usize,
         10 => 40..200_usize,
-        // Around one block and past four of them; Miri would take an hour.
+        // Around one block and past four of them; under Miri that would take an hour.
         1 => if cfg!(miri) { 0..80_usize } else { 4000..4200 },
         1 => if cfg!(miri) { 0..80_usize } else { 15_000..18_000 },
         1 => if cfg!(miri) { 0..80_usize } else { 65_000..70_000 },
     ];
-    // A short text of one script, repeated to its length: shrinks well, and runs longer than a block are cheap.
+    // A short text of one script, repeated to its length: shrinks well, and runs longer than a
+    // block are cheap.
     (
         script().prop_flat_map(|s| prop::collection::vec(char_of(s), 1..60)),
         len,
@@ -88,7 +91,8 @@ fn text() -> impl Strategy<Value = String> {
         })
 }
 
-/// Well-formed, or with up to 3 units overwritten, or cut off at any unit.
+/// Generates a text that is well-formed, has up to 3 units overwritten, or is truncated at any
+/// unit.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
     let harm = prop_oneof![
         3 => Just(0_usize),
@@ -103,7 +107,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         any::<bool>(),
     )
         .prop_map(|(text, offset, harm, places, values, cut)| {
-            // The offset moves the start of the text, not the text: pads of 'p' come before it.
+            // The offset moves the start of the text, not the text: padding of 'p' comes before it.
             let padded: String = "p".repeat(offset) + &text;
             let mut case = Case {
                 latin1: padded.chars().map(|c| c as u32 as u8).collect(),
@@ -115,9 +119,10 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
             if text.is_empty() {
                 return case;
             }
-            for (place, value) in places.iter().zip(values).take(harm) {
-                let at = |len: usize| offset + place.index(len - offset);
-                // Bytes and units that break something: leads, continuations, surrogates, what lies past the end.
+            for (buffer, value) in places.iter().zip(values).take(harm) {
+                let at = |len: usize| offset + buffer.index(len - offset);
+                // Bytes and units that make text malformed: leads, continuations, surrogates,
+                // values past the end.
                 let byte = [
                     0x80, 0xBF, 0xC0, 0xC2, 0xE0, 0xED, 0xF0, 0xF4, 0xF5, 0xFF, 0x41,
                 ];

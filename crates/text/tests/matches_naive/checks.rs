@@ -1,4 +1,4 @@
-//! A conversion and its slow twin side by side, into places with canaries behind.
+//! Compares a conversion with its reference implementation, into buffers followed by canaries.
 
 use std::mem::MaybeUninit;
 
@@ -11,45 +11,50 @@ use onecopy_text::{
 
 use crate::POLICIES;
 
-/// A sink of a fixed size with canaries behind: what a Python `bytes` of measured length is.
+/// A sink of a fixed size, followed by canaries, like a Python `bytes` object of the measured
+/// length.
 #[derive(Debug)]
 pub(crate) struct Fixed {
-    place: Vec<u8>,
+    buffer: Vec<u8>,
     len: usize,
-    room: usize,
+    capacity: usize,
 }
 
 impl Fixed {
-    fn new(room: usize) -> Fixed {
+    fn new(capacity: usize) -> Fixed {
         Fixed {
-            place: vec![0xA5; room + 64],
+            buffer: vec![0xA5; capacity + 64],
             len: 0,
-            room,
+            capacity,
         }
     }
 
     fn check(&self) {
-        assert!(self.place[self.room..].iter().all(|&b| b == 0xA5), "canary");
+        assert!(
+            self.buffer[self.capacity..].iter().all(|&b| b == 0xA5),
+            "canary"
+        );
     }
 }
 
-// SAFETY: spare is what follows the committed bytes in the same Vec; commit only moves the end.
+// SAFETY: spare is the memory after the committed bytes in the same Vec; commit only moves the end.
 unsafe impl ByteSink for Fixed {
     fn committed(&self) -> &[u8] {
-        &self.place[..self.len]
+        &self.buffer[..self.len]
     }
     fn committed_mut(&mut self) -> &mut [u8] {
-        &mut self.place[..self.len]
+        &mut self.buffer[..self.len]
     }
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
-        if n_bytes > self.room - self.len {
+        if n_bytes > self.capacity - self.len {
             return Err(SinkFull {
-                asked_bytes: n_bytes,
+                requested_bytes: n_bytes,
             });
         }
-        let rest = &mut self.place[self.len..self.room];
+        let rest = &mut self.buffer[self.len..self.capacity];
         let n = rest.len();
-        // SAFETY: initialised bytes are fine as MaybeUninit, and no one writes uninitialised ones through it.
+        // SAFETY: initialised bytes are valid as MaybeUninit, and nothing writes uninitialised ones
+        // through it.
         Ok(unsafe { std::slice::from_raw_parts_mut(rest.as_mut_ptr().cast(), n) })
     }
     unsafe fn commit(&mut self, n_bytes: usize) {
@@ -60,7 +65,8 @@ unsafe impl ByteSink for Fixed {
     }
 }
 
-/// Checks a conversion into a growing sink, a roomy fixed one, an exact one, and one that is a byte too small.
+/// Checks a conversion into a growing sink, into a large sink of fixed size, into one of exactly
+/// the needed size, and into one that is a byte too small.
 pub(crate) fn check_sink(
     units: Units<'_>,
     expected: Result<Vec<u8>, Malformed>,
@@ -74,14 +80,14 @@ pub(crate) fn check_sink(
             assert_eq!(got, Ok(expected.len()), "{units:?}");
             assert_eq!(&grown[..6], b"before");
             assert_eq!(grown[6..], expected, "{units:?}");
-            for room in [expected.len(), expected.len() * 4 + 64] {
-                let mut exact = Fixed::new(room);
+            for capacity in [expected.len(), expected.len() * 4 + 64] {
+                let mut exact = Fixed::new(capacity);
                 assert_eq!(fixed(&mut exact), Ok(expected.len()), "{units:?}");
                 assert_eq!(exact.committed(), expected, "{units:?}");
                 exact.check();
             }
-            if let Some(room) = expected.len().checked_sub(1) {
-                let mut small = Fixed::new(room);
+            if let Some(capacity) = expected.len().checked_sub(1) {
+                let mut small = Fixed::new(capacity);
                 let got = fixed(&mut small);
                 assert!(matches!(got, Err(ConvertError::SinkFull(_))), "{got:?}");
                 assert_eq!(small.committed(), b"", "nothing is committed on an error");
@@ -95,7 +101,7 @@ pub(crate) fn check_sink(
     }
 }
 
-/// A `str` that was made: its shape and its data.
+/// A `str` that was made: its shape, and its data in the vector of its unit width.
 #[derive(Debug)]
 struct Fresh(Shape, Vec<u8>, Vec<u16>, Vec<u32>);
 
@@ -133,11 +139,12 @@ impl NewStr for Vecs {
 }
 
 fn uninit<U>(units: &mut [U]) -> &mut [MaybeUninit<U>] {
-    // SAFETY: the same layout, and the kernels write good units there and nothing else.
+    // SAFETY: the same layout, and the kernels write only valid units there.
     unsafe { &mut *(std::ptr::from_mut(units) as *mut [MaybeUninit<U>]) }
 }
 
-/// In one pass, or not at all: where the text is short or malformed.
+/// Checks the conversion to a `str` in one pass, which must return `None` if the text is short or
+/// malformed.
 pub(crate) fn check_large(units: Units<'_>) {
     let expected = naive::decode(units, Policy::Strict);
     let Some(made) = make_large(units, &mut Vecs) else {
@@ -145,7 +152,7 @@ pub(crate) fn check_large(units: Units<'_>) {
         assert!(units.len_bytes() < 64 * 1024 || expected.is_err() || !in_one_pass);
         return;
     };
-    let Fresh(shape, one, two, four) = made.expect("there is memory").made;
+    let Fresh(shape, one, two, four) = made.expect("enough memory").made;
     let got: Vec<u32> = one
         .into_iter()
         .map(u32::from)
@@ -156,7 +163,8 @@ pub(crate) fn check_large(units: Units<'_>) {
     assert_eq!(Ok(got), expected);
 }
 
-/// Writes a `str` of each kind that is wide enough, with canaries, and reads it back as code points.
+/// Writes the text into a `str` of each kind that is wide enough, with canaries, and compares its
+/// code points with the expected ones.
 pub(crate) fn check_str(units: Units<'_>, policy: Policy) {
     let expected = naive::shape(units, policy);
     assert_eq!(shape(units, policy), expected, "{units:?}");
@@ -170,10 +178,10 @@ pub(crate) fn check_str(units: Units<'_>, policy: Policy) {
     macro_rules! read_back {
         ($unit:ty, $data:path) => {{
             let canary = <$unit>::MAX ^ 0x5A;
-            let mut place = vec![MaybeUninit::new(canary); n + 40];
-            measured.write($data(&mut place[3..n + 3]));
+            let mut buffer = vec![MaybeUninit::new(canary); n + 40];
+            measured.write($data(&mut buffer[3..n + 3]));
             // SAFETY: every unit was initialised two lines above.
-            let got: Vec<$unit> = place.iter().map(|u| unsafe { u.assume_init() }).collect();
+            let got: Vec<$unit> = buffer.iter().map(|u| unsafe { u.assume_init() }).collect();
             assert!(got[..3].iter().chain(&got[n + 3..]).all(|&u| u == canary));
             assert!(
                 got[3..n + 3]
@@ -193,22 +201,22 @@ pub(crate) fn check_str(units: Units<'_>, policy: Policy) {
     read_back!(u32, StrData::Four);
 }
 
-/// Into places of exactly the text's size, with canaries.
+/// Checks conversions into buffers of exactly the text's size, with canaries.
 pub(crate) fn check_exact(units: Units<'_>) {
     let canary = |n: usize| vec![MaybeUninit::new(0xA5_u8); n + 80];
     let expected = naive::to_utf8(units, Policy::Strict).ok();
     assert_eq!(utf8_len_exact(units), expected.as_ref().map(Vec::len));
     if let Some(expected) = expected {
-        let (mut place, n) = (canary(expected.len()), expected.len());
-        utf8_exact(units, &mut place[40..n + 40]);
-        // SAFETY: every unit was initialised when the place was made.
-        let got: Vec<u8> = place.iter().map(|u| unsafe { u.assume_init() }).collect();
+        let (mut buffer, n) = (canary(expected.len()), expected.len());
+        utf8_exact(units, &mut buffer[40..n + 40]);
+        // SAFETY: every unit was initialised when the buffer was made.
+        let got: Vec<u8> = buffer.iter().map(|u| unsafe { u.assume_init() }).collect();
         assert!(got[40..n + 40] == expected, "{units:?}");
         assert!(got[..40].iter().chain(&got[n + 40..]).all(|&b| b == 0xA5));
     }
     let expected = naive::to_utf16(units, Policy::Strict).ok();
     assert_eq!(utf16_len_exact(units), expected.as_ref().map(Vec::len));
-    // UTF-8 is no form of a `str`.
+    // A `str` is never UTF-8.
     if let Some(expected) = expected
         && !matches!(units, Units::Utf8(_))
     {
@@ -218,14 +226,14 @@ pub(crate) fn check_exact(units: Units<'_>) {
                 .map(|u| if swapped { u.swap_bytes() } else { *u })
                 .flat_map(u16::to_ne_bytes)
                 .collect();
-            let (mut place, n) = (canary(expected.len()), expected.len());
+            let (mut buffer, n) = (canary(expected.len()), expected.len());
             if swapped {
-                ordered_utf16::<true>(units, &mut place[41..n + 41]);
+                ordered_utf16::<true>(units, &mut buffer[41..n + 41]);
             } else {
-                ordered_utf16::<false>(units, &mut place[40..n + 40]);
+                ordered_utf16::<false>(units, &mut buffer[40..n + 40]);
             }
-            // SAFETY: every unit was initialised when the place was made.
-            let got: Vec<u8> = place.iter().map(|u| unsafe { u.assume_init() }).collect();
+            // SAFETY: every unit was initialised when the buffer was made.
+            let got: Vec<u8> = buffer.iter().map(|u| unsafe { u.assume_init() }).collect();
             let from = 40 + usize::from(swapped);
             assert!(got[from..n + from] == expected, "{units:?}");
             let around = got[..from].iter().chain(&got[n + from..]);
@@ -234,7 +242,8 @@ pub(crate) fn check_exact(units: Units<'_>) {
     }
 }
 
-/// Converts the text in parts from cut to cut; the result is that of the whole, error positions included.
+/// Converts the text in parts that end at `cuts`. The result, including the position of an error,
+/// must be that of the whole text.
 pub(crate) fn check_parts(units: Units<'_>, cuts: &[usize]) {
     for policy in POLICIES {
         for json in [false, true] {

@@ -1,5 +1,5 @@
-//! Every conversion against its slow twin: texts of each width, mixed and corrupted, lengths around the vector and block
-//! sizes, all alignments.
+//! Compares every conversion with its reference implementation: texts of each width, mixed and
+//! corrupted, with lengths around the vector and block sizes, at all alignments.
 
 mod cases;
 mod checks;
@@ -20,7 +20,8 @@ use skips::can_test;
 
 const POLICIES: [Policy; 2] = [Policy::Strict, Policy::Replace];
 
-/// PROPTEST_CASES asks for more. What fails becomes a unit test, not a file of seeds.
+/// Returns the configuration of the property tests. `PROPTEST_CASES` sets a larger number of cases.
+/// A failure is to become a unit test, so no seeds are stored in a file.
 fn config() -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if cfg!(miri) {
@@ -48,7 +49,8 @@ proptest! {
         for units in case.forms() {
             for policy in POLICIES {
                 check_sink(units, naive::to_json_body(units, policy),
-                    |sink| to_json_body(units, policy, sink), |sink| to_json_body(units, policy, sink));
+                    |sink| to_json_body(units, policy, sink),
+                    |sink| to_json_body(units, policy, sink));
             }
         }
     }
@@ -63,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn exact_places_matches_naive(case in case()) {
+    fn exact_destinations_matches_naive(case in case()) {
         for units in case.forms() {
             check_exact(units);
         }
@@ -113,7 +115,10 @@ proptest! {
     }
 
     #[test]
-    fn parts_of_a_text_matches_naive(case in case(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+    fn parts_of_a_text_matches_naive(
+        case in case(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
         for units in case.forms() {
             let len = units.len_units();
             let mut cuts: Vec<usize> = cuts.iter().map(|i| i.index(len + 1)).collect();
@@ -124,29 +129,44 @@ proptest! {
     }
 
     #[test]
-    fn units_one_by_one_matches_naive(bytes in prop::collection::vec(prop::sample::select(
-        &[0x41_u8, 0x22, 0x80, 0xBF, 0xC3, 0xE0, 0xA0, 0xE4, 0xB8, 0xED, 0x9F, 0xF0, 0x9F, 0x98, 0xF4, 0x8F, 0xFF][..]), 0..24))
-    {
+    fn units_one_by_one_matches_naive(
+        bytes in prop::collection::vec(
+            prop::sample::select(
+                &[
+                    0x41_u8, 0x22, 0x80, 0xBF, 0xC3, 0xE0, 0xA0, 0xE4, 0xB8, 0xED, 0x9F, 0xF0,
+                    0x9F, 0x98, 0xF4, 0x8F, 0xFF,
+                ][..],
+            ),
+            0..24,
+        ),
+    ) {
         let cuts: Vec<usize> = (0..=bytes.len()).collect();
         check_parts(Units::Utf8(&bytes), &cuts);
-        let wide: Vec<u16> = bytes.iter().map(|&b| if b & 0x80 == 0 { b.into() } else { 0xD700 + u16::from(b) * 8 }).collect();
+        let wide: Vec<u16> = bytes
+            .iter()
+            .map(|&b| if b & 0x80 == 0 { b.into() } else { 0xD700 + u16::from(b) * 8 })
+            .collect();
         check_parts(Units::Utf16(&wide), &cuts);
     }
 
     #[test]
-    fn random_bytes_matches_naive(bytes in prop::collection::vec(any::<u8>(), 0..200), offset in 0..16_usize) {
+    fn random_bytes_matches_naive(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        offset in 0..16_usize,
+    ) {
         let units = Units::Utf8(&bytes[offset.min(bytes.len())..]);
         prop_assert_eq!(find_malformed(units), naive::find_malformed(units));
         for policy in POLICIES {
             check_str(units, policy);
             check_sink(units, naive::to_json_body(units, policy),
-                |sink| to_json_body(units, policy, sink), |sink| to_json_body(units, policy, sink));
+                |sink| to_json_body(units, policy, sink),
+                    |sink| to_json_body(units, policy, sink));
         }
     }
 }
 
 #[test]
-fn utf8_reports_the_maximal_subpart_as_unicode_section_3_9_cuts_it() {
+fn utf8_reports_the_maximal_subpart_of_unicode_section_3_9() {
     // Table 3-11 of Unicode 16: each of these is one subpart, then a plain byte.
     let cases: [(&[u8], usize); 6] = [
         (b"\xE1\x80A", 2),
@@ -168,7 +188,8 @@ fn utf8_reports_the_maximal_subpart_as_unicode_section_3_9_cuts_it() {
 
 #[test]
 fn a_sequence_cut_by_the_end_of_a_block_is_not_mistaken_for_the_end_of_the_text() {
-    // Blocks have 4096 units: a lone lead, or half a pair, is put around that place, and text follows.
+    // Blocks have 4096 units: a lone lead, or half a pair, is put around that position, and text
+    // follows.
     for at in 4090..4100 {
         let mut utf8 = vec![b'a'; 9000];
         utf8[at] = 0xE4;
@@ -183,7 +204,7 @@ fn a_sequence_cut_by_the_end_of_a_block_is_not_mistaken_for_the_end_of_the_text(
 }
 
 #[test]
-fn ucs2_takes_two_surrogates_for_two_malformed_units_even_where_they_look_like_a_pair() {
+fn ucs2_reports_two_surrogates_as_two_malformed_units_even_if_they_look_like_a_pair() {
     let pair = [0xD83D_u16, 0xDE00];
     assert_eq!(
         naive::to_utf8(Units::Utf16(&pair), Policy::Strict).map(|u| u.len()),
@@ -199,7 +220,7 @@ fn ucs2_takes_two_surrogates_for_two_malformed_units_even_where_they_look_like_a
 
 #[test]
 #[should_panic(expected = "another shape")]
-fn writing_into_a_place_of_another_length_panics() {
+fn writing_into_a_destination_of_another_length_panics() {
     let measured = measure(Units::Utf8(b"abc"), Policy::Strict).expect("ASCII");
     measured.write(StrData::One(&mut [MaybeUninit::uninit(); 4]));
 }
@@ -211,13 +232,17 @@ fn writing_wide_text_into_narrow_units_panics() {
     measured.write(StrData::Two(&mut [MaybeUninit::uninit(); 2]));
 }
 
-// The properties again under every kernel: each in a process of its own, because the choice is made once.
+// The properties again under every kernel: each in a separate process, because the choice is made
+// once.
 
-/// What a child process is asked to print.
-const ASK: &str = "ONECOPY_TEST_TELL_KERNEL";
+/// The environment variable that makes a child process print its kernel family.
+const PRINT_KERNEL: &str = "ONECOPY_TEST_PRINT_KERNEL";
 
 #[test]
-#[cfg_attr(miri, ignore = "Miri starts no processes, and knows one kernel")]
+#[cfg_attr(
+    miri,
+    ignore = "Miri starts no processes, and supports one kernel only"
+)]
 fn every_kernel_passes_the_properties() {
     for (ours, theirs) in [
         ("scalar", "fallback"),
@@ -235,44 +260,53 @@ fn every_kernel_passes_the_properties() {
             .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)
             .output()
             .expect("the test program runs");
-        let told = String::from_utf8_lossy(&out.stdout);
-        assert!(out.status.success(), "kernel {ours}:\n{told}");
+        let output = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "kernel {ours}:\n{output}");
         assert!(
-            told.contains("utf8_matches_naive ... ok"),
-            "kernel {ours}:\n{told}"
+            output.contains("utf8_matches_naive ... ok"),
+            "kernel {ours}:\n{output}"
         );
     }
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "Miri starts no processes, and knows one kernel")]
-fn the_environment_forces_a_kernel_and_never_a_better_one_than_there_is() {
-    if std::env::var_os(ASK).is_some() {
+#[cfg_attr(
+    miri,
+    ignore = "Miri starts no processes, and supports one kernel only"
+)]
+fn the_environment_forces_a_kernel_and_never_an_unavailable_one() {
+    if std::env::var_os(PRINT_KERNEL).is_some() {
         println!("kernel={}", kernel().name());
         return;
     }
-    // Also where this process is told one.
-    let ask = |kernel: Option<&str>| {
+    // Also if the variable is set for this process.
+    let kernel_of_child = |kernel: Option<&str>| {
         let mut child = Command::new(std::env::current_exe().expect("a test has a path"));
         child.args(["--exact", "--nocapture"]);
-        child.arg("the_environment_forces_a_kernel_and_never_a_better_one_than_there_is");
-        child.env(ASK, "1").env_remove("ONECOPY_KERNEL");
+        child.arg("the_environment_forces_a_kernel_and_never_an_unavailable_one");
+        child.env(PRINT_KERNEL, "1").env_remove("ONECOPY_KERNEL");
         if let Some(kernel) = kernel {
             child.env("ONECOPY_KERNEL", kernel);
         }
         let out = child.output().expect("the test program runs");
-        let told = String::from_utf8_lossy(&out.stdout).into_owned();
-        let told = told.split("kernel=").nth(1).and_then(|t| t.lines().next());
-        told.expect("the child tells its kernel").to_owned()
+        let output = String::from_utf8_lossy(&out.stdout).into_owned();
+        let kernel = output
+            .split("kernel=")
+            .nth(1)
+            .and_then(|t| t.lines().next());
+        kernel.expect("the child prints its kernel").to_owned()
     };
-    let best = ask(None);
-    for asked in ["scalar", "sse2", "avx2", "avx512", "nonsense"] {
-        let told = ask(Some(asked));
-        match asked {
-            "nonsense" => assert_eq!(told, best),
-            "scalar" => assert_eq!(told, "scalar"),
+    let best = kernel_of_child(None);
+    for requested in ["scalar", "sse2", "avx2", "avx512", "nonsense"] {
+        let chosen = kernel_of_child(Some(requested));
+        match requested {
+            "nonsense" => assert_eq!(chosen, best),
+            "scalar" => assert_eq!(chosen, "scalar"),
             // A processor without it has less.
-            asked => assert!(told == asked || told == best, "{asked} gave {told}"),
+            requested => assert!(
+                chosen == requested || chosen == best,
+                "{requested} gave {chosen}"
+            ),
         }
     }
 }

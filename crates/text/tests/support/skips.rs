@@ -1,16 +1,18 @@
-//! A test that lacks something says so on standard error, past libtest's capture, and fails under
-//! `CI=true`. Included by its path in the tests of several crates.
+//! Reports tests that are skipped because a requirement is missing: on standard error (not captured
+//! by libtest), and as a failure if `CI=true`. The file is included by its path in the tests of
+//! several crates.
 #![allow(dead_code, reason = "each of them uses a part")]
 
 use std::io::Write;
 
-/// Whether a skip is a failure, by the values that the Python tests take.
+/// Returns `true` if a skipped test is a failure: if the variable `CI` has one of the values that
+/// the Python tests accept too.
 pub(crate) fn in_ci() -> bool {
     let ci = std::env::var("CI").unwrap_or_default().to_lowercase();
     ["1", "true", "yes"].contains(&ci.as_str())
 }
 
-/// Reports what is skipped, and why.
+/// Reports a skipped test and the reason.
 ///
 /// # Panics
 /// Under `CI=true`.
@@ -26,10 +28,11 @@ fn report(reason: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// The kernels, the least first, as `ONECOPY_KERNEL` names them.
+/// The kernel families by their names in `ONECOPY_KERNEL`, the least capable one first.
 const KERNELS: [&str; 4] = ["scalar", "sse2", "avx2", "avx512"];
 
-/// Whether the tests of a kernel run: where it `is_here`. If not, they are reported as skipped.
+/// Returns `true` if the tests of a kernel family can run, which is `is_here`; otherwise reports
+/// them as skipped.
 ///
 /// # Panics
 /// Under `CI=true`, if the processor lacks the kernel and is expected to have it. It is expected to

@@ -1,14 +1,14 @@
 //! A sender and a receiver in one process, over loopback.
-#![allow(dead_code, clippy::unwrap_used)] // Each test uses its part of it; functions beside tests are tests too.
+#![allow(dead_code, clippy::unwrap_used)] // Each test uses its part of it; helpers are tests too.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use onecopy_transfer::identity::Identity;
+use onecopy_transfer::identity::CertificateIdentity;
 use onecopy_transfer::message::{HEADER_BYTES, Header, Message};
 use onecopy_transfer::{
-    Code, Error, Limits, Link, Receiver, ReceiverOptions, SenderOptions, Summary, Watch, send,
+    Channel, Code, Error, Limits, Observer, Receiver, ReceiverOptions, SenderOptions, Summary, send,
 };
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,22 +43,22 @@ pub(crate) fn pair() -> (TcpStream, TcpStream) {
 
 pub(crate) type Done = Result<Summary, Error>;
 
-/// One transfer, TLS where there is an identity; what the sender says of it, and what the receiver does.
+/// One transfer, with TLS if there is an identity; the results of the sender and of the receiver.
 pub(crate) fn exchange(
     from: &SenderOptions,
     receiver: &Receiver,
-    identity: Option<&Identity>,
-    watch: &mut (dyn Watch + Send),
+    identity: Option<&CertificateIdentity>,
+    observer: &mut (dyn Observer + Send),
 ) -> (Done, Done) {
     let (here, there) = pair();
     std::thread::scope(|scope| {
         let received = scope.spawn(move || {
-            let link = Link::receiving(there, identity, PATIENCE)?;
-            receiver.receive(receiver.greet(link)?, &mut ())
+            let channel = Channel::receiving(there, identity, PATIENCE)?;
+            receiver.receive(receiver.greet(channel)?, &mut ())
         });
         let fingerprint = from.code.as_ref().and_then(Code::fingerprint);
-        let sent = Link::sending(here, fingerprint, PATIENCE)
-            .and_then(|mut link| send(from, &mut link, watch));
+        let sent = Channel::sending(here, fingerprint, PATIENCE)
+            .and_then(|mut channel| send(from, &mut channel, observer));
         (sent, received.join().unwrap())
     })
 }
@@ -78,8 +78,8 @@ pub(crate) fn lie(
     std::thread::scope(|scope| {
         let received = scope.spawn(move || {
             let receiver = Receiver::new(to);
-            let link = Link::receiving(there, None, PATIENCE)?;
-            receiver.receive(receiver.greet(link)?, &mut ())
+            let channel = Channel::receiving(there, None, PATIENCE)?;
+            receiver.receive(receiver.greet(channel)?, &mut ())
         });
         let mut bytes = Vec::new();
         for message in messages {

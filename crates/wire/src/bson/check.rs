@@ -1,27 +1,28 @@
-//! Whether bytes are BSON.
+//! [`check`]: validation of BSON bytes.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::is_utf8;
 
-use super::read::{self, BsonEvents, ReadError, Rules, Told, malformed};
+use super::read::{self, BsonEvents, EventResult, ReadError, Rules, malformed};
 
-/// How many bytes the document has that `bytes` starts with, where it is one: lengths, terminators, tags, booleans and depth
-/// are looked at, that binary of a UUID's subtype has 16 bytes, and that all texts and keys are UTF-8, those of arrays too.
+/// Validates the document at the start of `bytes` and returns its length. Lengths, terminators,
+/// tags, booleans and depth must be valid, a UUID must have 16 bytes, and all texts and keys, also
+/// those of arrays, must be UTF-8.
 ///
-/// Copies: none.
+/// Nothing is copied.
 ///
 /// # Errors
 /// [`ReadError`].
 pub fn check(bytes: &[u8], rules: Rules) -> Result<usize, ReadError> {
-    with_kernels(Run { bytes, rules })
+    with_kernels(CheckTask { bytes, rules })
 }
 
-struct Run<'a> {
+struct CheckTask<'a> {
     bytes: &'a [u8],
     rules: Rules,
 }
 
-impl Work for Run<'_> {
+impl Work for CheckTask<'_> {
     type Output = Result<usize, ReadError>;
 
     #[inline(always)]
@@ -30,11 +31,12 @@ impl Work for Run<'_> {
     }
 }
 
-/// Looks at texts and nothing else: the rest was looked at before it is told.
+/// The event handler of [`check`]. It only validates text; before each event, the reader has
+/// validated everything else.
 struct Check;
 
 #[inline(always)]
-fn text(text: &[u8]) -> Told {
+fn text(text: &[u8]) -> EventResult {
     match is_utf8(text) {
         true => Ok(()),
         false => Err(malformed(text)),
@@ -45,7 +47,7 @@ macro_rules! good {
     ($($name:ident($($argument:ty),*)),* $(,)?) => {
         $(
             #[inline(always)]
-            fn $name(&mut self, $(_: $argument),*) -> Told {
+            fn $name(&mut self, $(_: $argument),*) -> EventResult {
                 Ok(())
             }
         )*
@@ -75,31 +77,31 @@ impl BsonEvents for Check {
     );
 
     #[inline(always)]
-    fn key(&mut self, key: &[u8]) -> Told {
+    fn key(&mut self, key: &[u8]) -> EventResult {
         text(key)
     }
     #[inline(always)]
-    fn other_array_key(&mut self, key: &[u8]) -> Told {
+    fn other_array_key(&mut self, key: &[u8]) -> EventResult {
         text(key)
     }
-    fn begin_code_with_scope(&mut self, code: &[u8]) -> Told {
+    fn begin_code_with_scope(&mut self, code: &[u8]) -> EventResult {
         text(code)
     }
     #[inline(always)]
-    fn string(&mut self, string: &[u8]) -> Told {
+    fn string(&mut self, string: &[u8]) -> EventResult {
         text(string)
     }
-    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> Told {
+    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> EventResult {
         text(pattern)?;
         text(options).map_err(|e| e.later_by(pattern.len() + 1))
     }
-    fn db_pointer(&mut self, name: &[u8], _: &[u8; 12]) -> Told {
+    fn db_pointer(&mut self, name: &[u8], _: &[u8; 12]) -> EventResult {
         text(name)
     }
-    fn code(&mut self, code: &[u8]) -> Told {
+    fn code(&mut self, code: &[u8]) -> EventResult {
         text(code)
     }
-    fn symbol(&mut self, symbol: &[u8]) -> Told {
+    fn symbol(&mut self, symbol: &[u8]) -> EventResult {
         text(symbol)
     }
 }

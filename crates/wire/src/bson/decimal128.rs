@@ -1,37 +1,42 @@
-//! Decimals of 128 bits (IEEE 754-2008, integer significand): exactly the digits that are given, or a refusal.
+//! [`Decimal128`]: decimals of 128 bits (IEEE 754-2008, integer significand), made from digits
+//! without rounding.
 
 use crate::decimal::{self, Decimal};
 use crate::error::WriteError;
 
-/// Digits at most.
+/// The largest number of digits that a decimal can have.
 const MOST_DIGITS: usize = 34;
-/// The exponents that the last digit can have.
+/// The smallest exponent that the last digit of a decimal can have. `MOST_EXPONENT` is the largest.
 const LEAST_EXPONENT: i64 = -6176;
 const MOST_EXPONENT: i64 = 6111;
-/// Bit where the exponent begins: 10^34 is below 2^113, so that the other form of IEEE's is never needed.
+/// The position of the lowest bit of the exponent in the 128 bits. The bits below it contain the
+/// coefficient. Every coefficient fits, because it is below 10^34, and 10^34 is below 2^113. So the
+/// second encoding of IEEE 754, which is for larger coefficients, is never needed.
 const EXPONENT_AT: u32 = 113;
 
-/// A decimal as MongoDB and pymongo's `Decimal128` have it.
+/// A decimal in the format of MongoDB and of pymongo's `Decimal128`.
 ///
-/// The exponent is that of the digits given: `1.50` stays apart from `1.5`. Only where the digits or the exponent go past
-/// what there is room for, zeros at the end are taken off or put on, which changes no value.
+/// The exponent is that of the given digits: `1.50` is distinct from `1.5`. Trailing zeros are
+/// removed or added only if the digits or the exponent exceed the range of the format; this does
+/// not change the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal128(u128);
 
 impl Decimal128 {
     const SIGN: u128 = 1 << 127;
-    /// Not a number, quiet.
+    /// A quiet NaN (not a number).
     pub const NAN: Decimal128 = Decimal128(0x7C << 120);
     /// Infinity.
     pub const INFINITY: Decimal128 = Decimal128(0x78 << 120);
-    /// Minus infinity.
+    /// Negative infinity.
     pub const NEG_INFINITY: Decimal128 = Decimal128(Self::INFINITY.0 | Self::SIGN);
 
-    /// The decimal of `[+-]digits[.digits][e[+-]digits]`, or of `nan`, `inf` or `infinity` in any
-    /// case, with a sign or without; NaN keeps no sign.
+    /// Converts the text `[+-]digits[.digits][e[+-]digits]`, or `nan`, `inf` or `infinity` in any
+    /// case, with or without a sign. The sign of a NaN is dropped.
     ///
     /// # Errors
-    /// [`WriteError::NotADecimal`]; [`WriteError::DecimalTooLong`] where it would have to be rounded.
+    /// [`WriteError::NotADecimal`]; [`WriteError::DecimalTooLong`] if the decimal would have to be
+    /// rounded.
     pub fn of_digits(text: &[u8]) -> Result<Decimal128, WriteError> {
         match decimal::read(text)? {
             Decimal::NonFinite("NaN") => Ok(Decimal128::NAN),
@@ -52,19 +57,19 @@ impl Decimal128 {
         }
     }
 
-    /// These bits.
+    /// Creates the decimal with these bits.
     #[inline]
     pub(super) fn of_bits(bits: u128) -> Decimal128 {
         Decimal128(bits)
     }
 
-    /// A whole number.
+    /// Creates the decimal that is equal to an integer.
     #[must_use]
     pub fn of_u64(value: u64) -> Decimal128 {
         Decimal128(((-LEAST_EXPONENT) as u128) << EXPONENT_AT | u128::from(value))
     }
 
-    /// The bytes, as BSON has them.
+    /// Returns the 16 bytes of the decimal as BSON stores them (little-endian).
     #[inline]
     #[must_use]
     pub fn to_le_bytes(self) -> [u8; 16] {
@@ -72,7 +77,10 @@ impl Decimal128 {
     }
 }
 
-/// The coefficient and the exponent of its last digit, both in their ranges. Of `whole` leading zeros are off already.
+/// Returns the coefficient of a decimal, and the exponent of the coefficient's last digit. Zeros
+/// are removed from the end of the digits or appended, so that both numbers are within their
+/// ranges. `whole` and `fraction` are the digits before and after the point; `whole` must have no
+/// leading zeros.
 fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), WriteError> {
     let fraction = match whole {
         [] => {
@@ -85,7 +93,8 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
     if n_digits == 0 {
         return Ok((0, exponent.clamp(LEAST_EXPONENT, MOST_EXPONENT)));
     }
-    // Digits that have to go: past the 34th, and those that stand for less than the least exponent.
+    // The number of digits to remove: those after the 34th, and those whose exponent would be below
+    // the smallest one.
     let n_off = (n_digits.saturating_sub(MOST_DIGITS) as i64)
         .max(LEAST_EXPONENT.saturating_sub(exponent))
         .max(0);
@@ -100,7 +109,7 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
         return Err(WriteError::DecimalTooLong);
     }
     let exponent = exponent + n_off;
-    // Zeros that have to come: what stands for more than the greatest exponent.
+    // The number of zeros to append, for an exponent above the largest one.
     let n_on = (exponent - MOST_EXPONENT).max(0);
     if n_kept as i64 + n_on > MOST_DIGITS as i64 || n_kept == 0 {
         return Err(WriteError::DecimalTooLong);
@@ -108,7 +117,8 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
     let mut coefficient = 0_u128;
     let mut digits = digits().take(n_kept);
     let mut left = n_kept;
-    // 17 digits at a time in 64 bits: two steps of 128.
+    // The digits are converted in groups of 17, which fit into 64 bits, so two steps in 128 bits
+    // are sufficient.
     while left > 0 {
         let n = left.min(MOST_DIGITS / 2);
         let part = digits
@@ -122,7 +132,9 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
     Ok((coefficient, exponent - n_on))
 }
 
-/// `e[+-]digits` as a number, as far as it matters; 0 where there is none. Its form was looked at already.
+/// Returns the value of the text `e[+-]digits`; 0 if the text is empty. A very large or very small
+/// value is replaced by a less extreme one, which leads to the same decimal or the same error. The
+/// caller must have validated the syntax.
 fn exponent_of(text: &[u8]) -> i64 {
     let (negative, digits) = match text {
         [_, b'-', digits @ ..] => (true, digits),
@@ -132,7 +144,8 @@ fn exponent_of(text: &[u8]) -> i64 {
     let value = digits.iter().fold(0_i64, |value, d| {
         value.saturating_mul(10).saturating_add(i64::from(d - b'0'))
     });
-    // Far below what a sum could run over with, far above what any number of digits could make good.
+    // This limit is far below the values at which a sum could overflow, and far above any exponent
+    // that the digits could compensate.
     let value = value.min(i64::MAX / 4);
     if negative { -value } else { value }
 }

@@ -1,46 +1,48 @@
-//! Decimals of 128 bits as text (General Decimal Arithmetic, `to-scientific-string`).
+//! [`DecimalText`]: decimals of 128 bits as text, by the algorithm `to-scientific-string` of the
+//! General Decimal Arithmetic specification.
 
 use onecopy_text::Put;
 
 use super::decimal128::Decimal128;
 
-/// Bytes that a window needs for a [`DecimalText`].
+/// The number of bytes of space that a window needs for a [`DecimalText`].
 pub const DECIMAL_TEXT_BYTES: usize = 48;
 
-/// A decimal as text, at most 42 bytes of ASCII.
+/// The text of a decimal: at most 42 bytes of ASCII.
 #[derive(Clone, Copy, Debug)]
 pub struct DecimalText {
     bytes: [u8; DECIMAL_TEXT_BYTES],
     len: usize,
 }
 
-/// What the bits of a decimal say.
+/// The sign, coefficient and exponent of a decimal, or its special value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecimalParts {
-    /// Not a number, of any kind and sign.
+    /// NaN of any kind and sign.
     NaN,
-    /// Infinity or, `true`, minus infinity.
+    /// Positive infinity (`false`) or negative infinity (`true`).
     Infinity(bool),
-    /// A number.
+    /// A finite number: `coefficient * 10^exponent`.
     Finite {
-        /// Whether it has a minus, zero too.
+        /// `true` for a minus sign; zero can have one too.
         negative: bool,
-        /// Below 10^34.
+        /// The coefficient, below 10^34.
         coefficient: u128,
-        /// Of the last digit, -6176 to 6111.
+        /// The exponent of the coefficient's last digit, -6176 to 6111.
         exponent: i32,
     },
 }
 
 impl Decimal128 {
-    /// The decimal of these bits, whatever they are.
+    /// Creates a decimal from its bytes as stored in BSON. All bit patterns are valid.
     #[inline]
     #[must_use]
     pub fn from_le_bytes(bytes: [u8; 16]) -> Decimal128 {
         Decimal128::of_bits(u128::from_le_bytes(bytes))
     }
 
-    /// What the bits say. A coefficient of more than 34 digits is 0, as IEEE 754 has it.
+    /// Decodes the sign, the coefficient and the exponent. A coefficient of more than 34 digits is
+    /// decoded as 0, as IEEE 754 specifies.
     #[must_use]
     pub fn parts(self) -> DecimalParts {
         let bits = u128::from_le_bytes(self.to_le_bytes());
@@ -49,7 +51,8 @@ impl Decimal128 {
         match bits >> 122 & 0x1F {
             0x1F => DecimalParts::NaN,
             0x1E => DecimalParts::Infinity(negative),
-            // The other form: its coefficient has a bit that 10^34 does not reach.
+            // The second encoding of IEEE 754: its coefficient would exceed 10^34, so the value is
+            // 0.
             0x18.. => DecimalParts::Finite {
                 negative,
                 coefficient: 0,
@@ -66,7 +69,8 @@ impl Decimal128 {
         }
     }
 
-    /// As text, from which [`Decimal128::of_digits`] makes the same decimal (all kinds of NaN are one).
+    /// Returns the text of the decimal. [`Decimal128::of_digits`] converts this text to the same
+    /// decimal, except that every NaN becomes [`Decimal128::NAN`].
     #[must_use]
     pub fn to_text(self) -> DecimalText {
         let mut text = DecimalText {
@@ -93,13 +97,14 @@ impl Decimal128 {
     }
 }
 
-/// Digits at most.
+/// The largest number of digits that a decimal can have.
 const MOST_DIGITS: usize = 34;
 
-/// One more than the largest coefficient.
+/// 10^34, which is one more than the largest coefficient.
 const MOST: u128 = 10_u128.pow(MOST_DIGITS as u32);
 
-/// The digits of a coefficient at the end of the array, and how many; one for 0.
+/// Returns the decimal digits of a coefficient, at the end of the array, and their number (1 for
+/// the coefficient 0).
 fn digits_of(coefficient: u128) -> ([u8; MOST_DIGITS], usize) {
     const HALF: u128 = 10_u128.pow(17);
     let mut digits = [b'0'; MOST_DIGITS];
@@ -118,16 +123,16 @@ fn digits_of(coefficient: u128) -> ([u8; MOST_DIGITS], usize) {
 }
 
 impl DecimalText {
-    /// The text.
+    /// Returns the text as bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Puts it into a window that has [`DECIMAL_TEXT_BYTES`] left.
+    /// Writes the text to a window, which must have [`DECIMAL_TEXT_BYTES`] bytes of space.
     ///
     /// # Panics
-    /// Where it has not.
+    /// If the window has fewer bytes left.
     #[inline]
     pub fn put_into<P: Put>(&self, window: &mut P) {
         window.put_short(&self.bytes, self.len);
@@ -151,15 +156,15 @@ impl DecimalText {
             self.push(&digits[MOST_DIGITS - n_digits..]);
             return;
         }
-        let n_behind = exponent.unsigned_abs() as usize;
-        let Some(n_before) = digits.len().checked_sub(n_behind).filter(|n| *n > 0) else {
+        let n_after = exponent.unsigned_abs() as usize;
+        let Some(n_before) = digits.len().checked_sub(n_after).filter(|n| *n > 0) else {
             self.push(b"0.");
-            self.push(&b"000000"[..n_behind - digits.len()]);
+            self.push(&b"000000"[..n_after - digits.len()]);
             self.push(digits);
             return;
         };
         self.push(&digits[..n_before]);
-        if n_behind > 0 {
+        if n_after > 0 {
             self.push(b".");
             self.push(&digits[n_before..]);
         }

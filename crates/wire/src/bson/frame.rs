@@ -1,28 +1,34 @@
-//! What has its length in front.
+//! [`Frame`] writes values that begin with their length.
 
 use onecopy_text::sink::Mark;
 use onecopy_text::{ByteSink, SinkFull};
 
 use crate::error::WriteError;
 
-/// The longest document: its length is a signed 32-bit integer.
+/// The largest length in bytes that a document can have: its length is a signed 32-bit integer.
 pub const MOST_BYTES: usize = i32::MAX as usize;
 
-/// A document, text or binary value that was begun: where its length goes.
+/// An open document, text or binary value, identified by the position of its length.
 ///
-/// Documents and arrays: [`Frame::begin`], elements, [`Frame::end_document`]. Text: [`Frame::begin`], UTF-8,
-/// [`Frame::end_text`]. Binary: [`Frame::begin_binary`], bytes, [`Frame::end_binary`]. Code with a scope: [`Frame::begin`],
-/// text, document, [`Frame::end_whole`]. Each may stand inside others; the sink must not be cut to before its beginning
-/// meanwhile, nor change chunks.
+/// The calls for one value, in their order:
+///
+/// - a document or an array: [`Frame::begin`], the elements, [`Frame::end_document`];
+/// - a text: [`Frame::begin`], the text in UTF-8, [`Frame::end_text`];
+/// - a binary value: [`Frame::begin_binary`], the bytes, [`Frame::end_binary`];
+/// - code with a scope: [`Frame::begin`], the code as a text, the scope as a document,
+///   [`Frame::end_whole`].
+///
+/// Frames can be nested. While a frame is open, the caller must not remove the bytes at the frame's
+/// start from the sink, nor begin another chunk.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Frame(Mark);
 
-/// Bytes of a length.
+/// The number of bytes of a length prefix.
 const LENGTH_BYTES: usize = 4;
 
 impl Frame {
-    /// Leaves room for a length.
+    /// Begins a value: reserves space for its length, which is written when the frame is ended.
     ///
     /// # Errors
     /// [`SinkFull`].
@@ -33,14 +39,15 @@ impl Frame {
         Ok(Frame(mark))
     }
 
-    /// What begins at `mark`, where nothing was written yet: [`Frame::begin`] is to follow.
+    /// Creates a frame that starts at `mark`, the current end of the sink. The caller must then
+    /// call [`Frame::begin`].
     #[inline]
     pub(super) fn at(mark: Mark) -> Frame {
         Frame(mark)
     }
 
-    /// A binary value of this subtype begins. (Of subtype 2 the bytes begin with their own length:
-    /// [`super::write_binary`] writes it.)
+    /// Begins a binary value of this subtype. (For subtype 2, whose bytes begin with a second
+    /// length, use [`super::write_binary`].)
     ///
     /// # Errors
     /// [`SinkFull`].
@@ -51,24 +58,24 @@ impl Frame {
         Ok(Frame(mark))
     }
 
-    /// Bytes written since it began, its length among them.
+    /// Returns the number of bytes written since the start of the frame, including its length.
     #[inline]
     #[must_use]
     pub fn len_bytes<S: ByteSink>(self, sink: &S) -> usize {
         sink.len_since(self.0)
     }
 
-    /// Ends a document or array.
+    /// Ends a document or array: writes its terminator and its length.
     ///
     /// # Errors
-    /// [`WriteError::TooLong`] above [`MOST_BYTES`] (so for the others); [`WriteError::SinkFull`].
+    /// [`WriteError::TooLong`] above [`MOST_BYTES`]; [`WriteError::SinkFull`].
     #[inline]
     pub fn end_document<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         sink.put_byte(0)?;
         self.patch(0, sink)
     }
 
-    /// Ends text.
+    /// Ends text: writes its NUL and its length.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -78,7 +85,7 @@ impl Frame {
         self.patch(LENGTH_BYTES, sink)
     }
 
-    /// Ends a binary value.
+    /// Ends a binary value: writes its length, which does not include the subtype.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -87,7 +94,8 @@ impl Frame {
         self.patch(LENGTH_BYTES + 1, sink)
     }
 
-    /// Ends bytes that their length does not count itself among: those in a binary value of subtype 2.
+    /// Ends a value whose length does not include the length itself: the bytes of a binary value of
+    /// subtype 2.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -95,13 +103,15 @@ impl Frame {
         self.patch(LENGTH_BYTES, sink)
     }
 
-    /// Takes all back that was written since it began.
+    /// Removes all bytes that were written since the start of the frame, including the space for
+    /// its length.
     #[inline]
     pub fn take_back<S: ByteSink>(self, sink: &mut S) {
         sink.rewind(self.0);
     }
 
-    /// Ends what has no byte behind it and counts its length too: code with a scope.
+    /// Ends a value that has no terminator, and whose length includes the length itself: code with
+    /// a scope.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -109,7 +119,8 @@ impl Frame {
         self.patch(0, sink)
     }
 
-    /// Puts the length, which does not count the first `n_before` bytes.
+    /// Writes the length of the value at the start of the frame. This length counts all bytes that
+    /// were written since the start of the frame, except for the first `n_before` bytes.
     #[inline]
     fn patch<S: ByteSink>(self, n_before: usize, sink: &mut S) -> Result<(), WriteError> {
         let length = i32::try_from(self.len_bytes(sink) - n_before);

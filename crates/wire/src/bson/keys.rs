@@ -1,4 +1,4 @@
-//! The keys of a document, made once per statement and copied per cell.
+//! [`KeySegments`]: the keys of a document, encoded once per statement and copied for each cell.
 
 use onecopy_text::Put;
 
@@ -6,15 +6,15 @@ use super::tag::Tag;
 use crate::error::WriteError;
 use crate::segments::Segments;
 
-/// For each key of a document what stands between its tag and its value.
+/// For each key, its encoded bytes: the name and a NUL, which follow the tag and precede the value.
 #[derive(Clone, Debug)]
 pub struct KeySegments(Segments);
 
 impl KeySegments {
-    /// The segments for these keys, in their order. Whether they are distinct is for the caller to know.
+    /// Encodes the keys in the given order. The keys must be distinct.
     ///
     /// # Errors
-    /// The index (from 0) of a key that holds NUL, and [`WriteError::NulInKey`].
+    /// The index (from 0) of a key that contains NUL, and [`WriteError::NulInKey`].
     pub fn new<'n>(
         names: impl IntoIterator<Item = &'n str>,
     ) -> Result<KeySegments, (usize, WriteError)> {
@@ -30,29 +30,30 @@ impl KeySegments {
         Ok(KeySegments(Segments::new(bytes, lengths)))
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that a window needs for a tag and any one key.
+    /// Returns the number of bytes of space that a window needs for a tag and the longest key.
     #[inline]
     #[must_use]
     pub fn room_bytes(&self) -> usize {
         1 + self.0.room_bytes()
     }
 
-    /// Puts `tag` and key `index` (from 0) into a window that has [`KeySegments::room_bytes`] left.
+    /// Writes `tag` and the key with this index (from 0) to a window, which must have
+    /// [`KeySegments::room_bytes`] bytes of space.
     ///
     /// # Panics
-    /// Where it has not, or there is no such key.
+    /// If the window has fewer bytes left, or there is no such key.
     #[inline]
     pub fn put_into<P: Put>(&self, index: usize, tag: Tag, window: &mut P) {
         window.put_byte(tag.byte());

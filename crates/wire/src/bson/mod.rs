@@ -1,25 +1,29 @@
-//! BSON 1.1 (<https://bsonspec.org>): the writer, and the reader.
+//! BSON 1.1 (<https://bsonspec.org>): the writer ([`Frame`], [`value`]), the reader ([`read`]), and
+//! Extended JSON ([`extended`]).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`tag`] | [`Tag`]: the byte in front of each element, which says what its value is |
-//! | [`frame`] | [`Frame`]: documents, texts and binary, whose lengths stand in front of them and are patched in behind |
-//! | [`value`] | one value: numbers, dates, ids, text, binary, regexes, code |
-//! | [`decimal128`] | [`Decimal128`]: digits to IEEE 754's decimal of 128 bits, exactly or not at all |
-//! | [`decimal_text`] | and back to digits |
-//! | [`mod@check`] | [`check()`]: whether bytes are BSON |
-//! | [`extended`] | MongoDB's Extended JSON v2, to and from documents |
-//! | [`keys`] | [`KeySegments`]: the keys of a document, made once per statement and copied per cell |
-//! | [`read`] | documents as events, with every length and terminator checked |
-//! | [`naive`] | the slow twins: a reader, and decimals by digits on paper |
+//! | [`tag`] | [`Tag`]: the byte before each element, which is the type of its value |
+//! | [`frame`] | [`Frame`]: writes documents, texts and binary values, and then their length prefix |
+//! | [`value`] | writes one value: a number, date, object id, text, binary value, regular expression or code |
+//! | [`decimal128`] | [`Decimal128`]: decimals of 128 bits (IEEE 754), made from digits without rounding |
+//! | [`decimal_text`] | [`DecimalText`]: decimals of 128 bits as text |
+//! | [`mod@check`] | [`check()`]: validation of BSON bytes |
+//! | [`extended`] | conversions between documents and MongoDB's Extended JSON v2 |
+//! | [`keys`] | [`KeySegments`]: the keys of a document, encoded once per statement and copied for each cell |
+//! | [`read`] | the reader, which converts a document to events and validates every length and terminator |
+//! | [`naive`] | the reference implementations: a reader, and decimals by long arithmetic |
 //!
-//! An element is its tag, its key and its value. Who writes it puts them in this order: a key of [`KeySegments`] or of
-//! [`value::write_key`], then the value, for which `tag` and value have to agree. Values know no structure, so rows, a codec
-//! of objects and a reader of JSON text share them. As with JSON the `put_` functions write into a window that was reserved
-//! once for a key and its value ([`VALUE_BYTES`]); the `write_` functions take a sink.
+//! An element is a tag, a key and a value, which are written in this order. [`KeySegments`] or
+//! [`value::write_key`] writes the tag and the key. The functions in [`value`] write the value. The
+//! caller must write a value of the tag's type. The functions for values do not depend on the
+//! structure of a document, so rows, the encoder of Python objects and the reader of JSON text all
+//! use them. As for JSON, the `put_` functions write to a window that was reserved once for a key
+//! and its value ([`VALUE_BYTES`]); the `write_` functions write to a sink.
 //!
-//! Text goes straight from its units into the sink, once; its length is patched in when it is known. So a document has to
-//! stay in one chunk until it ends. What fails half-way leaves a part in the sink: whoever goes on takes it back.
+//! Text is converted once, directly from its units to the sink, and its length is written
+//! afterwards. So a document must stay in one chunk until it ends. After an error the sink contains
+//! an incomplete value: a caller that continues must truncate it.
 
 pub mod check;
 pub mod decimal128;

@@ -1,5 +1,5 @@
-//! The slow twins: a reader of BSON as a tree, by recursion, and decimals of 128 bits by digits on paper; and a tree of what
-//! the fast reader tells. For tests and fuzzing.
+//! The reference implementations, for tests and fuzzing: a recursive reader of BSON into a tree,
+//! decimals of 128 bits by long arithmetic, and a tree built from the events of the fast reader.
 
 use super::tag::Tag;
 
@@ -7,15 +7,15 @@ pub mod tree;
 
 pub use tree::{Tree, has_index_keys, write};
 
-/// A value of BSON with nothing lost.
+/// A BSON value as a tree. No information of the bytes is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Value {
-    /// The bits.
+    /// The bits of a 64-bit float.
     Double(u64),
     String(String),
     Document(Document),
-    /// With its keys.
+    /// The items of an array with their keys.
     Array(Document),
     Binary(u8, Vec<u8>),
     Undefined,
@@ -29,7 +29,7 @@ pub enum Value {
     Symbol(String),
     CodeWithScope(String, Document),
     Int32(i32),
-    /// Seconds, then the increment.
+    /// The seconds and the increment of a MongoDB timestamp, in this order.
     Timestamp(u32, u32),
     Int64(i64),
     Decimal128([u8; 16]),
@@ -37,13 +37,13 @@ pub enum Value {
     MaxKey,
 }
 
-/// Keys and values, in their order and as often as they stand there.
+/// The keys and values of a document in their order; a key may occur several times.
 pub type Document = Vec<(String, Value)>;
 
-/// Documents one behind the other; `None` where the bytes are anything else.
+/// Parses documents that directly follow each other; returns `None` if the bytes are invalid.
 #[must_use]
 pub fn documents(bytes: &[u8]) -> Option<Vec<Document>> {
-    let mut reader = Reader { rest: bytes };
+    let mut reader = NaiveReader { rest: bytes };
     let mut all = Vec::new();
     while !reader.rest.is_empty() {
         all.push(reader.document()?);
@@ -51,11 +51,11 @@ pub fn documents(bytes: &[u8]) -> Option<Vec<Document>> {
     Some(all)
 }
 
-struct Reader<'a> {
+struct NaiveReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> NaiveReader<'a> {
     fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(n)?;
         self.rest = rest;
@@ -70,10 +70,11 @@ impl<'a> Reader<'a> {
         usize::try_from(i32::from_le_bytes(self.array()?)).ok()
     }
 
-    /// Bytes whose length, itself among them, stands in front.
-    fn framed(&mut self) -> Option<Reader<'a>> {
+    /// Reads the length of a document, which includes the four bytes of the length. Returns a
+    /// reader of the bytes that follow the length.
+    fn framed(&mut self) -> Option<NaiveReader<'a>> {
         let rest = self.length()?.checked_sub(4)?;
-        Some(Reader {
+        Some(NaiveReader {
             rest: self.take(rest)?,
         })
     }
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
             Tag::Binary => {
                 let length = self.length()?;
                 let [subtype] = self.array()?;
-                let mut bytes = Reader {
+                let mut bytes = NaiveReader {
                     rest: self.take(length)?,
                 };
                 match subtype {
@@ -156,8 +157,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The bytes of a decimal; `None` where it has none, or the text is none. Zeros are put on and taken off one by one, and the
-/// bits found by halving the digits.
+/// Returns the bytes of a decimal; `None` if the text is not a decimal, or if 128 bits cannot
+/// represent it exactly.
 #[must_use]
 pub fn decimal128(text: &str) -> Option<[u8; 16]> {
     let (negative, rest) = match text.strip_prefix('-') {
@@ -207,7 +208,7 @@ pub fn decimal128(text: &str) -> Option<[u8; 16]> {
     Some(bytes)
 }
 
-/// Divides by two, and gives what is left over.
+/// Divides the number with these decimal digits by two, and returns `true` if the remainder is 1.
 fn halve(digits: &mut [u8]) -> bool {
     let mut left = 0;
     for digit in digits {
@@ -218,7 +219,8 @@ fn halve(digits: &mut [u8]) -> bool {
     left == 1
 }
 
-/// A decimal as sign, digits, `E` and exponent, by doubling digits bit for bit; `NaN` and the infinities by their names.
+/// Returns a decimal as text: sign, digits, `E` and exponent, or the name of NaN or an infinity.
+/// The digits are determined by doubling a decimal number for each bit.
 #[must_use]
 pub fn decimal128_text(bytes: &[u8; 16]) -> String {
     let bit = |i: usize| bytes[i / 8] >> (i % 8) & 1;

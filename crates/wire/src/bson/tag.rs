@@ -1,56 +1,57 @@
-//! What an element's value is.
+//! [`Tag`]: the types of BSON values. Each element begins with the byte of its type, which is
+//! called the tag.
 
-/// The byte in front of an element.
+/// The type of an element, as the byte (tag) that precedes the element's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Tag {
     /// A 64-bit float.
     Double = 0x01,
-    /// Text in UTF-8, with its length.
+    /// Text in UTF-8 with a length prefix.
     String = 0x02,
-    /// A document inside this one.
+    /// An embedded document.
     Document = 0x03,
-    /// A document whose keys are `0`, `1`, `2`…
+    /// An embedded document whose keys are `0`, `1`, `2`…
     Array = 0x04,
-    /// Bytes, with their length and a subtype.
+    /// Bytes with a length prefix and a subtype.
     Binary = 0x05,
-    /// Nothing; deprecated.
+    /// The value `undefined`, which has no bytes; deprecated.
     Undefined = 0x06,
-    /// Twelve bytes.
+    /// An object id of twelve bytes.
     ObjectId = 0x07,
-    /// `false` or `true`, one byte.
+    /// A boolean, one byte.
     Bool = 0x08,
     /// Milliseconds since 1970 in UTC, as a 64-bit integer.
     DateTime = 0x09,
-    /// Nothing.
+    /// The value `null`, which has no bytes.
     Null = 0x0A,
     /// A pattern and its options, two texts that end with NUL.
     Regex = 0x0B,
-    /// Text and an object id; deprecated.
+    /// A DBPointer, deprecated: the name of a collection as text, and an object id.
     DbPointer = 0x0C,
-    /// JavaScript, as text.
+    /// JavaScript code, as text.
     Code = 0x0D,
-    /// Text; deprecated.
+    /// A symbol, as text; deprecated.
     Symbol = 0x0E,
-    /// A length, JavaScript as text, and a document.
+    /// JavaScript code with a scope: a length, the code as text, and the scope as a document.
     CodeWithScope = 0x0F,
     /// A 32-bit integer.
     Int32 = 0x10,
-    /// An increment and seconds since 1970, 32 bits each: MongoDB's own.
+    /// A MongoDB timestamp: an increment and seconds since 1970, 32 bits each.
     Timestamp = 0x11,
     /// A 64-bit integer.
     Int64 = 0x12,
     /// A decimal of 128 bits.
     Decimal128 = 0x13,
-    /// Less than all other values; nothing follows.
+    /// The value MinKey, which has no bytes and sorts before all other values.
     MinKey = 0xFF,
-    /// More than all other values; nothing follows.
+    /// The value MaxKey, which has no bytes and sorts after all other values.
     MaxKey = 0x7F,
 }
 
 impl Tag {
-    /// All of them.
+    /// All tags: one for each variant.
     pub const ALL: [Tag; 21] = [
         Tag::Double,
         Tag::String,
@@ -75,14 +76,14 @@ impl Tag {
         Tag::MaxKey,
     ];
 
-    /// The byte.
+    /// Returns the byte of the tag.
     #[inline]
     #[must_use]
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// The tag of this byte.
+    /// Returns the tag with this byte; `None` if there is no such tag.
     #[must_use]
     pub fn of(byte: u8) -> Option<Tag> {
         Tag::ALL.into_iter().find(|tag| tag.byte() == byte)

@@ -1,4 +1,4 @@
-//! One BSON value at a time. All numbers are little-endian.
+//! Functions that write one BSON value each. All numbers are little-endian.
 
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 
@@ -6,83 +6,86 @@ use super::decimal128::Decimal128;
 use super::frame::Frame;
 use super::tag::Tag;
 use crate::error::WriteError;
-use crate::short::{SHORT_BYTES, Short};
+use crate::inline_text::{InlineText, SHORT_BYTES};
 
-/// Bytes that a window needs for any value that a `put_` function writes: a [`Short`] with its length and NUL.
+/// The number of bytes of space that a window needs for any value that a `put_` function writes.
+/// The longest value is an [`InlineText`] with its length and NUL.
 pub const VALUE_BYTES: usize = 4 + SHORT_BYTES + 1;
 
-/// Subtype of plain bytes.
+/// The binary subtype of plain bytes.
 pub const SUBTYPE_GENERIC: u8 = 0;
-/// Subtype of plain bytes, as old writers had it: its bytes begin with their length.
+/// The legacy binary subtype of plain bytes, in which a second length precedes the bytes.
 pub const SUBTYPE_OLD: u8 = 2;
-/// Subtype of a UUID in RFC 9562 byte order.
+/// The binary subtype of a UUID in RFC 9562 byte order.
 pub const SUBTYPE_UUID: u8 = 4;
-/// Subtype of a UUID as drivers wrote it before there was [`SUBTYPE_UUID`], each with its own order of the bytes.
+/// The legacy binary subtype of a UUID, whose byte order depends on the driver.
 pub const SUBTYPE_OLD_UUID: u8 = 3;
-/// Bytes of a UUID: binary of either subtype has as many.
+/// The size of a UUID in bytes.
 pub const UUID_BYTES: usize = 16;
 
-/// Puts a double, NaN and infinities too: its bits as they are.
+/// Writes a 64-bit float with its bits unchanged, also NaN and the infinities.
 #[inline]
 pub fn put_f64<P: Put>(value: f64, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 8);
 }
 
-/// Puts a boolean.
+/// Writes a boolean.
 #[inline]
 pub fn put_bool<P: Put>(value: bool, window: &mut P) {
     window.put_byte(u8::from(value));
 }
 
-/// Puts a 32-bit integer.
+/// Writes a 32-bit integer.
 #[inline]
 pub fn put_i32<P: Put>(value: i32, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 4);
 }
 
-/// Puts a 64-bit integer: also a [`Tag::DateTime`], in milliseconds.
+/// Writes a 64-bit integer. A [`Tag::DateTime`] is also written by this function, in milliseconds
+/// since 1970.
 #[inline]
 pub fn put_i64<P: Put>(value: i64, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 8);
 }
 
-/// Puts an object id.
+/// Writes an object id.
 #[inline]
 pub fn put_object_id<P: Put>(id: &[u8; 12], window: &mut P) {
     window.put_short(id, 12);
 }
 
-/// Puts a MongoDB timestamp (no time of people: that is a [`Tag::DateTime`]).
+/// Writes a MongoDB timestamp. (Dates are not of this type, but of [`Tag::DateTime`].)
 #[inline]
 pub fn put_timestamp<P: Put>(seconds: u32, increment: u32, window: &mut P) {
     window.put_short(&increment.to_le_bytes(), 4);
     window.put_short(&seconds.to_le_bytes(), 4);
 }
 
-/// Puts a decimal.
+/// Writes a decimal of 128 bits.
 #[inline]
 pub fn put_decimal128<P: Put>(value: Decimal128, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 16);
 }
 
-/// Puts a UUID as binary of [`SUBTYPE_UUID`].
+/// Writes a UUID as a binary value of [`SUBTYPE_UUID`].
 #[inline]
 pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
     window.put_short(&[16, 0, 0, 0, SUBTYPE_UUID], 5);
     window.put_short(uuid, 16);
 }
 
-/// Puts a date or time as text ([`crate::datetime`]).
+/// Writes a short text, such as a date or time ([`crate::datetime`]), as a BSON text.
 #[inline]
-pub fn put_short<P: Put>(text: &Short, window: &mut P) {
+pub fn put_short<P: Put>(text: &InlineText, window: &mut P) {
     put_i32(text.as_bytes().len() as i32 + 1, window);
     window.put(text.as_bytes());
     window.put_byte(0);
 }
 
-/// Appends text: the value of [`Tag::String`], [`Tag::Code`] and [`Tag::Symbol`]. It may hold NUL.
+/// Appends text as the value of a [`Tag::String`], [`Tag::Code`] or [`Tag::Symbol`]. The text may
+/// contain NUL.
 ///
-/// Copies: none besides the conversion (for UTF-8 one validated copy).
+/// The text is converted once; a text in UTF-8 is validated and copied once instead.
 ///
 /// # Errors
 /// [`WriteError::Malformed`], [`WriteError::TooLong`], [`WriteError::SinkFull`].
@@ -97,9 +100,10 @@ pub fn write_text<S: ByteSink>(
     frame.end_text(sink)
 }
 
-/// Appends binary of a subtype, [`SUBTYPE_OLD`] with its second length.
+/// Appends a binary value: its length, its subtype and `bytes`. For [`SUBTYPE_OLD`], a second
+/// length precedes the bytes.
 ///
-/// Copies: one, into the sink.
+/// The bytes are copied once, into the sink.
 ///
 /// # Errors
 /// [`WriteError::TooLong`], [`WriteError::SinkFull`].
@@ -119,7 +123,7 @@ pub fn write_binary<S: ByteSink>(
     frame.end_binary(sink)
 }
 
-/// Appends a tag and a key that is not known beforehand.
+/// Appends a tag and a key, for keys that are not in a [`super::KeySegments`].
 ///
 /// # Errors
 /// [`WriteError::NulInKey`], [`WriteError::Malformed`], [`WriteError::SinkFull`].
@@ -133,7 +137,8 @@ pub fn write_key<S: ByteSink>(
     write_cstring(key, policy, sink)
 }
 
-/// Appends the pattern and the options of a regex; BSON wants the options in alphabetical order, as the caller gives them.
+/// Appends the pattern and the options of a regular expression. The caller must pass the options in
+/// alphabetical order, which BSON requires.
 ///
 /// # Errors
 /// As [`write_key`].
@@ -147,7 +152,7 @@ pub fn write_regex<S: ByteSink>(
     write_cstring(options, policy, sink)
 }
 
-/// Appends text that ends with NUL.
+/// Appends `text` as UTF-8 and the NUL that ends it.
 fn write_cstring<S: ByteSink>(
     text: Units<'_>,
     policy: Policy,

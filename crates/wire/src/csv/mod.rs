@@ -1,17 +1,21 @@
-//! The CSV writer (RFC 4180), by DESIGN's value table.
+//! Writes CSV (RFC 4180), with values in the notation that `docs/reference/values.md` specifies.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`scan`] | whether a text needs quotes, seen in its own units before anything is written |
+//! | [`scan`] | determines if a text needs quotes, before it is converted and written |
 //!
-//! - NULL is an empty field, the empty string is `""`: readers that know the difference can tell them apart
-//!   (PostgreSQL's `COPY` does). In a table of one column a NULL is an empty line.
-//! - A text is quoted where it holds the delimiter, a quote, CR or LF, and where it begins or ends with a space or a
-//!   tab, which some readers trim from bare fields. Numbers, dates, base64, `true` and `false` never need quotes.
-//! - Lines end with LF unless asked for CRLF. RFC 4180 says CRLF, but each CSV reader we know takes LF, while `cut`,
-//!   `sort`, `join` and `read` keep a CR as part of the last field.
-//! - No byte order mark, and no value is changed: `=1+1` stays `=1+1`, though a spreadsheet may compute it.
-//! - A value that comes in parts is quoted, since its need is not known when it begins.
+//! - NULL is an empty field, and the empty string is `""`. Readers that distinguish the two (such
+//!   as PostgreSQL's `COPY`) restore both. In a table with one column, NULL is an empty line.
+//! - A text is quoted if it contains the delimiter, a quote, CR or LF, or begins or ends with a
+//!   space or a tab, which some readers trim from unquoted fields. Numbers, dates, base64, `true`
+//!   and `false` never need quotes.
+//! - Lines end with LF unless CRLF is requested. RFC 4180 specifies CRLF, but every CSV reader
+//!   known to us accepts LF, while `cut`, `sort`, `join` and `read` treat a CR as part of the last
+//!   field.
+//! - No byte order mark is written, and no value is changed: `=1+1` stays `=1+1`, although a
+//!   spreadsheet may compute it.
+//! - A value that arrives in parts is always quoted, because its later parts are not known when the
+//!   first is written.
 
 pub mod scan;
 
@@ -19,24 +23,24 @@ use onecopy_text::{ByteSink, Carry, Policy, Put, Units, Window, convert};
 
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
+use crate::inline_text::{SHORT_BYTES, write_uuid};
 pub use crate::number::{put_bool, put_i64, put_u64};
 use crate::number::{put_float, put_hundredths};
-use crate::short::{SHORT_BYTES, write_uuid};
 
-/// Bytes that a window needs for a number, a boolean, a date or a UUID.
+/// The number of bytes of space that a window needs for a number, a boolean, a date or a UUID.
 pub const SCALAR_BYTES: usize = SHORT_BYTES;
 
-/// How lines end.
+/// The end of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineEnd {
-    /// LF.
+    /// A line feed (LF).
     #[default]
     Lf,
-    /// CR LF, as RFC 4180 has it.
+    /// CR LF, as in RFC 4180.
     CrLf,
 }
 
-/// What parts fields and lines.
+/// The delimiter of fields and the end of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     delimiter: u8,
@@ -44,7 +48,7 @@ pub struct Dialect {
 }
 
 impl Default for Dialect {
-    /// A comma and LF.
+    /// Returns the dialect with the delimiter `,` and lines that end with LF, which is the default.
     fn default() -> Self {
         Dialect {
             delimiter: b',',
@@ -54,10 +58,11 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// A dialect with this delimiter, one of `,` `;` `|` or a tab.
+    /// Creates a dialect with the delimiter `,`, `;`, `|` or tab.
     ///
     /// # Errors
-    /// [`WriteError::UnfitDelimiter`] for any other: it could stand in a number, a date or base64.
+    /// [`WriteError::UnfitDelimiter`] for any other byte, which could occur in a number, a date or
+    /// base64.
     pub fn new(delimiter: u8, line_end: LineEnd) -> Result<Dialect, WriteError> {
         if !matches!(delimiter, b',' | b';' | b'|' | b'\t') {
             return Err(WriteError::UnfitDelimiter(delimiter));
@@ -68,14 +73,14 @@ impl Dialect {
         })
     }
 
-    /// The byte between two fields.
+    /// Returns the byte that separates two fields.
     #[inline]
     #[must_use]
     pub fn delimiter(&self) -> u8 {
         self.delimiter
     }
 
-    /// The bytes behind a line.
+    /// Returns the bytes that end a line.
     #[inline]
     #[must_use]
     pub fn line_end(&self) -> &'static [u8] {
@@ -86,7 +91,7 @@ impl Dialect {
     }
 }
 
-/// Appends the header line.
+/// Appends the header line, which has the names of the columns.
 ///
 /// # Errors
 /// [`WriteError::SinkFull`].
@@ -104,12 +109,13 @@ pub fn write_header<'n, S: ByteSink>(
     Ok(sink.put(dialect.line_end())?)
 }
 
-/// Appends a text field: its units are scanned for what needs quotes, then converted once.
+/// Appends a text field. Its units are first searched for characters that require quotes, then
+/// converted once.
 ///
-/// Copies: none besides the conversion.
+/// The conversion is the only copy of the text.
 ///
 /// # Errors
-/// [`WriteError::Malformed`], [`WriteError::SinkFull`]; the sink may then hold a part.
+/// [`WriteError::Malformed`], [`WriteError::SinkFull`]. The sink may then contain a part.
 #[inline]
 pub fn write_text<S: ByteSink>(
     units: Units<'_>,
@@ -129,8 +135,9 @@ pub fn write_text<S: ByteSink>(
     Ok(())
 }
 
-/// Appends a piece of text that stands between quotes: each `"` is doubled. The quotes around it are the caller's, and so
-/// is the carry: a piece may end inside a character, and after the last one comes [`Carry::finish_utf8`].
+/// Appends a part of a quoted text, with each `"` doubled. The caller writes the enclosing quotes.
+/// It passes the same `carry` for all parts of a text, because a part may end inside a character.
+/// [`Carry::finish_utf8`] must follow the last part.
 ///
 /// # Errors
 /// As [`write_text`].
@@ -141,19 +148,20 @@ pub fn write_quoted_part<S: ByteSink>(
     sink: &mut S,
 ) -> Result<(), WriteError> {
     let mut rest = units;
-    while let Some((upto_quote, behind)) = scan::split_after_quote(rest) {
+    while let Some((upto_quote, after)) = scan::split_after_quote(rest) {
         carry.to_utf8(upto_quote, policy, sink)?;
         sink.put_byte(b'"')?;
-        rest = behind;
+        rest = after;
     }
     carry.to_utf8(rest, policy, sink)?;
     Ok(())
 }
 
-/// Puts the shortest decimal that reads back as the same 64-bit float.
+/// Writes the shortest decimal that reads back as the same 64-bit float. NaN and the infinities are
+/// written as `policy` specifies.
 ///
 /// # Errors
-/// [`WriteError::NonFinite`] where `policy` says so.
+/// [`WriteError::NonFinite`] with [`NonFinite::Error`].
 #[inline]
 pub fn put_f64<S: ByteSink>(
     value: f64,
@@ -166,7 +174,8 @@ pub fn put_f64<S: ByteSink>(
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
-/// Puts the shortest decimal that reads back as the same 32-bit float.
+/// Writes the shortest decimal that reads back as the same 32-bit float. NaN and the infinities are
+/// written as `policy` specifies.
 ///
 /// # Errors
 /// As [`put_f64`].
@@ -191,7 +200,7 @@ fn put_non_finite<S: ByteSink>(
     Ok(())
 }
 
-/// Puts a UUID, lower-case with hyphens.
+/// Writes a UUID in lower-case hexadecimal with hyphens.
 #[inline]
 pub fn put_uuid<S: ByteSink>(uuid: &[u8; 16], window: &mut Window<'_, S>) {
     window.put_made([0; SHORT_BYTES], |text| {
@@ -200,10 +209,12 @@ pub fn put_uuid<S: ByteSink>(uuid: &[u8; 16], window: &mut Window<'_, S>) {
     });
 }
 
-/// Appends a decimal with all its digits, in the form that JSON has too ([`crate::json::write_decimal`]).
+/// Appends a decimal that is given as text. All its digits are kept, and it has the form that
+/// [`crate::json::write_decimal`] writes.
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`]; [`WriteError::NonFinite`] where `policy` says so; [`WriteError::SinkFull`].
+/// [`WriteError::NotADecimal`]; [`WriteError::NonFinite`] with
+/// [`NonFinite::Error`]; [`WriteError::SinkFull`].
 pub fn write_decimal<S: ByteSink>(
     digits: &[u8],
     policy: NonFinite,

@@ -1,16 +1,19 @@
-//! Whether a text needs quotes, seen in its own units before anything is written.
+//! [`is_bare`] decides if a text can be written without quotes. It examines the units of the text
+//! in their original encoding, before the text is written.
 //!
-//! All that asks for quotes is ASCII, so a unit is what it seems in each encoding: no unit of a surrogate pair and no
-//! byte of a UTF-8 sequence is below U+0080. Looking first costs a pass over units in the first-level cache; looking
-//! at the UTF-8 after it was written would cost a move of all of it where an opening quote is missing.
+//! Every character that requires quotes is ASCII. So each unit can be examined separately in any
+//! encoding, because no unit of a surrogate pair and no byte of a multi-byte UTF-8 sequence is
+//! below U+0080. The scan before writing costs one pass over units in the L1 cache. If the UTF-8
+//! were scanned after writing, the whole text would have to be moved to insert an opening quote.
 
 use onecopy_text::Units;
 
-/// Units looked at before a decision: a vector of bytes on every machine we build for.
+/// The number of units that are examined between two branches. If the units are bytes, this number
+/// of units fills a vector of 128 bits, which every supported machine has.
 const STEP: usize = 16;
 
-/// Whether the text can stand without quotes: it is not empty, holds no delimiter, quote, CR or LF, and neither begins
-/// nor ends with a space or tab.
+/// Returns `true` if the text needs no quotes: it is not empty, contains no delimiter, quote, CR or
+/// LF, and neither begins nor ends with a space or tab.
 #[inline]
 #[must_use]
 pub fn is_bare(units: Units<'_>, delimiter: u8) -> bool {
@@ -33,24 +36,26 @@ fn is_bare_in<T: Copy + PartialEq + From<u8>>(u: &[T], delimiter: T) -> bool {
     let special = |c: T| {
         (c == delimiter) | (c == T::from(b'"')) | (c == T::from(b'\r')) | (c == T::from(b'\n'))
     };
-    // `|` rather than `any`: without an exit in it the loop over a step becomes vector code.
+    // `|` is used instead of `any`, because only a loop without an early exit is vectorized.
     let step_is_special =
         |step: &[T; STEP]| step.iter().fold(false, |found, c| found | special(*c));
     let Some(last_step) = u.last_chunk::<STEP>() else {
         return !u.iter().fold(false, |found, c| found | special(*c));
     };
     let mut rest = u;
-    while let Some((step, behind)) = rest.split_first_chunk::<STEP>() {
+    while let Some((step, after)) = rest.split_first_chunk::<STEP>() {
         if step_is_special(step) {
             return false;
         }
-        rest = behind;
+        rest = after;
     }
-    // The last step overlaps the one before it: a second look is cheaper than a loop over what is left.
+    // The last step overlaps the one before it, which is cheaper than a loop over the remaining
+    // units.
     !step_is_special(last_step)
 }
 
-/// Splits behind the first `"`; `None` where there is none.
+/// Splits the text after its first `"`, and returns both parts; returns `None` if the text has no
+/// `"`.
 #[inline]
 #[must_use]
 pub fn split_after_quote(units: Units<'_>) -> Option<(Units<'_>, Units<'_>)> {

@@ -1,8 +1,9 @@
-//! Dates and times against a calendar that is counted, and what is refused.
+//! Compares dates and times with a calendar that is counted day by day, and checks that invalid
+//! fields are refused.
 
 use super::*;
 
-fn text(short: Result<Short, WriteError>) -> String {
+fn text(short: Result<InlineText, WriteError>) -> String {
     String::from_utf8(short.expect("valid").as_bytes().to_vec()).expect("ASCII")
 }
 
@@ -69,7 +70,7 @@ fn timestamps_carry_the_offset_that_is_stored() {
 
 #[test]
 fn days_since_1970_are_those_of_a_calendar_that_is_counted() {
-    let mut days = -719_528; // From 0000-01-01, as Python's `toordinal` has it: 719,163 to 0001-01-01, 365 more and one.
+    let mut days = -719_528; // 0000-01-01; `toordinal` counts 719,163 from 0001-01-01.
     for year in 0..=9999 {
         for month in 1..=12 {
             for day in 1..=days_of(year, month) {
@@ -127,7 +128,7 @@ fn instants_are_floored_to_milliseconds_and_go_to_utc() {
         stamp(2024, 0, Some(330)).to_unix_ms(),
         Ok(1_709_208_309_000 - 19_800_000)
     );
-    // Before 1970 too the fraction is cut towards the past.
+    // Fractions are rounded towards the past before 1970 too.
     let early = Timestamp {
         date: Date {
             year: 1969,

@@ -1,19 +1,22 @@
-//! The chunked coding, in (RFC 9112, section 7.1): strict and incremental.
+//! [`ChunkedReader`]: decodes the chunked coding (RFC 9112, section 7.1), strictly and
+//! incrementally.
 
 use super::error::ChunkedError;
 use super::field;
 
-/// Digits of a size: 64 bits. More are refused even where they are leading zeros.
+/// The largest number of hexadecimal digits in the size of a chunk, which fit into 64 bits. A
+/// longer size is an error, even if its leading digits are zeros.
 const MAX_SIZE_DIGITS: u8 = 16;
 
-/// What a chunked body may cost.
+/// The limits of a chunked request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkedLimits {
-    /// Longest body in bytes, without its framing: 1 MiB unless told.
+    /// The largest size of a body in bytes, without its chunk framing: 1 MiB by default.
     pub max_body_bytes: u64,
-    /// Bytes of chunk extensions in the whole body, which nobody uses: 4 KiB unless told.
+    /// The largest total size in bytes of the chunk extensions of a body, which the server ignores:
+    /// 4 KiB by default.
     pub max_extension_bytes: usize,
-    /// Bytes of the trailer: 8 KiB unless told.
+    /// The largest size of the trailer in bytes: 8 KiB by default.
     pub max_trailer_bytes: usize,
 }
 
@@ -27,19 +30,19 @@ impl Default for ChunkedLimits {
     }
 }
 
-/// What a call of [`ChunkedReader::next`] found.
+/// The result of [`ChunkedReader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
-    /// Bytes of the body, borrowed from the input; at least one.
+pub enum BodyChunk<'a> {
+    /// Bytes of the body, borrowed from the input; at least one byte.
     Data(&'a [u8]),
-    /// All input is used up; the body goes on.
+    /// All of the input was used, and the body is not complete.
     NeedMore,
-    /// The body and its trailer are complete; what follows in the input is the next request's.
+    /// The body and its trailer are complete. The input after them belongs to the next request.
     End,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     Size { digits: u8 },
     Extension,
     SizeLf,
@@ -55,28 +58,31 @@ enum State {
     Refused(ChunkedError),
 }
 
-/// Takes a chunked body apart as it comes; the data stays where it was read.
+/// Decodes a chunked body incrementally, without copying its data.
 ///
-/// Trailer fields are checked and dropped: merged into the head they could change what was decided by it. Those that measure, route
-/// or authenticate a request stand in no trailer (RFC 9110, section 6.5.1), and one that has them is refused.
+/// Trailer fields are validated and discarded. If they were added to the fields of the head, they
+/// could change decisions that the server has already made. RFC 9110, section 6.5.1, forbids fields
+/// of framing, routing and authentication in a trailer; a trailer with such a field is an error.
 #[derive(Clone, Debug)]
 pub struct ChunkedReader {
     limits: ChunkedLimits,
-    state: State,
-    /// Data of the chunk that is still to come, or its size as far as it was read.
+    state: ChunkState,
+    /// While data is read: the number of bytes of the current chunk that have not arrived. While a
+    /// size line is read: the value of its digits so far.
     left: u64,
     body_bytes: u64,
     extension_bytes: usize,
     trailer_bytes: usize,
-    /// The name of the trailer field under way, as far as it is kept.
+    /// The first bytes of the name of the trailer field that is being read.
     name: [u8; MOST_NAME_BYTES],
     name_bytes: usize,
 }
 
-/// Bytes of the longest name in [`NOT_IN_TRAILERS`].
+/// The length of the longest name in [`NOT_IN_TRAILERS`].
 const MOST_NAME_BYTES: usize = 19;
 
-/// Fields of a request's head alone.
+/// The names of fields that a trailer must not contain, because they are only valid in the head of
+/// a request.
 const NOT_IN_TRAILERS: [&str; 15] = [
     "authorization",
     "connection",
@@ -96,12 +102,12 @@ const NOT_IN_TRAILERS: [&str; 15] = [
 ];
 
 impl ChunkedReader {
-    /// A reader for a body that begins.
+    /// Creates a reader for a new body.
     #[must_use]
     pub fn new(limits: ChunkedLimits) -> ChunkedReader {
         ChunkedReader {
             limits,
-            state: State::Size { digits: 0 },
+            state: ChunkState::Size { digits: 0 },
             left: 0,
             body_bytes: 0,
             extension_bytes: 0,
@@ -111,119 +117,122 @@ impl ChunkedReader {
         }
     }
 
-    /// Whether the body is complete.
+    /// Returns `true` if the body and its trailer are complete.
     #[must_use]
     pub fn is_end(&self) -> bool {
-        self.state == State::End
+        self.state == ChunkState::End
     }
 
-    /// Reads on in `input` and returns how many bytes of it are used and what they were. To be called again with the
-    /// rest until it says [`Piece::NeedMore`] or [`Piece::End`].
+    /// Processes the start of `input`. Returns the number of bytes used and their meaning. The
+    /// caller must call the function again with the bytes after these, until it returns
+    /// [`BodyChunk::NeedMore`] or [`BodyChunk::End`].
     ///
     /// # Errors
-    /// [`ChunkedError`], the same on each later call.
-    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Piece<'a>), ChunkedError> {
+    /// [`ChunkedError`]; later calls return the same error.
+    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<(usize, BodyChunk<'a>), ChunkedError> {
         let mut used = 0;
         loop {
             match self.state {
-                State::Refused(error) => return Err(error),
-                State::End => return Ok((used, Piece::End)),
-                State::Data if used < input.len() => {
+                ChunkState::Refused(error) => return Err(error),
+                ChunkState::End => return Ok((used, BodyChunk::End)),
+                ChunkState::Data if used < input.len() => {
                     let rest = &input[used..];
                     let len = usize::try_from(self.left).map_or(rest.len(), |n| n.min(rest.len()));
                     self.left -= len as u64;
                     if self.left == 0 {
-                        self.state = State::DataCr;
+                        self.state = ChunkState::DataCr;
                     }
-                    return Ok((used + len, Piece::Data(&rest[..len])));
+                    return Ok((used + len, BodyChunk::Data(&rest[..len])));
                 }
                 _ => {}
             }
             let Some(&byte) = input.get(used) else {
-                return Ok((used, Piece::NeedMore));
+                return Ok((used, BodyChunk::NeedMore));
             };
             used += 1;
             match self.step(byte) {
                 Ok(state) => self.state = state,
-                Err(error) => self.state = State::Refused(error),
+                Err(error) => self.state = ChunkState::Refused(error),
             }
         }
     }
 
-    /// One byte of framing.
-    fn step(&mut self, byte: u8) -> Result<State, ChunkedError> {
+    /// Processes one byte of a size line, of a line end or of the trailer.
+    fn step(&mut self, byte: u8) -> Result<ChunkState, ChunkedError> {
         Ok(match (self.state, byte) {
-            (State::Size { digits: 1.. }, b'\r') => State::SizeLf,
-            (State::Size { digits: 1.. }, b';') => State::Extension,
-            (State::Size { digits }, _) => {
+            (ChunkState::Size { digits: 1.. }, b'\r') => ChunkState::SizeLf,
+            (ChunkState::Size { digits: 1.. }, b';') => ChunkState::Extension,
+            (ChunkState::Size { digits }, _) => {
                 let value = char::from(byte).to_digit(16).ok_or(ChunkedError::Size)?;
                 if digits == MAX_SIZE_DIGITS {
                     return Err(ChunkedError::Size);
                 }
                 self.left = self.left << 4 | u64::from(value);
-                State::Size { digits: digits + 1 }
+                ChunkState::Size { digits: digits + 1 }
             }
-            (State::Extension, b'\r') => State::SizeLf,
-            (State::Extension, _) => {
+            (ChunkState::Extension, b'\r') => ChunkState::SizeLf,
+            (ChunkState::Extension, _) => {
                 self.extension_bytes += 1;
                 if !field::is_value_byte(byte)
                     || self.extension_bytes > self.limits.max_extension_bytes
                 {
                     return Err(ChunkedError::Extension);
                 }
-                State::Extension
+                ChunkState::Extension
             }
-            (State::SizeLf, b'\n') if self.left == 0 => State::TrailerStart,
-            (State::SizeLf, b'\n') => {
+            (ChunkState::SizeLf, b'\n') if self.left == 0 => ChunkState::TrailerStart,
+            (ChunkState::SizeLf, b'\n') => {
                 self.body_bytes = self.body_bytes.saturating_add(self.left);
                 if self.body_bytes > self.limits.max_body_bytes {
                     return Err(ChunkedError::BodyTooLarge);
                 }
-                State::Data
+                ChunkState::Data
             }
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => State::Size { digits: 0 },
-            (State::DataCr | State::DataLf, _) => return Err(ChunkedError::DataEnd),
-            (State::TrailerStart, b'\r') => State::EndLf,
-            (State::TrailerStart | State::TrailerName | State::TrailerValue, _) => {
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::Size { digits: 0 },
+            (ChunkState::DataCr | ChunkState::DataLf, _) => return Err(ChunkedError::DataEnd),
+            (ChunkState::TrailerStart, b'\r') => ChunkState::EndLf,
+            (ChunkState::TrailerStart | ChunkState::TrailerName | ChunkState::TrailerValue, _) => {
                 self.trailer_bytes += 1;
                 if self.trailer_bytes > self.limits.max_trailer_bytes {
                     return Err(ChunkedError::Trailer);
                 }
                 self.trailer_byte(byte)?
             }
-            (State::TrailerLf, b'\n') => State::TrailerStart,
-            (State::EndLf, b'\n') => State::End,
-            (State::SizeLf | State::TrailerLf | State::EndLf, _) => {
+            (ChunkState::TrailerLf, b'\n') => ChunkState::TrailerStart,
+            (ChunkState::EndLf, b'\n') => ChunkState::End,
+            (ChunkState::SizeLf | ChunkState::TrailerLf | ChunkState::EndLf, _) => {
                 return Err(ChunkedError::LineEnd);
             }
-            (State::Data | State::End | State::Refused(_), _) => {
+            (ChunkState::Data | ChunkState::End | ChunkState::Refused(_), _) => {
                 unreachable!("`next` handles these before it takes a byte")
             }
         })
     }
 
-    fn trailer_byte(&mut self, byte: u8) -> Result<State, ChunkedError> {
-        if self.state == State::TrailerStart {
+    fn trailer_byte(&mut self, byte: u8) -> Result<ChunkState, ChunkedError> {
+        if self.state == ChunkState::TrailerStart {
             self.name_bytes = 0;
         }
         match (self.state, byte) {
-            (State::TrailerName, b':') => {
+            (ChunkState::TrailerName, b':') => {
                 let name = self.name.get(..self.name_bytes).unwrap_or(&[]);
                 let is_refused = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
                 match NOT_IN_TRAILERS.iter().any(is_refused) {
                     true => Err(ChunkedError::Trailer),
-                    false => Ok(State::TrailerValue),
+                    false => Ok(ChunkState::TrailerValue),
                 }
             }
-            (State::TrailerValue, b'\r') => Ok(State::TrailerLf),
-            (State::TrailerValue, _) if field::is_value_byte(byte) => Ok(State::TrailerValue),
-            (State::TrailerStart | State::TrailerName, _) if field::is_token(&[byte]) => {
+            (ChunkState::TrailerValue, b'\r') => Ok(ChunkState::TrailerLf),
+            (ChunkState::TrailerValue, _) if field::is_value_byte(byte) => {
+                Ok(ChunkState::TrailerValue)
+            }
+            (ChunkState::TrailerStart | ChunkState::TrailerName, _) if field::is_token(&[byte]) => {
                 if let Some(place) = self.name.get_mut(self.name_bytes) {
                     *place = byte;
                 }
                 self.name_bytes += 1;
-                Ok(State::TrailerName)
+                Ok(ChunkState::TrailerName)
             }
             _ => Err(ChunkedError::Trailer),
         }

@@ -1,11 +1,12 @@
-//! The chunked coding, out (RFC 9112, section 7.1).
+//! [`ChunkHead`] and [`write_last_chunk`] write the chunked coding (RFC 9112, section 7.1).
 
 use onecopy_text::ByteSink;
 
 use super::error::ResponseError;
 use super::field;
 
-/// Size line of a chunk, for a write of several parts: this, the data, then CR LF.
+/// The line with the size of a chunk. A vectored write sends the line together with the data of the
+/// chunk and a CR LF.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHead {
     bytes: [u8; 18],
@@ -13,10 +14,11 @@ pub struct ChunkHead {
 }
 
 impl ChunkHead {
-    /// The size line for `len_bytes` of data. A chunk of 0 bytes would end the body: it has no such line.
+    /// Creates the size line for a chunk of `len_bytes` bytes, which must not be 0: a chunk of 0
+    /// bytes ends the body.
     ///
     /// # Panics
-    /// Where `len_bytes` is 0: a bug of the caller.
+    /// If `len_bytes` is 0: a bug in the caller.
     #[must_use]
     pub fn new(len_bytes: usize) -> ChunkHead {
         assert!(len_bytes > 0, "a chunk of 0 bytes ends the body");
@@ -32,17 +34,19 @@ impl ChunkHead {
         ChunkHead { bytes, start }
     }
 
-    /// The line with its CR LF.
+    /// Returns the size line with its CR LF.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 }
 
-/// Appends the last chunk with its trailer fields: the body is complete, and only then is this to be sent.
+/// Appends the last chunk and its trailer fields. The last chunk marks the body as complete, so the
+/// caller must write it only if the whole body was written.
 ///
 /// # Errors
-/// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]; the sink is then as it was.
+/// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The sink is then
+/// unchanged.
 pub fn write_last_chunk<'t, S: ByteSink>(
     trailers: impl IntoIterator<Item = (&'t str, &'t [u8])>,
     sink: &mut S,
@@ -61,7 +65,7 @@ pub fn write_last_chunk<'t, S: ByteSink>(
     result
 }
 
-/// Appends one field line, checked.
+/// Validates a field of a response head or of a trailer, and appends its line.
 pub(super) fn write_field<S: ByteSink>(
     name: &[u8],
     value: &[u8],

@@ -1,9 +1,10 @@
-//! Content codings that a client takes (RFC 9110, section 12.5.3).
+//! [`coding_quality`]: the content codings that a client accepts (RFC 9110, section 12.5.3).
 
 use super::field::trim;
 
-/// How much the client likes the coding `name`, in thousandths, by the values of its `Accept-Encoding` fields; 0 where it does not take
-/// it, or has not said so. Elements that are not as the grammar has them are passed over.
+/// Returns the weight, in thousandths, that a client gives to the content coding `name`. `fields`
+/// has the values of the `Accept-Encoding` fields of the client's request. Returns 0 if the client
+/// does not accept the coding. Elements that violate the grammar are ignored.
 pub fn coding_quality<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &str) -> u16 {
     let (mut named, mut any) = (None, None);
     for element in fields
@@ -29,7 +30,8 @@ pub fn coding_quality<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &str
     named.or(any).unwrap_or(0)
 }
 
-/// `q=0.25` in thousandths (RFC 9110, section 12.4.2).
+/// Returns the weight in a parameter such as `q=0.25`, in thousandths (RFC 9110, section 12.4.2):
+/// 250 for this example. Returns `None` if the syntax is invalid.
 fn quality(weight: &[u8]) -> Option<u16> {
     let (b'q' | b'Q', value) = (*weight.first()?, weight.get(1..)?.strip_prefix(b"=")?) else {
         return None;

@@ -1,21 +1,22 @@
-//! Conditional requests (RFC 9110, section 13): entity tags, dates, and what is to be done of a request that has conditions.
+//! [`Conditions`] and [`EntityTag`]: evaluates conditional requests (RFC 9110, section 13).
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::field::trim;
 
-/// An entity tag (RFC 9110, section 8.8.3).
+/// An entity tag: an identifier of a version of a representation (RFC 9110, section 8.8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityTag<'a> {
-    /// Whether it stands for what is as good, and not for the very bytes.
+    /// `true` for a weak tag: two representations with the same weak tag are equivalent, but may
+    /// differ in their bytes.
     pub is_weak: bool,
-    /// What stands between the quotes.
+    /// The contents of the tag between its quotes.
     pub opaque: &'a [u8],
 }
 
 impl<'a> EntityTag<'a> {
-    /// The tag that `text` is, whole; `None` where it is none.
+    /// Parses a whole text as an entity tag; returns `None` if it is not one.
     #[must_use]
     pub fn parse(text: &'a [u8]) -> Option<EntityTag<'a>> {
         match EntityTag::first(text) {
@@ -24,9 +25,10 @@ impl<'a> EntityTag<'a> {
         }
     }
 
-    /// The tag that `text` begins with, and what stands behind it.
+    /// Parses the entity tag at the start of `text`. Returns the tag and the text after it; `None`
+    /// if `text` does not start with one.
     fn first(text: &'a [u8]) -> Option<(EntityTag<'a>, &'a [u8])> {
-        // `W` is case-sensitive.
+        // The prefix `W/` of a weak tag is case-sensitive.
         let (is_weak, quoted) = match text.strip_prefix(b"W/") {
             Some(quoted) => (true, quoted),
             None => (false, text),
@@ -38,71 +40,76 @@ impl<'a> EntityTag<'a> {
         is_tag.then_some((EntityTag { is_weak, opaque }, rest))
     }
 
-    /// Whether both stand for the same bytes (section 8.8.3.2).
+    /// Returns the result of the strong comparison (RFC 9110, section 8.8.3.2): `true` if both tags
+    /// are strong and equal, and thus denote identical bytes.
     #[must_use]
     pub fn is_strongly(&self, other: &EntityTag<'_>) -> bool {
         !self.is_weak && !other.is_weak && self.opaque == other.opaque
     }
 
-    /// Whether one is as good as the other.
+    /// Returns the result of the weak comparison (RFC 9110, section 8.8.3.2): `true` if the tags
+    /// are equal except for weakness, and thus denote equivalent representations.
     #[must_use]
     pub fn is_weakly(&self, other: &EntityTag<'_>) -> bool {
         self.opaque == other.opaque
     }
 }
 
-/// What an answer can be known by.
+/// The validators of the current representation of a resource, which are the fields `ETag` and
+/// `Last-Modified` of a response.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Validators<'a> {
-    /// Its tag.
+    /// The entity tag of the representation; `None` if it has none.
     pub tag: Option<EntityTag<'a>>,
-    /// When it was changed last, in whole seconds since 1970.
+    /// The time of the last change, in whole seconds since 1970; `None` if it is not known.
     pub modified: Option<u64>,
 }
 
-/// The fields of a request that make it conditional, and its `Range`.
+/// The fields of a request that make it conditional (`If-Match` and others), and its field `Range`.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions<'a> {
     if_match: Option<Cow<'a, [u8]>>,
     if_none_match: Option<Cow<'a, [u8]>>,
-    if_modified_since: Once<'a>,
-    if_unmodified_since: Once<'a>,
-    if_range: Once<'a>,
-    range: Once<'a>,
+    if_modified_since: SingleField<'a>,
+    if_unmodified_since: SingleField<'a>,
+    if_range: SingleField<'a>,
+    range: SingleField<'a>,
 }
 
-/// A field that may stand once.
+/// The value of a field that may occur at most once in a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Once<'a> {
+enum SingleField<'a> {
     #[default]
     Absent,
     Given(&'a [u8]),
-    /// More than once: whatever they say, it is not what the grammar allows.
+    /// The field occurred more than once, which RFC 9110 does not permit.
     Repeated,
 }
 
-/// What is to be done of a request (section 13.2.2).
+/// The result of evaluating the conditions of a request (RFC 9110, section 13.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// What it asks for.
+    /// No condition prevents the request: it is performed.
     Proceed,
-    /// 304: the client has it.
+    /// The response has status 304: the client's copy is current.
     NotModified,
-    /// 412: a condition does not hold.
+    /// The response has status 412: a condition is false.
     Failed,
 }
 
-impl<'a> Once<'a> {
+impl<'a> SingleField<'a> {
     fn add(&mut self, value: &'a [u8]) {
         *self = match self {
-            Once::Absent => Once::Given(value),
-            _ => Once::Repeated,
+            SingleField::Absent => SingleField::Given(value),
+            _ => SingleField::Repeated,
         };
     }
 }
 
 impl<'a> Conditions<'a> {
-    /// The conditions among the fields of a request. Copies: none, but where a list stands in several fields.
+    /// Collects the conditions from the fields of a request.
+    ///
+    /// The values are borrowed. Only a list that is divided over several fields is copied.
     pub fn of<N: AsRef<[u8]>>(fields: impl IntoIterator<Item = (N, &'a [u8])>) -> Conditions<'a> {
         let mut conditions = Conditions::default();
         for (name, value) in fields {
@@ -112,7 +119,7 @@ impl<'a> Conditions<'a> {
     }
 
     fn add(&mut self, name: &[u8], value: &'a [u8]) {
-        // By their lengths first: nearly all fields are none of them.
+        // Comparing the lengths first excludes nearly all fields.
         let is = |expected: &[u8]| name.eq_ignore_ascii_case(expected);
         match name.len() {
             5 if is(b"range") => self.range.add(value),
@@ -125,14 +132,16 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Whether the request is to be answered, by what stands there now. `is_read` where its method is GET or HEAD.
+    /// Evaluates the conditions against the validators of the current representation. `is_read`
+    /// must be `true` for the methods GET and HEAD, and `false` for all other methods.
     #[must_use]
     pub fn verdict(&self, now: &Validators<'_>, is_read: bool) -> Verdict {
         if let Some(list) = &self.if_match {
             if !names(list, |tag| now.tag.is_some_and(|own| own.is_strongly(&tag))) {
                 return Verdict::Failed;
             }
-        } else if let (Once::Given(date), Some(modified)) = (self.if_unmodified_since, now.modified)
+        } else if let (SingleField::Given(date), Some(modified)) =
+            (self.if_unmodified_since, now.modified)
             && parse_date(date).is_some_and(|date| modified > date)
         {
             return Verdict::Failed;
@@ -144,7 +153,7 @@ impl<'a> Conditions<'a> {
                 false => Verdict::Proceed,
             };
         }
-        if let (Once::Given(date), Some(modified), true) =
+        if let (SingleField::Given(date), Some(modified), true) =
             (self.if_modified_since, now.modified, is_read)
             && parse_date(date).is_some_and(|date| modified <= date)
         {
@@ -153,17 +162,19 @@ impl<'a> Conditions<'a> {
         Verdict::Proceed
     }
 
-    /// The value of `Range`, where it is to be looked at: there is one, and `If-Range` holds, which takes the same bytes (section
-    /// 13.1.5). A date says that much only where a second has gone since: at `now_s`, in seconds since 1970.
+    /// Returns the value of `Range` if the range applies: the field is present, and `If-Range`
+    /// confirms that the client's bytes are current (RFC 9110, section 13.1.5). A date confirms
+    /// this only if the last change was more than one second before `now_s`, the current time in
+    /// seconds since 1970.
     #[must_use]
     pub fn range(&self, now: &Validators<'_>, now_s: u64) -> Option<&'a [u8]> {
-        let Once::Given(range) = self.range else {
+        let SingleField::Given(range) = self.range else {
             return None;
         };
         let holds = match self.if_range {
-            Once::Absent => true,
-            Once::Repeated => false,
-            Once::Given(value) => match (EntityTag::parse(value), parse_date(value)) {
+            SingleField::Absent => true,
+            SingleField::Repeated => false,
+            SingleField::Given(value) => match (EntityTag::parse(value), parse_date(value)) {
                 (Some(tag), _) => now.tag.is_some_and(|own| own.is_strongly(&tag)),
                 (None, Some(date)) => now.modified == Some(date) && date < now_s,
                 (None, None) => false,
@@ -173,7 +184,8 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// A list that goes on in another field (section 5.3).
+/// Appends the value of another header field of the same name to `list`, after a comma (RFC 9110,
+/// section 5.3).
 fn join<'a>(list: &mut Option<Cow<'a, [u8]>>, value: &'a [u8]) {
     match list {
         None => *list = Some(Cow::Borrowed(value)),
@@ -185,7 +197,8 @@ fn join<'a>(list: &mut Option<Cow<'a, [u8]>>, value: &'a [u8]) {
     }
 }
 
-/// Whether a list of tags is `*`, or names one that `is_one`. A list that is not as the grammar has it names none.
+/// Returns `true` if a list of entity tags is `*`, or contains a tag for which `is_one` returns
+/// `true`; returns `false` if the list is malformed.
 fn names(list: &[u8], is_one: impl Fn(EntityTag<'_>) -> bool) -> bool {
     let mut rest = trim(list);
     if rest == b"*" {
@@ -193,15 +206,15 @@ fn names(list: &[u8], is_one: impl Fn(EntityTag<'_>) -> bool) -> bool {
     }
     let mut found = false;
     while !rest.is_empty() {
-        if let Some(behind) = rest.strip_prefix(b",") {
-            rest = trim(behind);
+        if let Some(after) = rest.strip_prefix(b",") {
+            rest = trim(after);
             continue;
         }
-        let Some((tag, behind)) = EntityTag::first(rest) else {
+        let Some((tag, after)) = EntityTag::first(rest) else {
             return false;
         };
         found |= is_one(tag);
-        rest = trim(behind);
+        rest = trim(after);
         if !rest.is_empty() && !rest.starts_with(b",") {
             return false;
         }
@@ -209,7 +222,8 @@ fn names(list: &[u8], is_one: impl Fn(EntityTag<'_>) -> bool) -> bool {
     found
 }
 
-/// A date of HTTP in one of its three forms (section 5.6.7), in seconds since 1970; `None` where it is none, or lies before.
+/// Parses an HTTP date in one of its three forms (RFC 9110, section 5.6.7), and returns it in
+/// seconds since 1970. Returns `None` for text in any other form, and for a date before 1970.
 #[must_use]
 pub fn parse_date(text: &[u8]) -> Option<u64> {
     let date = httpdate::parse_http_date(std::str::from_utf8(text).ok()?).ok()?;
@@ -218,10 +232,10 @@ pub fn parse_date(text: &[u8]) -> Option<u64> {
         .map(|since| since.as_secs())
 }
 
-/// `seconds` since 1970 as a date of HTTP.
+/// Formats a time, in seconds since 1970, as an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 #[must_use]
 pub fn date_text(seconds: u64) -> String {
-    // Past the year 9999 there is no such text.
+    // Later times cannot be written in this form, whose year has four digits.
     let most = Duration::from_secs(253_402_300_799);
     let date: SystemTime = UNIX_EPOCH + Duration::from_secs(seconds).min(most);
     httpdate::fmt_http_date(date)
@@ -253,7 +267,7 @@ mod tests {
 
     #[test]
     fn tags_are_compared_as_the_standard_has_it() {
-        // RFC 9110, section 8.8.3.2, its table.
+        // The table of RFC 9110, section 8.8.3.2.
         let tag = |text: &'static str| EntityTag::parse(text.as_bytes()).unwrap();
         for (a, b, strongly, weakly) in [
             ("W/\"1\"", "W/\"1\"", false, true),

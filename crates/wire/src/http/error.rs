@@ -1,62 +1,64 @@
-//! Why a message is refused, and the status that says so.
+//! [`HeadError`], [`ChunkedError`] and [`ResponseError`]: the reasons why a message is rejected,
+//! each with the status of the response to send.
 
 use std::fmt;
 
 use onecopy_text::SinkFull;
 
-/// A request head is refused. After any of them the connection is of no more use: where the next request would begin is
-/// not known. Emitted by [`super::HeadParser::advance`]; the peer's request is at fault, or an attack.
+/// The reason why [`super::HeadParser::advance`] rejects a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HeadError {
     /// The request line is not `method SP target SP HTTP/d.d`.
     RequestLine,
-    /// The method is longer than any that is known (24 bytes), or CONNECT: RFC 9110, section 9.3.6,
-    /// would make a tunnel of the connection, and this is no proxy.
+    /// The method is longer than 24 bytes, or is CONNECT. No known method is that long. CONNECT
+    /// would turn the connection into a tunnel (RFC 9110, section 9.3.6), and the server is not a
+    /// proxy.
     Method,
-    /// The target holds a byte that no URI may, or has none of the four forms (RFC 9112, section 3.2).
+    /// The target contains a byte that a URI must not contain, or is in none of the four forms (RFC
+    /// 9112, section 3.2).
     Target,
     /// The version is well-formed, but neither 1.0 nor 1.1.
     Version,
-    /// A line ends with LF alone.
+    /// A line ends with an LF that is not preceded by a CR.
     BareLf,
-    /// A CR that no LF follows.
+    /// A CR is not followed by LF.
     BareCr,
-    /// NUL, another control or DEL.
+    /// The head contains NUL, another control character, or DEL.
     Control,
-    /// A field line that begins with space or tab: the obsolete line folding (RFC 9112, section 5.2).
+    /// A field line begins with a space or tab: obsolete line folding (RFC 9112, section 5.2).
     Folded,
-    /// A field line with no colon, an empty name, or a name with a byte that no token may hold, space before the colon
-    /// included.
+    /// A field line has no colon, an empty name, or a name with a byte that is not permitted in a
+    /// token, such as a space before the colon.
     FieldName,
-    /// A name with `_`, where [`super::HeadLimits::underscores`] says no.
+    /// The name of a field contains `_`, and [`super::HeadLimits::underscores`] is `false`.
     Underscore,
-    /// HTTP/1.1 without `Host`, or any version with more than one.
+    /// An HTTP/1.1 request has no `Host` field, or a request of any version has more than one.
     Host,
-    /// `Host`, or the target's authority, is empty or no authority.
+    /// The value of `Host`, or the host and port in the target, is empty or invalid.
     Authority,
-    /// A field of one value (RFC 9110: `Content-Type`, `Authorization`, `Range`, …) occurs twice:
-    /// readers differ in which one they take.
+    /// A field that may occur only once (by RFC 9110: `Content-Type`, `Authorization`, `Range`, …)
+    /// occurs more often. Parsers differ in which of the values they use.
     Repeated,
-    /// `Content-Length` stands more than once, is no plain number, or is past 64 bits.
+    /// `Content-Length` occurs more than once, is not a plain number, or exceeds 64 bits.
     ContentLength,
-    /// `Transfer-Encoding` together with `Content-Length`, in HTTP/1.0, with `chunked` before
-    /// another coding, or malformed.
+    /// `Transfer-Encoding` occurs together with `Content-Length` or in HTTP/1.0, has another coding
+    /// after `chunked`, or is malformed.
     TransferEncoding,
-    /// A transfer coding other than `chunked`, in one field line or several.
+    /// The request has a transfer coding other than `chunked`, which this server does not support.
     UnknownCoding,
-    /// An expectation other than `100-continue`.
+    /// The request has an `Expect` field with a value other than `100-continue`.
     Expectation,
     /// The target is longer than [`super::HeadLimits::max_target_bytes`].
     TargetTooLong,
     /// The head is longer than [`super::HeadLimits::max_head_bytes`].
     HeadTooLarge,
-    /// More fields than [`super::HeadLimits::max_headers`].
+    /// The head has more fields than [`super::HeadLimits::max_headers`].
     TooManyHeaders,
 }
 
 impl HeadError {
-    /// Every kind, for tables that must be complete.
+    /// A list of all variants, for code and tests that must handle each of them.
     pub const ALL: [HeadError; 20] = [
         HeadError::RequestLine,
         HeadError::Method,
@@ -80,7 +82,7 @@ impl HeadError {
         HeadError::TooManyHeaders,
     ];
 
-    /// The status to answer with before closing.
+    /// Returns the status of the response that is sent before the connection is closed.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -101,12 +103,14 @@ impl fmt::Display for HeadError {
             HeadError::Method => "the method is not supported",
             HeadError::Target => "the request target is not valid\npercent-encode it",
             HeadError::Version => "the HTTP version is not supported\nuse HTTP/1.1",
-            HeadError::BareLf => "a line of the head ends with LF alone",
+            HeadError::BareLf => "a line of the head ends with LF without CR",
             HeadError::BareCr => "a CR in the head is not followed by LF",
-            HeadError::Control => "the head holds a control character",
+            HeadError::Control => "the head contains a control character",
             HeadError::Folded => "a header is folded over two lines",
             HeadError::FieldName => "a header name is not a token",
-            HeadError::Underscore => "a header name holds `_`, which CGI cannot tell from `-`",
+            HeadError::Underscore => {
+                "a header name contains `_`, which CGI cannot distinguish from `-`"
+            }
             HeadError::Host => "exactly one `Host` header is needed",
             HeadError::Authority => "the host is not valid",
             HeadError::Repeated => "a header that has one value occurs twice",
@@ -123,27 +127,26 @@ impl fmt::Display for HeadError {
 
 impl std::error::Error for HeadError {}
 
-/// A chunked body is refused. Emitted by [`super::ChunkedReader::next`]; the peer's request is at fault. A body that ends
-/// early is no such error: the reader has not said [`super::Piece::End`].
+/// The reason why [`super::ChunkedReader::next`] rejects a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChunkedError {
-    /// The size is not 1 to 16 hexadecimal digits.
+    /// The size of a chunk is not 1 to 16 hexadecimal digits.
     Size,
-    /// A chunk extension holds what it must not, or extensions are past their limit.
+    /// A chunk extension contains an invalid byte, or the extensions exceed their limit.
     Extension,
-    /// A line ends otherwise than with CR LF.
+    /// A line does not end with CR LF.
     LineEnd,
-    /// Behind a chunk's data stands something other than CR LF.
+    /// The data of a chunk is not followed by CR LF.
     DataEnd,
-    /// A trailer field is malformed, or the trailer is past its limit.
+    /// A trailer field is malformed, or the trailer exceeds its limit.
     Trailer,
     /// The body is longer than [`super::ChunkedLimits::max_body_bytes`].
     BodyTooLarge,
 }
 
 impl ChunkedError {
-    /// Every kind, for tables that must be complete.
+    /// A list of all variants, for code and tests that must handle each of them.
     pub const ALL: [ChunkedError; 6] = [
         ChunkedError::Size,
         ChunkedError::Extension,
@@ -153,7 +156,7 @@ impl ChunkedError {
         ChunkedError::BodyTooLarge,
     ];
 
-    /// The status to answer with before closing.
+    /// Returns the status of the response that is sent before the connection is closed.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -178,20 +181,22 @@ impl fmt::Display for ChunkedError {
 
 impl std::error::Error for ChunkedError {}
 
-/// A response head cannot be written: what was given would let a value break out of its line. Emitted by
-/// [`super::ResponseHead`]; the application is at fault. The sink is then as it was before the head began.
+/// The reason why [`super::ResponseHead`] refuses to write a response head. The cause is a bug in
+/// the application, such as an invalid name or value, which could end its line and add further
+/// fields. After this error, the sink is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResponseError {
     /// The status is not 100 to 999.
     Status(u16),
-    /// The reason phrase holds a control character.
+    /// The reason phrase contains a control character.
     Reason,
-    /// A name is no token; as given, with what is not printable escaped.
+    /// The name of a field is not a token. The variant contains the name, with unprintable
+    /// characters escaped.
     Name(String),
-    /// The value of this header holds CR, LF, NUL or another control.
+    /// The value of the field with this name contains CR, LF, NUL or another control character.
     Value(String),
-    /// The sink cannot grow.
+    /// The sink has no space for the head and cannot grow.
     SinkFull(SinkFull),
 }
 
@@ -199,10 +204,13 @@ impl fmt::Display for ResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ResponseError::Status(status) => write!(f, "`{status}` is not an HTTP status"),
-            ResponseError::Reason => f.write_str("the reason phrase holds a control character"),
+            ResponseError::Reason => f.write_str("the reason phrase contains a control character"),
             ResponseError::Name(name) => write!(f, "`{name}` is not a header name"),
             ResponseError::Value(name) => {
-                write!(f, "the value of header `{name}` holds a control character")
+                write!(
+                    f,
+                    "the value of header `{name}` contains a control character"
+                )
             }
             ResponseError::SinkFull(e) => e.fmt(f),
         }

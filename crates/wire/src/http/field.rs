@@ -1,10 +1,11 @@
-//! Which bytes a name, a value and an authority may hold (RFC 9110, section 5; RFC 3986, section 3.2).
+//! Functions that validate the bytes of field names, field values and authorities (RFC 9110,
+//! section 5; RFC 3986, section 3.2).
 
 const TOKEN: u8 = 1;
 const VALUE: u8 = 2;
 const HOST: u8 = 4;
 
-/// What each byte may be part of.
+/// For each byte, the classes of characters that it belongs to, as a bit mask.
 const CLASS: [u8; 256] = {
     let mut table = [0; 256];
     let mut b = 0;
@@ -39,26 +40,27 @@ fn all(bytes: &[u8], class: u8) -> bool {
     bytes.iter().all(|b| CLASS[usize::from(*b)] & class != 0)
 }
 
-/// Whether the bytes are a token: a method or field name (RFC 9110, section 5.6.2).
+/// Returns `true` if the bytes are a token: a method or field name (RFC 9110, section 5.6.2).
 #[must_use]
 pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && all(bytes, TOKEN)
 }
 
-/// Whether a field value may hold the bytes: visible ASCII, space, tab and bytes from 0x80 on (RFC 9110, section 5.5).
+/// Returns `true` if a field value may contain the bytes: visible ASCII, space, tab and bytes from
+/// 0x80 on (RFC 9110, section 5.5).
 #[must_use]
 pub fn is_value(bytes: &[u8]) -> bool {
     all(bytes, VALUE)
 }
 
-/// Whether `byte` may stand in a line of a head.
+/// Returns `true` if a line of a request head, without its CR LF, may contain `byte`.
 #[inline]
 #[must_use]
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     CLASS[usize::from(byte)] & VALUE != 0
 }
 
-/// The bytes without the spaces and tabs around them (RFC 9110, section 5.6.3).
+/// Returns the bytes without leading and trailing spaces and tabs (RFC 9110, section 5.6.3).
 #[must_use]
 pub fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
@@ -67,7 +69,7 @@ pub fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Whether the bytes are `host[:port]` with a host that is not empty, and no user before it.
+/// Returns `true` if the bytes are `host[:port]` with a non-empty host, and without userinfo.
 #[must_use]
 pub fn is_authority(bytes: &[u8]) -> bool {
     let (host, port) = match bytes {
@@ -75,9 +77,9 @@ pub fn is_authority(bytes: &[u8]) -> bool {
             let Some(end) = rest.iter().position(|b| *b == b']') else {
                 return false;
             };
-            let (address, behind) = (&rest[..end], &rest[end + 1..]);
-            let port = match behind {
-                [] => &behind[..0],
+            let (address, after) = (&rest[..end], &rest[end + 1..]);
+            let port = match after {
+                [] => &after[..0],
                 [b':', port @ ..] => port,
                 _ => return false,
             };
@@ -92,7 +94,8 @@ pub fn is_authority(bytes: &[u8]) -> bool {
     !host.is_empty() && all(host, HOST) && is_port(port)
 }
 
-/// Digits of a port below 65536; RFC 3986 allows none.
+/// Returns `true` if the bytes are the digits of a port below 65536, or empty: RFC 3986 permits an
+/// empty port.
 fn is_port(digits: &[u8]) -> bool {
     digits.len() <= 5
         && digits.iter().all(u8::is_ascii_digit)

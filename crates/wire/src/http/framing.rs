@@ -1,4 +1,5 @@
-//! The fields that framing and routing depend on (RFC 9112, sections 3.2, 6 and 9.3).
+//! [`FramingFields`]: the request fields that determine the length of the body, the host, and
+//! whether the connection stays open (RFC 9112, sections 3.2, 6 and 9.3).
 
 use std::ops::Range;
 
@@ -7,27 +8,29 @@ use super::field;
 use super::index::HeadIndex;
 use super::request::{BodyFraming, Connection, Version};
 
-/// Fields that matter for framing, as they came by.
+/// The fields that determine the length of the body, the host, and whether the connection stays
+/// open, with the values that were read so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct FramingFields {
     host: Option<Range<usize>>,
     content_length: Option<u64>,
-    /// `chunked` was the last coding so far.
+    /// `true` if `chunked` is the last of the transfer codings read so far.
     chunked: bool,
-    /// A coding other than `chunked`.
+    /// `true` if a transfer coding other than `chunked` was read.
     unknown_coding: bool,
-    /// The fields of [`SINGLETONS`], a bit each.
+    /// A mask of the fields of [`SINGLETONS`] that were read: one bit for each field.
     singletons: u16,
     close: bool,
     keep_alive: bool,
     expects_continue: bool,
 }
 
-impl Seen {
-    /// Looks at a field: most are of no matter here.
+impl FramingFields {
+    /// Records the value of a field that determines the length of the body, the host, or whether
+    /// the connection stays open. Other fields are only checked for repetition.
     ///
     /// # Errors
-    /// The kinds of [`HeadError`] that name these fields.
+    /// The variants of [`HeadError`] that concern these fields.
     pub(super) fn note(
         &mut self,
         name: &[u8],
@@ -79,8 +82,9 @@ impl Seen {
         Ok(())
     }
 
-    /// The next coding of the list that all `Transfer-Encoding` lines are together. `chunked` has
-    /// to be the last one, or the body's end is not known (RFC 9112, section 6.3).
+    /// Records the next transfer coding. All `Transfer-Encoding` fields of a request form one list
+    /// of codings. `chunked` must be the last one, otherwise the end of the body is not known (RFC
+    /// 9112, section 6.3).
     fn transfer_coding(&mut self, coding: &[u8]) -> Result<(), HeadError> {
         if self.chunked || !field::is_token(coding) {
             return Err(HeadError::TransferEncoding);
@@ -90,7 +94,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Decides what only the whole head can tell.
+    /// Called when the head is complete. Determines the length of the body, the host, and whether
+    /// the connection stays open, and stores the results in `index`.
     ///
     /// # Errors
     /// [`HeadError::Host`], [`HeadError::TransferEncoding`], [`HeadError::UnknownCoding`].
@@ -99,9 +104,11 @@ impl Seen {
         if is_11 && self.host.is_none() {
             return Err(HeadError::Host);
         }
-        // RFC 9112, section 3.2.2: the host of an absolute form counts, not the header's.
+        // RFC 9112, section 3.2.2: the host of a target in absolute form takes precedence over the
+        // field.
         index.authority = index.authority.take().or(self.host);
-        // RFC 9112, section 6.1: both together, or chunked in HTTP/1.0, is how requests are smuggled.
+        // RFC 9112, section 6.1: both fields together, or chunked in HTTP/1.0, are used to smuggle
+        // requests.
         let is_coded = self.chunked || self.unknown_coding;
         if is_coded && (self.content_length.is_some() || !is_11) {
             return Err(HeadError::TransferEncoding);
@@ -119,13 +126,14 @@ impl Seen {
         } else {
             Connection::KeepAlive
         };
-        // RFC 9110, section 10.1.1: an expectation in HTTP/1.0 is to be ignored.
+        // RFC 9110, section 10.1.1: an expectation in an HTTP/1.0 request is ignored.
         index.expects_continue = self.expects_continue && is_11;
         Ok(())
     }
 }
 
-/// `1*DIGIT` within 64 bits; no sign, no list, no blank.
+/// Parses the value of `Content-Length`: digits only, below 2^64. Returns `None` for any other
+/// text, such as a list or a number with a sign.
 fn content_length(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
@@ -136,9 +144,9 @@ fn content_length(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// Request fields of one value, by RFC 9110 and for `Origin` RFC 6454, but for those with a rule of
-/// their own above. Two of them would be joined by a comma for CGI (RFC 3875, section 4.1.18), to a
-/// value that nobody sent.
+/// Request fields that must occur at most once (RFC 9110; for `Origin`, RFC 6454). The fields that
+/// `FramingFields::note` checks separately are not in this list. For CGI (RFC 3875, section
+/// 4.1.18), two such fields would be joined by a comma to a value that neither field had.
 const SINGLETONS: [&str; 15] = [
     "authorization",
     "content-location",
@@ -157,9 +165,10 @@ const SINGLETONS: [&str; 15] = [
     "user-agent",
 ];
 
-/// The bit of a field of [`SINGLETONS`].
+/// Returns the bit of the field with this name in the mask `singletons`; `None` if [`SINGLETONS`]
+/// does not contain the name.
 fn singleton(name: &[u8]) -> Option<u16> {
-    // By their lengths and first letters first: most fields are none of them.
+    // Comparing lengths and first letters first excludes most fields.
     let at = match (name.len(), name.first()? | 0x20) {
         (13, b'a') => 0,
         (16, b'c') => 1,

@@ -1,27 +1,29 @@
-//! The request head, read line by line over a growing buffer.
+//! [`HeadParser`] parses a request head line by line, while its bytes arrive in a buffer.
 
 use std::ops::Range;
 
 use super::error::HeadError;
 use super::field;
-use super::framing::Seen;
+use super::framing::FramingFields;
 use super::index::{Field, HeadIndex};
 use super::request::{Method, RequestHead, TargetForm, Version};
 
-/// The longest method that is read; IANA's longest is 17 bytes.
+/// The length in bytes of the longest method that is accepted. The longest method that is
+/// registered with IANA has 17 bytes.
 const MAX_METHOD_BYTES: usize = 24;
 
-/// What a head may cost.
+/// The limits of a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
-    /// Longest head in bytes, its empty line included: 64 KiB unless told.
+    /// The size of the largest accepted head in bytes, including its empty line: 64 KiB by default.
     pub max_head_bytes: usize,
-    /// Longest target in bytes: 16 KiB unless told.
+    /// The length of the longest accepted target in bytes: 16 KiB by default.
     pub max_target_bytes: usize,
-    /// Most header fields: 100 unless told.
+    /// The largest number of header fields: 100 by default.
     pub max_headers: usize,
-    /// Whether names of fields may hold `_`. In CGI's form `X_A` and `X-A` are one name, so a client could speak for a proxy in
-    /// front (WSGI says no). Yes unless told.
+    /// `true` if field names may contain `_` (the default). CGI and WSGI convert `X_A` and `X-A` to
+    /// the same name, so a client could send a field that only a proxy may set. The WSGI server
+    /// therefore sets `false`.
     pub underscores: bool,
 }
 
@@ -36,51 +38,54 @@ impl Default for HeadLimits {
     }
 }
 
-/// Which line comes next.
+/// The kind of line that the parser expects next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// The request line, or one empty line before it (RFC 9112, section 2.2).
+enum HeadLine {
+    /// The request line; one empty line may precede it (RFC 9112, section 2.2).
     First,
-    /// The request line: an empty line was there.
+    /// The request line, after an empty line was skipped.
     Request,
-    /// A field line or the empty line.
+    /// A field line, or the empty line that ends the head.
     Field,
-    /// Nothing: the head is complete or refused.
+    /// No line, because the head is complete or was rejected.
     Nothing,
 }
 
-/// Reads one request head over a growing buffer. Each byte is looked at once for its line's end and once for its meaning,
-/// however few come at a time; what is wrong is told as soon as its line is complete, controls at once.
+/// Parses one request head while its bytes arrive in a buffer. Each byte is examined once for the
+/// end of its line and once for its meaning, even if few bytes arrive at a time. An error is
+/// reported as soon as the line that contains it is complete; a control character is reported as
+/// soon as it arrives.
 ///
-/// It is kept for a connection and reused, so that a request allocates nothing.
+/// A connection keeps and reuses its parser, so that a request allocates no memory.
 #[derive(Clone, Debug)]
 pub struct HeadParser {
     limits: HeadLimits,
-    next: Next,
-    /// Bytes that were looked at for line ends.
+    next: HeadLine,
+    /// The number of bytes at the start of the buffer that were already searched for line ends.
     scanned: usize,
     line_start: usize,
     index: HeadIndex,
-    seen: Seen,
+    seen: FramingFields,
     refused: Option<HeadError>,
 }
 
 impl HeadParser {
-    /// A parser for the first request of a connection.
+    /// Creates a parser for the first request of a connection.
     #[must_use]
     pub fn new(limits: HeadLimits) -> HeadParser {
         HeadParser {
             limits,
-            next: Next::First,
+            next: HeadLine::First,
             scanned: 0,
             line_start: 0,
             index: HeadIndex::default(),
-            seen: Seen::default(),
+            seen: FramingFields::default(),
             refused: None,
         }
     }
 
-    /// Makes it ready for the next request: its first byte is the first of the buffer then given.
+    /// Prepares the parser for the next request. The next buffer must start with the first byte of
+    /// this request.
     pub fn reset(&mut self) {
         let mut fields = std::mem::take(&mut self.index.fields);
         fields.clear();
@@ -88,29 +93,33 @@ impl HeadParser {
         self.index.fields = fields;
     }
 
-    /// Reads on in `buffer`, which holds all bytes since the head began: those of the last call and what came since.
-    /// Returns the length of the head in bytes once its empty line is there; bytes behind are not looked at.
+    /// Continues to parse the head. `buffer` must contain all bytes of the head from its start:
+    /// those passed to the last call, and those received since then. Returns the length of the head
+    /// in bytes once its empty line has arrived, otherwise `None`. The bytes after the head are not
+    /// examined.
     ///
     /// # Errors
-    /// [`HeadError`], the same on each later call.
+    /// [`HeadError`]; later calls return the same error.
     pub fn advance(&mut self, buffer: &[u8]) -> Result<Option<usize>, HeadError> {
         if let Some(error) = self.refused {
             return Err(error);
         }
         self.read_lines(buffer).inspect_err(|error| {
             self.refused = Some(*error);
-            self.next = Next::Nothing;
+            self.next = HeadLine::Nothing;
         })
     }
 
-    /// The head as a view of `buffer`; `None` before [`HeadParser::advance`] has told its length.
+    /// Returns the head as a view of `buffer`; `None` until [`HeadParser::advance`] has returned
+    /// its length.
     #[must_use]
     pub fn head<'a>(&'a self, buffer: &'a [u8]) -> Option<RequestHead<'a>> {
         self.is_complete().then(|| self.index.view(buffer))
     }
 
-    /// Takes the index of a complete head, to keep it beside the buffer, and makes the parser ready for the next one.
-    /// `None` before [`HeadParser::advance`] has told its length.
+    /// Returns the index of a complete head, and resets the parser for the next head. The caller
+    /// stores the index together with the buffer. Returns `None` until [`HeadParser::advance`] has
+    /// returned its length.
     pub fn take(&mut self) -> Option<HeadIndex> {
         if !self.is_complete() {
             return None;
@@ -120,22 +129,24 @@ impl HeadParser {
         Some(index)
     }
 
-    /// Whether any byte of the head has come: decides between an idle and a slow peer.
+    /// Returns `true` if any byte of the next head has arrived. This distinguishes a slow peer,
+    /// which has sent a part of a head, from an idle one.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.scanned > 0
     }
 
     fn is_complete(&self) -> bool {
-        self.next == Next::Nothing && self.refused.is_none()
+        self.next == HeadLine::Nothing && self.refused.is_none()
     }
 
     fn read_lines(&mut self, buffer: &[u8]) -> Result<Option<usize>, HeadError> {
-        if self.next == Next::Nothing {
+        if self.next == HeadLine::Nothing {
             return Ok(Some(self.index.len_bytes));
         }
         loop {
-            // Nothing behind the limit is looked at, so the answer does not depend on how the bytes came.
+            // Bytes after the limit are not examined, so the result does not depend on how the
+            // bytes were split into reads.
             let (limit, too_long) = self.line_limit();
             let within = &buffer[..buffer.len().min(limit)];
             let Some(end) = self.find_line_end(within)? else {
@@ -149,27 +160,28 @@ impl HeadParser {
             self.line_start = end + 2;
             self.scanned = self.line_start;
             match self.next {
-                Next::First if line.is_empty() => self.next = Next::Request,
-                Next::First | Next::Request => {
+                HeadLine::First if line.is_empty() => self.next = HeadLine::Request,
+                HeadLine::First | HeadLine::Request => {
                     self.request_line(within, line)?;
-                    self.next = Next::Field;
+                    self.next = HeadLine::Field;
                 }
-                Next::Field if line.is_empty() => {
+                HeadLine::Field if line.is_empty() => {
                     self.index.len_bytes = self.line_start;
                     std::mem::take(&mut self.seen).settle(&mut self.index)?;
-                    self.next = Next::Nothing;
+                    self.next = HeadLine::Nothing;
                     return Ok(Some(self.index.len_bytes));
                 }
-                Next::Field => self.field_line(within, line)?,
-                Next::Nothing => unreachable!("a complete head has returned"),
+                HeadLine::Field => self.field_line(within, line)?,
+                HeadLine::Nothing => unreachable!("a complete head has returned"),
             }
         }
     }
 
-    /// Where the line that comes next must have ended, its CR LF included, and the refusal where it has not.
+    /// Returns the largest position at which the next line, including its CR LF, may end. Also
+    /// returns the error to report if the line is longer.
     fn line_limit(&self) -> (usize, HeadError) {
         let whole = self.limits.max_head_bytes;
-        if self.next == Next::Field {
+        if self.next == HeadLine::Field {
             return (whole, HeadError::HeadTooLarge);
         }
         let line = MAX_METHOD_BYTES + self.limits.max_target_bytes + "  HTTP/1.1\r\n".len();
@@ -177,7 +189,8 @@ impl HeadParser {
         (limit, HeadError::TargetTooLong)
     }
 
-    /// The place of the next CR LF; `None` where it has not come yet.
+    /// Returns the position of the next CR LF; `None` if it has not arrived. A CR or LF that is not
+    /// part of a CR LF, or another control character, is an error.
     fn find_line_end(&mut self, buffer: &[u8]) -> Result<Option<usize>, HeadError> {
         let unseen = &buffer[self.scanned..];
         let Some(offset) = unseen.iter().position(|b| !field::is_value_byte(*b)) else {
@@ -194,7 +207,8 @@ impl HeadParser {
         }
     }
 
-    /// `method SP request-target SP HTTP-version` (RFC 9112, section 3), each SP one space.
+    /// Parses `method SP request-target SP HTTP-version` (RFC 9112, section 3); each SP must be
+    /// exactly one space.
     fn request_line(&mut self, buffer: &[u8], line: Range<usize>) -> Result<(), HeadError> {
         let text = &buffer[line.clone()];
         let space = |from: usize| {
@@ -232,11 +246,12 @@ impl HeadParser {
         self.target(buffer)
     }
 
-    /// The forms of a target (RFC 9112, section 3.2).
+    /// Validates the form of the target (RFC 9112, section 3.2).
     fn target(&mut self, buffer: &[u8]) -> Result<(), HeadError> {
         let range = self.index.target.clone();
         let target = &buffer[range.clone()];
-        // A fragment is never sent; `#` in a target splits readers. All else that is visible passes: browsers send `|`.
+        // A client never sends a fragment, and parsers disagree on `#` in a target. All other
+        // visible characters are accepted: browsers send `|`.
         if !target.iter().all(|b| b.is_ascii_graphic() && *b != b'#') {
             return Err(HeadError::Target);
         }
@@ -267,7 +282,7 @@ impl HeadParser {
         Ok(())
     }
 
-    /// `field-name ":" OWS field-value OWS` (RFC 9112, section 5).
+    /// Parses `field-name ":" OWS field-value OWS` (RFC 9112, section 5).
     fn field_line(&mut self, buffer: &[u8], line: Range<usize>) -> Result<(), HeadError> {
         let text = &buffer[line.clone()];
         if matches!(text.first(), Some(b' ' | b'\t')) {
@@ -277,7 +292,7 @@ impl HeadParser {
             .iter()
             .position(|b| *b == b':')
             .ok_or(HeadError::FieldName)?;
-        let (name, behind) = (&text[..colon], &text[colon + 1..]);
+        let (name, after) = (&text[..colon], &text[colon + 1..]);
         if !field::is_token(name) {
             return Err(HeadError::FieldName);
         }
@@ -287,12 +302,12 @@ impl HeadParser {
         if self.index.fields.len() >= self.limits.max_headers {
             return Err(HeadError::TooManyHeaders);
         }
-        let value = field::trim(behind);
-        let blanks = behind.iter().take_while(|b| matches!(b, b' ' | b'\t'));
-        let value_start = line.start + colon + 1 + blanks.count().min(behind.len() - value.len());
+        let value = field::trim(after);
+        let blanks = after.iter().take_while(|b| matches!(b, b' ' | b'\t'));
+        let value_start = line.start + colon + 1 + blanks.count().min(after.len() - value.len());
         let value_range = value_start..value_start + value.len();
         self.seen.note(name, value, &value_range)?;
-        // RFC 9112, section 3.2.2: only a target in absolute form has an authority here, and it is
+        // RFC 9112, section 3.2.2: only a target in absolute form has an authority, which is then
         // the host.
         let value_range = match &self.index.authority {
             Some(authority) if name.eq_ignore_ascii_case(b"host") => authority.clone(),

@@ -1,10 +1,11 @@
-//! Where everything of an accepted head stands.
+//! [`HeadIndex`]: the positions of the parts of a complete, accepted request head in its buffer.
 
 use std::ops::Range;
 
 use super::request::{BodyFraming, Connection, Method, RequestHead, TargetForm, Version};
 
-/// Where a field's name and value stand in the buffer. Heads are below 4 GiB.
+/// The positions of a field's name and value in the buffer, as 32-bit numbers, because heads are
+/// shorter than 4 GiB.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: (u32, u32),
@@ -21,8 +22,9 @@ impl Field {
     }
 }
 
-/// Where everything of an accepted head stands: with the buffer it is a [`RequestHead`]. It owns no text, so it can go to
-/// another thread beside the buffer.
+/// The positions of all parts of an accepted head; together with the buffer, it forms a
+/// [`RequestHead`]. It contains no text, so it can be moved to another thread together with the
+/// buffer.
 #[derive(Clone, Debug)]
 pub struct HeadIndex {
     pub(super) method: Range<usize>,
@@ -59,10 +61,10 @@ impl Default for HeadIndex {
 }
 
 impl HeadIndex {
-    /// The head as a view of `buffer`, which begins with the bytes that were parsed.
+    /// Returns the head as a view of `buffer`, which must begin with the bytes that were parsed.
     ///
     /// # Panics
-    /// Later, where `buffer` is another one: a bug of the caller.
+    /// When a part is accessed, if `buffer` has other contents: a bug in the caller.
     #[must_use]
     pub fn view<'a>(&'a self, buffer: &'a [u8]) -> RequestHead<'a> {
         RequestHead::new(self, buffer)

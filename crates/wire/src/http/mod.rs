@@ -1,19 +1,20 @@
-//! HTTP/1.1 messages (RFC 9110, RFC 9112), read strictly: what two readers could take two ways is refused, because that
-//! is how a request is smuggled past the one in front.
+//! HTTP/1.1 messages (RFC 9110, RFC 9112), parsed strictly: [`HeadParser`], [`ChunkedReader`],
+//! [`ResponseHead`]. A message that two parsers could interpret differently is rejected, because an
+//! attacker could use the difference to pass a request through a proxy (request smuggling).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`head`] | [`HeadParser`]: a request head over a growing buffer, each byte looked at once |
-//! | [`index`] | [`HeadIndex`]: where everything of a head stands; it may go to another thread beside the buffer |
-//! | [`request`] | [`RequestHead`]: method, target, fields and framing, borrowed from that buffer |
-//! | [`error`] | [`HeadError`], [`ChunkedError`] and the status each asks for |
-//! | [`field`] | which bytes a name, a value and an authority may hold |
-//! | [`response`] | [`ResponseHead`]: status line and fields, checked as they are written |
-//! | [`chunk_writer`] | the chunked coding, out: the size line that a finished chunk is sent behind, the last chunk with its trailer |
-//! | [`chunk_reader`] | the chunked coding, in: [`ChunkedReader`], strict and incremental |
-//! | [`range`] | what a `Range` field asks for, in bytes of a known length |
-//! | [`conditional`] | entity tags, dates, and what a request with conditions is to be answered |
-//! | [`coding`] | content codings that a client takes |
+//! | [`head`] | [`HeadParser`]: parses a request head while its bytes arrive in a buffer |
+//! | [`index`] | [`HeadIndex`]: the positions of the parts of a request head in its buffer |
+//! | [`request`] | [`RequestHead`]: method, target, fields and framing, borrowed from the buffer |
+//! | [`error`] | [`HeadError`], [`ChunkedError`], and the statuses of the responses to them |
+//! | [`field`] | the bytes that are permitted in field names, field values and authorities |
+//! | [`response`] | [`ResponseHead`]: writes a status line and fields, and validates them |
+//! | [`chunk_writer`] | writes the chunked coding: the size line of a chunk, the last chunk and its trailer |
+//! | [`chunk_reader`] | [`ChunkedReader`]: decodes the chunked coding, strictly and incrementally |
+//! | [`range`] | evaluates a `Range` field for a representation of known length |
+//! | [`conditional`] | entity tags, dates, and the evaluation of conditional requests |
+//! | [`coding`] | the content codings that a client accepts |
 
 pub mod chunk_reader;
 pub mod chunk_writer;
@@ -28,7 +29,7 @@ pub mod range;
 pub mod request;
 pub mod response;
 
-pub use chunk_reader::{ChunkedLimits, ChunkedReader, Piece};
+pub use chunk_reader::{BodyChunk, ChunkedLimits, ChunkedReader};
 pub use chunk_writer::{ChunkHead, write_last_chunk};
 pub use coding::coding_quality;
 pub use conditional::{Conditions, EntityTag, Validators, Verdict, date_text, parse_date};

@@ -1,21 +1,23 @@
-//! Byte ranges (RFC 9110, section 14): what a `Range` field asks for, in bytes of a representation of known length.
+//! [`ranges`] evaluates a `Range` field (RFC 9110, section 14) for a representation of known
+//! length.
 
 use super::field::trim;
 
-/// Ranges of one request, at most. RFC 9110, section 17.15: many small ones cost more than the whole.
+/// The largest number of ranges in one request. A response with many small ranges costs more than
+/// one with the whole file (RFC 9110, section 17.15).
 pub const MOST_RANGES: usize = 16;
 
-/// Bytes of a representation; never none.
+/// A range of bytes in a representation; it has at least one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
-    /// The first one, from 0.
+    /// The position of the first byte, from 0.
     pub first: u64,
-    /// The last one, which belongs to the range.
+    /// The position of the last byte, which is included in the range.
     pub last: u64,
 }
 
 impl ByteRange {
-    /// How many bytes.
+    /// Returns the number of bytes in the range.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.last - self.first + 1
@@ -25,7 +27,7 @@ impl ByteRange {
         self.first <= other.last && other.first <= self.last
     }
 
-    /// Whether they overlap, or one begins behind the other's last byte.
+    /// Returns `true` if the two ranges overlap or are adjacent, so that they can be merged.
     fn joins(&self, other: &ByteRange) -> bool {
         self.first <= other.last.saturating_add(1) && other.first <= self.last.saturating_add(1)
     }
@@ -38,18 +40,22 @@ impl ByteRange {
     }
 }
 
-/// What is to be answered to a `Range` field.
+/// The response to a request with a `Range` field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
-    /// The whole representation (200): another unit than bytes, no ranges by the grammar, or a suffix of nothing at all.
+    /// The response has the whole representation (status 200), because the unit is not `bytes`, the
+    /// field violates the grammar, or it requests the last 0 bytes.
     Whole,
-    /// These parts (206), in the order in which they were asked for; those that overlap or touch are one, in the place of the first.
+    /// The response has these parts of the representation (status 206), in the requested order.
+    /// Parts that overlap or are adjacent are merged; the merged part has the position of the first
+    /// of them.
     Parts(Vec<ByteRange>),
-    /// None (416): nothing asked for is there, or too much was: more than [`MOST_RANGES`] ranges, or more than two that overlap.
+    /// The response has no part of the representation (status 416), because none of the requested
+    /// bytes exists, there are more than [`MOST_RANGES`] ranges, or more than two ranges overlap.
     Refused,
 }
 
-/// One range as it was written.
+/// A range as it is written in a `Range` field, in one of three forms.
 #[derive(Clone, Copy)]
 enum Spec {
     From(u64),
@@ -57,26 +63,28 @@ enum Spec {
     Last(u64),
 }
 
-/// What the value of a `Range` field asks for of `len_bytes` bytes. Positions of any length are understood.
+/// Evaluates the value of a `Range` field for a representation of `len_bytes`. Positions may have
+/// any number of digits.
 ///
-/// What is no range set is as if it were not there (RFC 9110, section 14.2), so that a client's slip costs it nothing but the whole.
+/// An invalid `Range` field is ignored (RFC 9110, section 14.2): the result is then the whole
+/// representation.
 #[must_use]
 pub fn ranges(value: &[u8], len_bytes: u64) -> Ranges {
     let Some(specs) = specs(value) else {
         return Ranges::Whole;
     };
-    let mut asked = [None; MOST_RANGES];
+    let mut requested = [None; MOST_RANGES];
     let mut n_asked = 0;
     let mut is_suffix_of_nothing = false;
     for spec in specs.split(|b| *b == b',').map(trim) {
         if spec.is_empty() {
-            continue; // RFC 9110, section 5.6.1.2.
+            continue; // empty element, RFC 9110, section 5.6.1.2
         }
         let Some(spec) = self::spec(spec) else {
             return Ranges::Whole;
         };
         if n_asked < MOST_RANGES {
-            asked[n_asked] = resolved(spec, len_bytes);
+            requested[n_asked] = resolved(spec, len_bytes);
         }
         is_suffix_of_nothing |= len_bytes == 0 && matches!(spec, Spec::Last(1..));
         n_asked += 1;
@@ -84,13 +92,14 @@ pub fn ranges(value: &[u8], len_bytes: u64) -> Ranges {
     match n_asked {
         0 => Ranges::Whole,
         n if n > MOST_RANGES => Ranges::Refused,
-        // Satisfiable by section 14.1.2, though no `Content-Range` could say which bytes those are.
+        // The range is satisfiable by section 14.1.2, although no `Content-Range` can describe an
+        // empty range.
         _ if is_suffix_of_nothing => Ranges::Whole,
-        _ => joined(asked.into_iter().flatten()),
+        _ => joined(requested.into_iter().flatten()),
     }
 }
 
-/// What stands behind `bytes=`.
+/// Returns the text after `bytes=`, which lists the ranges; `None` if the field has another unit.
 fn specs(value: &[u8]) -> Option<&[u8]> {
     let at = value.iter().position(|b| *b == b'=')?;
     value[..at]
@@ -110,7 +119,8 @@ fn spec(text: &[u8]) -> Option<Spec> {
     }
 }
 
-/// Digits as a number; past 64 bits, the largest.
+/// Returns the value of the decimal digits; the largest `u64` if the value exceeds 64 bits. Returns
+/// `None` if `digits` contains any other character.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -120,7 +130,8 @@ fn number(digits: &[u8]) -> Option<u64> {
     }))
 }
 
-/// The bytes that are there of it; `None` where there are none.
+/// Returns the part of the requested range that the representation contains. Returns `None` if it
+/// contains no byte of the range.
 fn resolved(spec: Spec, len_bytes: u64) -> Option<ByteRange> {
     let end = len_bytes.checked_sub(1)?;
     let (first, last) = match spec {
@@ -132,13 +143,14 @@ fn resolved(spec: Spec, len_bytes: u64) -> Option<ByteRange> {
     (first <= end).then_some(ByteRange { first, last })
 }
 
-/// Those that overlap or touch as one.
-fn joined(asked: impl Iterator<Item = ByteRange> + Clone) -> Ranges {
-    let n_overlapping = asked
+/// Merges the requested ranges that overlap or are adjacent. Refuses the request if there is no
+/// range, or if more than two ranges overlap.
+fn joined(requested: impl Iterator<Item = ByteRange> + Clone) -> Ranges {
+    let n_overlapping = requested
         .clone()
         .enumerate()
         .filter(|(i, a)| {
-            asked
+            requested
                 .clone()
                 .enumerate()
                 .any(|(j, b)| *i != j && a.overlaps(&b))
@@ -148,9 +160,9 @@ fn joined(asked: impl Iterator<Item = ByteRange> + Clone) -> Ranges {
         return Ranges::Refused;
     }
     let mut parts: Vec<ByteRange> = Vec::new();
-    for mut range in asked {
+    for mut range in requested {
         let mut place = parts.len();
-        // What it joins may now join another one.
+        // The merged range may now overlap or adjoin another one.
         while let Some(at) = parts.iter().position(|part| part.joins(&range)) {
             range = range.with(&parts.remove(at));
             place = place.min(at);

@@ -1,24 +1,24 @@
-//! A request head that was accepted: everything borrows from the buffer it was read in.
+//! [`RequestHead`]: an accepted request head, borrowed from the buffer in which it was received.
 
 use super::field;
 use super::index::HeadIndex;
 
-/// HTTP versions that are spoken.
+/// The supported HTTP versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// HTTP/1.0: no chunked coding, closes by default.
+    /// HTTP/1.0, without the chunked coding; the connection is closed by default.
     Http10,
-    /// HTTP/1.1.
+    /// HTTP/1.1; the connection is kept open by default.
     Http11,
 }
 
-/// Methods by name (RFC 9110, section 9; RFC 5789).
+/// The methods that have a variant (RFC 9110, section 9; RFC 5789).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
     /// GET.
     Get,
-    /// HEAD: answered as GET, with no body.
+    /// HEAD: the response is that of GET, but without the body.
     Head,
     /// POST.
     Post,
@@ -32,85 +32,86 @@ pub enum Method {
     Patch,
     /// TRACE.
     Trace,
-    /// Any other token; its name is [`RequestHead::method_name`].
+    /// A method that has no variant; see [`RequestHead::method_name`].
     Other,
 }
 
-/// The form of a target (RFC 9112, section 3.2). The authority form is that of CONNECT, which is
-/// refused.
+/// The form of a request target (RFC 9112, section 3.2). The authority form does not occur, because
+/// it is only for CONNECT, which is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetForm {
-    /// `/path?query`.
+    /// Origin form: `/path?query`.
     Origin,
-    /// `http://host/path?query`: its host replaces the value of `Host`.
+    /// Absolute form: `http://host/path?query`. Its host is used instead of the value of `Host`.
     Absolute,
-    /// `*`, with OPTIONS.
+    /// Asterisk form: `*`, for the method OPTIONS.
     Asterisk,
 }
 
-/// How the body is delimited (RFC 9112, section 6.3).
+/// The way in which a request declares the length of its body (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFraming {
-    /// No body.
+    /// The request declares no body.
     None,
-    /// So many bytes; 0 where the request says so itself.
+    /// The body has this number of bytes, which is 0 only if the request declares the length 0.
     Length(u64),
-    /// The chunked coding: [`super::ChunkedReader`].
+    /// The body is in the chunked coding, which [`super::ChunkedReader`] decodes.
     Chunked,
 }
 
-/// What the peer wants of the connection behind the answer.
+/// The state of the connection after the response, as the peer requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// The next request may come.
+    /// The connection stays open for the next request.
     KeepAlive,
-    /// No other will come: close behind the answer.
+    /// The connection is closed after the response.
     Close,
 }
 
-/// A request head: a view of the buffer it was read in. Copies: none.
+/// A request head, as a view of the buffer in which it was received. Nothing is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     index: &'a HeadIndex,
     buffer: &'a [u8],
 }
 
-/// ASCII that was checked when the head was read.
+/// Returns the bytes as text. They were checked to be ASCII when the head was parsed.
 fn ascii(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the parser lets only ASCII through here")
 }
 
 impl<'a> RequestHead<'a> {
-    /// The head that `index` was made from `buffer` for.
+    /// Creates the view from `index` and `buffer`; `index` must have been made from the same bytes.
     pub(super) fn new(index: &'a HeadIndex, buffer: &'a [u8]) -> RequestHead<'a> {
         RequestHead { index, buffer }
     }
 
-    /// The method, where it has a name here.
+    /// Returns the method; [`Method::Other`] if the method has no variant.
     #[must_use]
     pub fn method(&self) -> Method {
         self.index.method_kind
     }
 
-    /// The method as it was sent: methods are case-sensitive.
+    /// Returns the method as it was sent (methods are case-sensitive).
     #[must_use]
     pub fn method_name(&self) -> &'a str {
         ascii(&self.buffer[self.index.method.clone()])
     }
 
-    /// The target as it was sent, percent-encoded: visible ASCII.
+    /// Returns the target as it was sent: percent-encoded, visible ASCII.
     #[must_use]
     pub fn target(&self) -> &'a str {
         ascii(&self.buffer[self.index.target.clone()])
     }
 
-    /// Which form the target has.
+    /// Returns the form of the target.
     #[must_use]
     pub fn target_form(&self) -> TargetForm {
         self.index.form
     }
 
-    /// The path, percent-encoded; `/` for an absolute form without one, `*` for the asterisk.
+    /// Returns the percent-encoded path; `/` for an absolute form without a path, `*` for the
+    /// asterisk form.
     #[must_use]
     pub fn path(&self) -> &'a str {
         let target = self.path_and_query();
@@ -121,7 +122,8 @@ impl<'a> RequestHead<'a> {
         path
     }
 
-    /// What stands behind the first `?`, percent-encoded; `None` where there is no `?`.
+    /// Returns the percent-encoded query, which is the part of the target after the first `?`;
+    /// `None` if the target has no `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
         self.path_and_query()
@@ -133,7 +135,7 @@ impl<'a> RequestHead<'a> {
         ascii(&self.buffer[self.index.target_path..self.index.target.end])
     }
 
-    /// Path and query as [`RequestHead::path`] and [`RequestHead::query`] give them, in bytes: visible ASCII.
+    /// Returns [`RequestHead::path`] and [`RequestHead::query`] as bytes, which are visible ASCII.
     #[must_use]
     pub fn path_and_query_bytes(&self) -> (&'a [u8], Option<&'a [u8]>) {
         let target = &self.buffer[self.index.target_path..self.index.target.end];
@@ -147,8 +149,9 @@ impl<'a> RequestHead<'a> {
         (path, query)
     }
 
-    /// Host and port that the request is for: of the target in absolute form, or else of `Host`;
-    /// `None` in HTTP/1.0 without either. Checked to be an authority.
+    /// Returns the validated host and port of the request. They are those of a target in absolute
+    /// form, and otherwise those of the field `Host`. Returns `None` if an HTTP/1.0 request has
+    /// neither.
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
         self.index
@@ -157,22 +160,23 @@ impl<'a> RequestHead<'a> {
             .map(|range| ascii(&self.buffer[range]))
     }
 
-    /// The version.
+    /// Returns the HTTP version of the request.
     #[must_use]
     pub fn version(&self) -> Version {
         self.index.version
     }
 
-    /// Number of header fields.
+    /// Returns the number of header fields.
     #[must_use]
     pub fn n_headers(&self) -> usize {
         self.index.fields.len()
     }
 
-    /// Names and values in the order they were sent; the value of `Host` is the authority of a
-    /// target in absolute form, as RFC 9112, section 3.2.2, requires. A name is a token in the case
-    /// it was sent in; a value has no blanks around it and holds no control but tab: Latin-1 by the
-    /// RFC, UTF-8 by habit.
+    /// Returns the names and values of the header fields in the order in which they were sent. For
+    /// a target in absolute form, the value of `Host` is the authority of the target, as RFC 9112,
+    /// section 3.2.2, requires. A name is a token in its original case. A value has no surrounding
+    /// white space and no control characters except tab. Its bytes from 0x80 on may be Latin-1, as
+    /// in old versions of HTTP (RFC 9110, section 5.5), or UTF-8, which is common.
     pub fn headers(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let buffer = self.buffer;
         self.index
@@ -181,7 +185,7 @@ impl<'a> RequestHead<'a> {
             .map(move |f| (ascii(f.name(buffer)), f.value(buffer)))
     }
 
-    /// As [`RequestHead::headers`], with the names in bytes.
+    /// Returns the fields that [`RequestHead::headers`] returns, with their names as bytes.
     pub fn header_bytes(
         &self,
     ) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
@@ -190,7 +194,7 @@ impl<'a> RequestHead<'a> {
         fields.map(move |f| (f.name(buffer), f.value(buffer)))
     }
 
-    /// The first value of the header `name`, whatever its case.
+    /// Returns the value of the first header field `name`, whose case is ignored.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.index
@@ -200,7 +204,8 @@ impl<'a> RequestHead<'a> {
             .map(|f| f.value(self.buffer))
     }
 
-    /// Whether the header `name` occurs and one of its comma-separated elements is `token`, whatever its case.
+    /// Returns `true` if `token` is one of the comma-separated elements of the header field `name`;
+    /// letter case is ignored.
     #[must_use]
     pub fn header_has_token(&self, name: &str, token: &str) -> bool {
         self.index
@@ -211,25 +216,26 @@ impl<'a> RequestHead<'a> {
             .any(|element| field::trim(element).eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// How the body is delimited.
+    /// Returns the way in which the request declares the length of its body.
     #[must_use]
     pub fn framing(&self) -> BodyFraming {
         self.index.framing
     }
 
-    /// What the peer wants of the connection.
+    /// Returns whether the peer requests to keep the connection open after the response.
     #[must_use]
     pub fn connection(&self) -> Connection {
         self.index.connection
     }
 
-    /// Whether the peer waits for `100 Continue` before it sends the body.
+    /// Returns `true` if the peer waits for `100 Continue` before it sends the body.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.index.expects_continue
     }
 
-    /// Length of the head in bytes, its empty line included: where the body begins.
+    /// Returns the length of the head in bytes, including its empty line. The body starts at this
+    /// position of the buffer.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.index.len_bytes

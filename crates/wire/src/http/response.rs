@@ -1,4 +1,4 @@
-//! The head of a response, checked as it is written.
+//! [`ResponseHead`]: writes the head of a response and validates its fields.
 
 use onecopy_text::ByteSink;
 use onecopy_text::sink::Mark;
@@ -7,10 +7,11 @@ use super::chunk_writer::write_field;
 use super::error::ResponseError;
 use super::field;
 
-/// Writes a status line and fields into a sink. A field that cannot be written takes the whole head back: what follows
-/// must not be sent as if it were there.
+/// Writes a status line and fields to a sink. If a field cannot be written, the whole head is
+/// removed from the sink, so that it cannot be sent.
 ///
-/// Which fields a response needs (`Date`, framing, `Connection`) is for the server to know.
+/// The caller decides if the response needs `Date`, `Content-Length` or `Transfer-Encoding`, and
+/// `Connection`.
 #[derive(Debug)]
 pub struct ResponseHead<'s, S: ByteSink> {
     sink: &'s mut S,
@@ -18,7 +19,7 @@ pub struct ResponseHead<'s, S: ByteSink> {
 }
 
 impl<'s, S: ByteSink> ResponseHead<'s, S> {
-    /// Begins an HTTP/1.1 response with the phrase of RFC 9110 for `status`.
+    /// Begins an HTTP/1.1 response with the reason phrase that RFC 9110 defines for `status`.
     ///
     /// # Errors
     /// [`ResponseError::Status`], [`ResponseError::SinkFull`].
@@ -26,7 +27,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         ResponseHead::begin_with_reason(status, reason_phrase(status).as_bytes(), sink)
     }
 
-    /// Begins an HTTP/1.1 response with a phrase of the application's own (WSGI).
+    /// Begins an HTTP/1.1 response with a reason phrase that the application has chosen (for WSGI).
     ///
     /// # Errors
     /// [`ResponseError::Status`], [`ResponseError::Reason`], [`ResponseError::SinkFull`].
@@ -56,10 +57,12 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         Ok(ResponseHead { sink, start })
     }
 
-    /// Appends a field. The value is bytes as they are to be sent: Latin-1 by WSGI, ASCII else.
+    /// Appends a field. `value` has the bytes to send. They are Latin-1 if a WSGI application has
+    /// set the field, otherwise ASCII.
     ///
     /// # Errors
-    /// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]; the head is then taken back.
+    /// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The head is
+    /// then removed from the sink.
     pub fn field(self, name: &str, value: &[u8]) -> Result<Self, ResponseError> {
         match write_field(name.as_bytes(), value, self.sink) {
             Ok(()) => Ok(self),
@@ -75,7 +78,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// # Errors
     /// [`ResponseError::SinkFull`]; the head is then taken back.
     pub fn content_length(self, len_bytes: u64) -> Result<Self, ResponseError> {
-        let digits = crate::short::Short::of_u64(len_bytes, false);
+        let digits = crate::inline_text::InlineText::of_u64(len_bytes, false);
         let put = put_line(b"Content-Length: ", digits.as_bytes(), self.sink);
         if let Err(error) = put {
             self.sink.rewind(self.start);
@@ -92,7 +95,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         self.field("Transfer-Encoding", b"chunked")
     }
 
-    /// Ends the head with its empty line.
+    /// Ends the head: appends the empty line that follows the fields.
     ///
     /// # Errors
     /// [`ResponseError::SinkFull`]; the head is then taken back.
@@ -104,7 +107,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     }
 }
 
-/// A field line that needs no look at its name and value.
+/// Appends the line of a field whose name and value are known to be valid.
 fn put_line<S: ByteSink>(name: &[u8], value: &[u8], sink: &mut S) -> Result<(), ResponseError> {
     let mut window = sink.window(name.len() + value.len() + 2)?;
     window.put(name);
@@ -113,7 +116,8 @@ fn put_line<S: ByteSink>(name: &[u8], value: &[u8], sink: &mut S) -> Result<(), 
     Ok(())
 }
 
-/// The phrase of RFC 9110 (and 6585) for a status; empty for one that it does not name.
+/// Returns the reason phrase that RFC 9110 or RFC 6585 defines for a status; an empty string if
+/// they define none.
 #[must_use]
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {

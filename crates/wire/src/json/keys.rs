@@ -1,15 +1,16 @@
-//! The keys of an object, made once per statement and copied per cell.
+//! [`KeySegments`]: the keys of an object, encoded once per statement and copied for each cell.
 
 use onecopy_text::{Policy, Put, Units, convert};
 
 use crate::segments::Segments;
 
-/// For each key of an object what stands before its value: `{"id":` for the first, `,"name":` for each other.
+/// For each key, the bytes that precede its value: `{"id":` for the first key, `,"name":` for each
+/// other key.
 #[derive(Clone, Debug)]
 pub struct KeySegments(Segments);
 
 impl KeySegments {
-    /// The segments for these keys, in their order. Whether they are distinct is for the caller to know.
+    /// Encodes the keys in the given order. The keys must be distinct.
     #[must_use]
     pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> KeySegments {
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
@@ -24,38 +25,41 @@ impl KeySegments {
         KeySegments(Segments::new(bytes, lengths))
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that a window needs for any one segment.
+    /// Returns the number of bytes of space that a window needs for any of the keys with its
+    /// punctuation.
     #[inline]
     #[must_use]
     pub fn room_bytes(&self) -> usize {
         self.0.room_bytes()
     }
 
-    /// Puts the segment of key `index` (from 0) into a window that has [`KeySegments::room_bytes`] left.
+    /// Writes the segment of the key with this index (from 0) to a window, which must have
+    /// [`KeySegments::room_bytes`] bytes of space.
     ///
     /// # Panics
-    /// Where it has not, or there is no such key.
+    /// If the window has fewer bytes left, or there is no such key.
     #[inline]
     pub fn put_into<P: Put>(&self, index: usize, window: &mut P) {
         self.0.put_into(index, 0, window);
     }
 
-    /// As [`KeySegments::put_into`], where the comma in front is there already.
+    /// Writes the segment of a key without the comma before the key, which the caller must have
+    /// written.
     ///
     /// # Panics
-    /// As that.
+    /// As [`KeySegments::put_into`].
     #[inline]
     pub fn put_behind_comma<P: Put>(&self, index: usize, window: &mut P) {
         self.0.put_into(index, usize::from(index > 0), window);

@@ -1,17 +1,20 @@
-//! JSON (RFC 8259): the writer, and the reader in [`mod@read`].
+//! JSON (RFC 8259): writers of values, and the reader, [`mod@read`].
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`scalar`] | one value: null, booleans, numbers with all their digits, dates, UUIDs, binary, text |
-//! | [`mod@read`] | the reader: text in, events out |
-//! | [`keys`] | [`KeySegments`]: the keys of an object, escaped once per statement and copied per cell |
+//! | [`scalar`] | writes one value: null, a boolean, number, date, UUID, binary value or text |
+//! | [`value`] | writes values that are JSON text already |
+//! | [`mod@read`] | the reader, which converts text to events |
+//! | [`keys`] | [`KeySegments`]: the keys of an object, encoded once per statement and copied for each cell |
 //!
-//! Scalars know no structure: rows, `json.dumps` and whoever writes objects set commas and brackets themselves. The
-//! `put_` functions write into a window that was reserved once for a key and its value; the others take a sink.
+//! The writers of values add no commas or brackets. Their callers (the row sinks and `json.dumps`)
+//! add them. The `put_` functions write to a window that was reserved once for a key and its value;
+//! the other functions write to a sink.
 
 pub mod keys;
 pub mod read;
 pub mod scalar;
+pub mod value;
 
 pub use keys::KeySegments;
 pub use scalar::{
@@ -19,3 +22,4 @@ pub use scalar::{
     put_null, put_time, put_timestamp, put_u64, put_u64_comma, put_uuid, put_valid_date,
     put_valid_time, put_valid_timestamp, write_base64, write_decimal, write_text,
 };
+pub use value::write_value;

@@ -1,4 +1,4 @@
-//! One JSON value at a time.
+//! Functions that write one JSON value each.
 
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 
@@ -6,23 +6,25 @@ use crate::base64;
 use crate::datetime::{Date, Time, Timestamp};
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
+use crate::inline_text::{SHORT_BYTES, write_uuid};
 pub use crate::number::{put_bool, put_i64, put_i64_comma, put_u64, put_u64_comma};
 use crate::number::{put_float, put_hundredths};
-use crate::short::{SHORT_BYTES, write_uuid};
 
-/// Bytes that a window needs for any value that a `put_` function writes: a [`Short`] between quotes.
+/// The number of bytes of space that a window needs for any value that a `put_` function writes.
+/// The longest value is an [`InlineText`](crate::inline_text::InlineText) between quotes.
 pub const SCALAR_BYTES: usize = SHORT_BYTES + 2;
 
-/// Puts `null`.
+/// Writes `null`.
 #[inline]
 pub fn put_null<P: Put>(window: &mut P) {
     window.put_short(b"null", 4);
 }
 
-/// Puts the shortest decimal that reads back as the same 64-bit float.
+/// Writes the shortest decimal that reads back as the same 64-bit float. NaN and the infinities are
+/// written as `policy` specifies.
 ///
 /// # Errors
-/// [`WriteError::NonFinite`] where `policy` says so.
+/// [`WriteError::NonFinite`] with [`NonFinite::Error`].
 #[inline]
 pub fn put_f64<P: Put>(value: f64, policy: NonFinite, window: &mut P) -> Result<(), WriteError> {
     if put_hundredths(value, window) {
@@ -31,7 +33,8 @@ pub fn put_f64<P: Put>(value: f64, policy: NonFinite, window: &mut P) -> Result<
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
-/// Puts the shortest decimal that reads back as the same 32-bit float: `0.1`, not `0.10000000149011612`.
+/// Writes the shortest decimal that reads back as the same 32-bit float: `0.1`, not
+/// `0.10000000149011612`. NaN and the infinities are written as `policy` specifies.
 ///
 /// # Errors
 /// As [`put_f64`].
@@ -58,10 +61,10 @@ fn put_non_finite<P: Put>(
     Ok(())
 }
 
-/// Puts a date as a string.
+/// Writes a date as a JSON string.
 ///
 /// # Errors
-/// As [`Date::to_short`]; nothing is put then.
+/// As [`Date::to_short`]. Nothing is written then.
 #[inline]
 pub fn put_date<P: Put>(date: Date, window: &mut P) -> Result<(), WriteError> {
     date.check()?;
@@ -69,7 +72,7 @@ pub fn put_date<P: Put>(date: Date, window: &mut P) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// As [`put_date`], of a valid one; of any other the text is wrong.
+/// Writes a date as a string, without validating it. If the date is invalid, the text is wrong.
 #[inline(always)]
 pub fn put_valid_date<P: Put>(date: Date, window: &mut P) {
     window.put_byte(b'"');
@@ -77,10 +80,10 @@ pub fn put_valid_date<P: Put>(date: Date, window: &mut P) {
     window.put_byte(b'"');
 }
 
-/// Puts a time of day as a string.
+/// Writes a time of day as a JSON string.
 ///
 /// # Errors
-/// As [`Time::to_short`]; nothing is put then.
+/// As [`Time::to_short`]. Nothing is written then.
 #[inline]
 pub fn put_time<P: Put>(time: Time, window: &mut P) -> Result<(), WriteError> {
     time.check()?;
@@ -88,7 +91,8 @@ pub fn put_time<P: Put>(time: Time, window: &mut P) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// As [`put_time`], of a valid one; of any other the text is wrong.
+/// Writes a time of day as a string, without validating it. If the time is invalid, the text is
+/// wrong.
 #[inline(always)]
 pub fn put_valid_time<P: Put>(time: Time, window: &mut P) {
     window.put_byte(b'"');
@@ -96,10 +100,11 @@ pub fn put_valid_time<P: Put>(time: Time, window: &mut P) {
     window.put_byte(b'"');
 }
 
-/// Puts a date and time as a string; the offset of UTC is `Z` if `utc_z`, else `+00:00`.
+/// Writes a date and time as a JSON string. The offset of UTC is written as `Z` if `utc_z`,
+/// otherwise as `+00:00`.
 ///
 /// # Errors
-/// As [`Timestamp::to_short`]; nothing is put then.
+/// As [`Timestamp::to_short`]. Nothing is written then.
 #[inline]
 pub fn put_timestamp<P: Put>(
     timestamp: &Timestamp,
@@ -111,7 +116,8 @@ pub fn put_timestamp<P: Put>(
     Ok(())
 }
 
-/// As [`put_timestamp`], of a valid one; of any other the text is wrong.
+/// Writes a timestamp as a string in the form of [`put_timestamp`], without validating it. If the
+/// timestamp is invalid, the text is wrong.
 #[inline(always)]
 pub fn put_valid_timestamp<P: Put>(timestamp: &Timestamp, utc_z: bool, window: &mut P) {
     window.put_byte(b'"');
@@ -119,7 +125,7 @@ pub fn put_valid_timestamp<P: Put>(timestamp: &Timestamp, utc_z: bool, window: &
     window.put_byte(b'"');
 }
 
-/// Puts a UUID as a string, lower-case with hyphens.
+/// Writes a UUID as a string, in lower-case hexadecimal with hyphens.
 #[inline]
 pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
     window.put_made([b'"'; SCALAR_BYTES], |text| {
@@ -128,7 +134,8 @@ pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
     });
 }
 
-/// Puts a decimal whose digits are those of `coefficient`, the last `scale` of them after the point.
+/// Writes a decimal as a number. It has the digits of `coefficient`, and the decimal point precedes
+/// the last `scale` of them.
 ///
 /// # Panics
 /// If `scale` is above 19.
@@ -159,12 +166,12 @@ pub fn put_decimal<P: Put>(negative: bool, coefficient: u64, scale: u32, window:
     window.put(&digits[..=scale as usize]);
 }
 
-/// Appends a decimal as a number with all its digits: trailing zeros stay, and `.5`, `+1`, `1.`, `007` take the form
-/// that JSON knows.
+/// Appends a decimal, which is given as text, as a JSON number with all its digits. Trailing zeros
+/// are kept; `.5`, `+1`, `1.` and `007` are changed to valid JSON numbers.
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`]; [`WriteError::NonFinite`] where `policy` says so (PostgreSQL's `numeric` knows `NaN`);
-/// [`WriteError::SinkFull`].
+/// [`WriteError::NotADecimal`]; [`WriteError::NonFinite`] with [`NonFinite::Error`] (PostgreSQL's
+/// `numeric` has `NaN`); [`WriteError::SinkFull`].
 pub fn write_decimal<S: ByteSink>(
     digits: &[u8],
     policy: NonFinite,
@@ -181,7 +188,8 @@ pub fn write_decimal<S: ByteSink>(
             fraction,
             exponent,
         } => {
-            // A sign, a leading zero and a point at most come on top of what was there.
+            // The output is at most a sign, a leading zero and a point longer than the given
+            // digits.
             let mut window = sink.window(digits.len() + 3)?;
             if negative {
                 window.put_byte(b'-');
@@ -197,7 +205,7 @@ pub fn write_decimal<S: ByteSink>(
     }
 }
 
-/// Appends binary as a base64 string.
+/// Appends binary data as a JSON string of base64.
 ///
 /// # Errors
 /// [`WriteError::SinkFull`].
@@ -208,9 +216,9 @@ pub fn write_base64<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), Write
     Ok(())
 }
 
-/// Appends text as a string: converted to UTF-8 and escaped in one go.
+/// Appends text as a JSON string. It is converted to UTF-8 and escaped in one pass.
 ///
-/// Copies: none besides the conversion.
+/// The conversion is the only copy of the text.
 ///
 /// # Errors
 /// [`WriteError::Malformed`], [`WriteError::SinkFull`].

@@ -1,4 +1,5 @@
-//! Surrogates by option, and the limits on depth and size.
+//! Tests the options for lone surrogates, and the limits of depth and size, of the conversion from
+//! Extended JSON.
 
 use super::*;
 
@@ -19,8 +20,8 @@ fn lone_surrogates_are_replaced_where_this_is_asked() {
     let mut sink = Vec::new();
     from_json::<Ucs2, _>(&units, 0, &options, &mut sink).expect("replaced");
     assert_eq!(sink, found);
-    let error =
-        from_json::<Ucs2, _>(&units, 0, &FromJson::default(), &mut sink).expect_err("alone");
+    let error = from_json::<Ucs2, _>(&units, 0, &FromJson::default(), &mut sink)
+        .expect_err("a lone surrogate");
     assert_eq!(
         (error.reason, error.at_units),
         (Reason::Json(read::Reason::Surrogate), 7)

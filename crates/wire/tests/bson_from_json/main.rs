@@ -1,4 +1,5 @@
-//! Extended JSON to BSON: what the specification says of each type, and what is refused at which place.
+//! Tests the conversion of Extended JSON to BSON: the forms that the specification has for each
+//! type, and rejected input with the position of the error.
 
 use onecopy_wire::bson::extended::{BigInts, FromJson, Reason, from_json};
 use onecopy_wire::bson::naive::{self, Document, Value};
@@ -51,7 +52,7 @@ fn document(text: &str) -> Document {
     all.remove(0)
 }
 
-/// The value of key `a`.
+/// Returns the value that the key `a` has in the document made from this JSON text.
 fn value(json: &str) -> Value {
     let mut found = document(&format!("{{\"a\" : {json}}}"));
     assert_eq!(found.len(), 1, "{json}");
@@ -223,7 +224,7 @@ fn wrappers_of_each_type_are_read_with_their_keys_in_any_order() {
         (r#"{"$undefined":true}"#, Value::Undefined),
     ] {
         assert_eq!(value(json), expected, "{json}");
-        // In an array, and behind others.
+        // In an array, and after other values.
         let array = value(&format!("[0,{json},{json}]"));
         let Value::Array(items) = array else {
             panic!("{json}")
@@ -395,7 +396,7 @@ fn wrong_wrappers_are_refused_with_their_key_and_place() {
         ),
         (r#"{"a":{"$ref":"c","$code":""}}"#, "$code", 18),
     ] {
-        assert_eq!(bson(json), Err((Reason::Beside(key), at)), "{json}");
+        assert_eq!(bson(json), Err((Reason::ExtraKey(key), at)), "{json}");
     }
 }
 

@@ -1,7 +1,8 @@
-"""mssql-python's names over onecopy: `from onecopy.compat import mssql_python`.
+"""The API of mssql-python on top of onecopy: `from onecopy.compat import mssql_python`.
 
-`connect`, `Connection`, `Cursor`, `Row`, the exceptions, settings and constants are those of mssql-python 1. What differs, and
-why, stands in `docs/guide/from-mssql-python.md` in the repository.
+`connect`, `Connection`, `Cursor`, `Row`, the exceptions, settings and constants are those of
+mssql-python 1. `docs/guide/from-mssql-python.md` in the repository lists the differences and their
+reasons.
 
 >>> from onecopy.compat import mssql_python
 >>> with mssql_python.connect("sqlite::memory:") as con:
@@ -10,7 +11,7 @@ why, stands in `docs/guide/from-mssql-python.md` in the repository.
 (7, 'Zoë', {'id': 7, 'name': 'Zoë'})
 """
 
-# ruff: isort: skip_file, a name a line twice over would hide which names there are.
+# ruff: isort: skip_file, since one name per line, twice, would hide the list of names.
 
 from __future__ import annotations
 
@@ -61,12 +62,12 @@ apilevel: Final = "2.0"
 paramstyle: Final = "pyformat"
 threadsafety: Final = 1
 __version__: Final = "1.16.0"
-"""The version of mssql-python whose names these are."""
+"""The version of mssql-python that this API follows."""
 
 lowercase = False
-"""Whether the names of columns are given in lower case."""
+"""If true, column names are lower-cased."""
 native_uuid = True
-"""Whether UUIDs are `uuid.UUID`, and not `str` in upper case."""
+"""If true, UUIDs are `uuid.UUID`; if false, upper-case `str`."""
 
 STRING = str
 BINARY = bytes
@@ -79,13 +80,13 @@ Timestamp = datetime.datetime
 
 
 class Settings:
-    """The switches of the module, to be read and set."""
+    """The settings of the module."""
 
     decimal_separator = "."
 
     @property
     def lowercase(self) -> bool:
-        """Whether the names of columns are given in lower case."""
+        """If true, column names are lower-cased."""
         return lowercase
 
     @lowercase.setter
@@ -94,7 +95,7 @@ class Settings:
 
     @property
     def native_uuid(self) -> bool:
-        """Whether UUIDs are `uuid.UUID`."""
+        """If true, UUIDs are `uuid.UUID`."""
         return native_uuid
 
     @native_uuid.setter
@@ -106,38 +107,38 @@ _settings = Settings()
 
 
 def get_settings() -> Settings:
-    """The switches of the module."""
+    """Return the settings of the module, which all connections share."""
     return _settings
 
 
 def Binary(value: str | bytes | bytearray | memoryview) -> bytes:
-    """Bytes; of a `str` its UTF-8."""
+    """Convert a value to `bytes`; a `str` is encoded as UTF-8."""
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
 def DateFromTicks(ticks: float) -> datetime.date:
-    """The local date of a time in seconds since the epoch."""
+    """Return the local date of a time in seconds since the epoch."""
     return datetime.date.fromtimestamp(ticks)
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """The local time of day of a time in seconds since the epoch."""
+    """Return the local time of day of a time in seconds since the epoch."""
     return datetime.datetime.fromtimestamp(ticks).time()
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:
-    """The date and time in UTC of a time in seconds since the epoch, without a zone."""
+    """Return the date and time in UTC, without a zone, of a time in seconds since the epoch."""
     return datetime.datetime.fromtimestamp(ticks, datetime.timezone.utc).replace(tzinfo=None)
 
 
 def getDecimalSeparator() -> str:
-    """A point: decimals are never read by a locale."""
+    """Return `"."`: decimals never depend on the locale."""
     return "."
 
 
 def setDecimalSeparator(separator: str) -> None:
-    """Accepted: decimals are never read by a locale."""
+    """Accepted without effect: decimals never depend on the locale."""
 
 
 def pooling(max_size: int = 100, idle_timeout: int = 600, enabled: bool = True) -> None:
-    """Accepted: `onecopy.Pool` is the pool."""
+    """Accepted without effect: use `onecopy.Pool`."""

@@ -1,4 +1,4 @@
-"""`connect`, `Connection` and `Cursor`."""
+"""Connections and cursors of mssql-python: `connect`, `Connection` and `Cursor`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from onecopy.compat.pyodbc._cursor import Cursor as _Cursor
 from onecopy.compat.pyodbc._cursor import _description
 from onecopy.compat.pyodbc._row import Description
 
-#: Classes that converters may be asked for by, in place of SQL types.
+#: Python classes that may select a converter, instead of an SQL type.
 _BY_CLASS = {str: -9, bytes: -3, int: 4, float: 8, Decimal: 3, uuid.UUID: -11}
 
 
@@ -58,67 +58,69 @@ class Cursor(_Cursor):
 
     @property
     def description(self) -> Description | None:
-        """Seven items for each column, the type as a Python class; `None` for a statement without rows."""
+        """Seven items per column, with the type as a Python class; `None` for a statement without
+        rows."""
         cur = self._open
         return None if cur.description is None else _described(cur)
 
     @property
     def rownumber(self) -> int:
-        """Index of the row fetched last, -1 before the first."""
+        """The index of the row fetched last; -1 before the first row."""
         fetched = self._open.rownumber
         return -1 if fetched is None else fetched - 1
 
     def execute(self, operation: str, *parameters: Any, use_prepare: bool = True, reset_cursor: bool = True) -> Cursor:
-        """Run one statement; parameters for ``?`` follow one by one or as one sequence, those for ``%(name)s`` as a dict."""
+        """Run one statement. Parameters for ``?`` are separate arguments or one sequence; those for
+        ``%(name)s`` are a dict."""
         if len(parameters) == 1 and isinstance(parameters[0], Mapping):
-            self._connection._within(self._open.execute, operation, parameters[0])
+            self._run(self._open.execute, operation, parameters[0])
         else:
             super().execute(operation, *parameters)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Any]) -> None:
         """Run one statement for each sequence, or dict, of parameters."""
-        self._connection._within(self._open.executemany, operation, seq_of_parameters)
+        self._run(self._open.executemany, operation, seq_of_parameters)
 
     def next(self) -> Row:
-        """The next row; `StopIteration` after the last."""
+        """Return the next row; raise `StopIteration` after the last."""
         row: Any = self.__next__()
         return row  # type: ignore[no-any-return]
 
     def scroll(self, value: int, mode: str = "relative") -> None:
-        """Pass rows; forward alone."""
-        self._with_rows.scroll(value, mode)  # type: ignore[arg-type]
+        """Skip ``value`` rows, or move to the row of that index; the cursor moves only forward."""
+        self._with_rows.scroll(value, mode)  # type: ignore[arg-type, union-attr]
 
     def close(self) -> None:
-        """Close the cursor; closing twice is no error."""
+        """Close the cursor; closing twice is not an error."""
         if self._cur is not None:
             super().close()
 
     def _not_there(self, name: str, instead: str) -> NoReturn:
-        raise NotSupportedError(f"{name}() is not there", instead)
+        raise NotSupportedError(f"{name}() is not supported", instead)
 
     def callproc(self, procname: str, parameters: Sequence[Any] | None = None) -> Sequence[Any] | None:
-        """Not there, as in mssql-python: `NotSupportedError`."""
-        self._not_there("callproc", "write `execute` and the procedure into the statement")
+        """Not supported, as in mssql-python: raises `NotSupportedError`."""
+        self._not_there("callproc", "execute a statement that calls the procedure")
 
     def bulkcopy(self, table_name: str, data: Iterable[Any], *_: Any, **__: Any) -> Any:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         self._not_there("bulkcopy", "use `executemany`")
 
     def bulkcopy_arrow(self, table_name: str, source: Any, *_: Any, **__: Any) -> Any:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         self._not_there("bulkcopy_arrow", "use `executemany`")
 
     def arrow(self, batch_size: int = 8192) -> Any:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         self._not_there("arrow", "use `fetchall`, or the rows as bytes: `cursor.onecopy.json()`")
 
     def arrow_batch(self, batch_size: int = 8192) -> Any:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         self._not_there("arrow_batch", "use `fetchmany`")
 
     def arrow_reader(self, batch_size: int = 8192) -> Any:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         self._not_there("arrow_reader", "use `fetchmany`")
 
     def __enter__(self) -> Cursor:
@@ -130,7 +132,8 @@ class Cursor(_Cursor):
 
 @translating_class
 class Connection(_Connection):
-    """A connection. As a context manager it commits, or rolls back where the block raises, and is closed."""
+    """A connection. As a context manager it commits, or rolls back when the block raises, and
+    closes."""
 
     Warning = _errors.Warning  # type: ignore[assignment]
     Error = _errors.Error  # type: ignore[assignment]
@@ -168,7 +171,8 @@ class Connection(_Connection):
         reuse_cursor: Cursor | None = None,
         auto_close: bool = False,
     ) -> tuple[list[list[Row] | int], Cursor]:
-        """Run statements on one cursor: the rows of each, or how many it changed, and the cursor."""
+        """Run statements on one cursor; return the rows or the row count of each, and the
+        cursor."""
         if not isinstance(statements, list) or not (params is None or isinstance(params, list)):
             raise TypeError("`statements` and `params` are lists")
         if params is not None and len(params) != len(statements):
@@ -184,29 +188,30 @@ class Connection(_Connection):
         return results, cur
 
     def setautocommit(self, value: bool = False) -> None:
-        """Turn autocommit on or off."""
+        """Switch autocommit on or off."""
         self.autocommit = value
 
     def getencoding(self) -> dict[str, str | int]:
-        """What `setencoding` was told; nothing depends on it."""
+        """Return the arguments of the last `setencoding`, which have no effect."""
         encoding, ctype = self._encodings.get(None, (None, None))
         return {"encoding": encoding or "utf-16le", "ctype": ctype or -8}
 
     def getdecoding(self, sqltype: int) -> dict[str, str | int]:
-        """What `setdecoding` was told of an SQL type; nothing depends on it."""
+        """Return the arguments of the last `setdecoding` for an SQL type, which have no effect."""
         encoding, ctype = self._encodings.get(sqltype, (None, None))
         return {"encoding": encoding or "utf-16le", "ctype": ctype or -8}
 
     def add_output_converter(self, sqltype: int | type, func: Callable[[Any], Any] | None) -> None:
-        """Give the bytes of values of an SQL type, or of a class, to a function: see `onecopy.compat.pyodbc`."""
+        """Register a function for the bytes of values of an SQL type or a class: see
+        `onecopy.compat.pyodbc`."""
         super().add_output_converter(_number(sqltype), func)
 
     def get_output_converter(self, sqltype: int | type) -> Callable[[Any], Any] | None:
-        """The function of an SQL type, or `None`."""
+        """Return the function that is registered for values of an SQL type, or `None`."""
         return super().get_output_converter(_number(sqltype))
 
     def remove_output_converter(self, sqltype: int | type) -> None:
-        """Forget the function of an SQL type."""
+        """Remove the function registered for an SQL type."""
         super().remove_output_converter(_number(sqltype))
 
     def _restore(self, codes: Iterable[str]) -> None:
@@ -214,11 +219,12 @@ class Connection(_Connection):
         self._open.converters["uuid"] = self._open.converters["uuid"] if -11 in self._converters else _uuid
 
     def getinfo(self, info_type: int | sql.GetInfoConstants) -> Any:
-        """What ODBC's `SQLGetInfo` gives, for names, versions and the like."""
+        """The result of ODBC's `SQLGetInfo` for names, versions and similar information."""
         return super().getinfo(info_type.value if isinstance(info_type, sql.GetInfoConstants) else info_type)
 
     def close(self) -> None:
-        """Close the connection; an open transaction is rolled back. Closing twice is no error."""
+        """Close the connection; an open transaction is rolled back. Closing twice is not an
+        error."""
         if self._con is not None:
             super().close()
 
@@ -260,27 +266,29 @@ def connect(
     token_provider: Any = None,
     **kwargs: Any,
 ) -> Connection:
-    """Open a connection to SQL Server; any other target of `onecopy.connect` is taken too.
+    """Open a connection to SQL Server, or to any other target that `onecopy.connect` accepts.
 
     Args:
-        connection_str: ``Server=…;Database=…;…``; the driver is found where none is named.
+        connection_str: ``Server=…;Database=…;…``; if it names no driver, an installed one is used.
         autocommit: each statement is its own transaction.
-        attrs_before: as `onecopy.compat.pyodbc.connect`.
-        timeout: seconds to connect; 0: 15.
-        native_uuid: whether UUIDs are `uuid.UUID`; sets the module's switch.
-        token_provider: not there.
-        kwargs: joined to the string as ``key=value;``.
+        attrs_before: as in `onecopy.compat.pyodbc.connect`.
+        timeout: seconds to connect; 0: 15 seconds.
+        native_uuid: return UUIDs as `uuid.UUID`; changes the setting of the module.
+        token_provider: not supported.
+        kwargs: appended to the string as ``key=value;``.
 
     Raises:
-        OperationalError: no connection.
-        NotSupportedError: an attribute, or a token provider.
+        OperationalError: the connection failed.
+        NotSupportedError: an attribute or a token provider was given that is not supported.
 
     >>> with connect("sqlite::memory:") as con:
     ...     con.execute("select %(name)s as name", {"name": "Zoë"}).fetchone()["name"]
     'Zoë'
     """
     if token_provider is not None:
-        raise NotSupportedError("`token_provider` is not there", "write `Authentication=…` into the connection string")
+        raise NotSupportedError(
+            "`token_provider` is not supported", "write `Authentication=…` into the connection string"
+        )
     if native_uuid is not None:
         from onecopy.compat import mssql_python
 
@@ -291,11 +299,12 @@ def connect(
     }:
         target = f"Driver={_driver()};{connection_str}"
     keywords: dict[str, Any] = {"autocommit": autocommit, "attrs_before": attrs_before, "timeout": timeout}
-    return Connection(_pyodbc_connect.opened(target, **keywords, keywords=kwargs))
+    return _pyodbc_connect.connected(Connection, target, **keywords, keywords=kwargs)
 
 
 def _driver() -> str:
-    """A driver for SQL Server: one that is registered, or that came from PyPI."""
+    """Find an installed driver for SQL Server: a registered one, or the driver in a Python package
+    of Microsoft's."""
     registered = sorted(
         (n for n in _pyodbc_connect.drivers() if re.match(r"ODBC Driver \d+ for SQL Server", n)), reverse=True
     )
@@ -312,5 +321,5 @@ def _driver() -> str:
                 return str(found[0])
     if "FreeTDS" in _pyodbc_connect.drivers():
         return "{FreeTDS}"
-    message = "no driver for SQL Server is here\ninstall one: `pip install mssql-python-odbc`"
+    message = "no driver for SQL Server was found\ninstall one: `pip install mssql-python-odbc`"
     raise _errors.OperationalError(message, "", sqlstate="IM002")

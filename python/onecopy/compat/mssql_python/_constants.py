@@ -1,4 +1,4 @@
-"""The numbers of ODBC under the names that mssql-python gives them, beside those that pyodbc has too."""
+"""ODBC constants under mssql-python's names, in addition to those that pyodbc has too."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ SQL_XML: Final = 241
 
 
 class GetInfoConstants(enum.Enum):
-    """What `Connection.getinfo` may be asked for."""
+    """The kinds of information for `Connection.getinfo`."""
 
     SQL_DRIVER_NAME = 6
     SQL_DRIVER_VER = 7
@@ -288,7 +288,7 @@ class GetInfoConstants(enum.Enum):
 
 
 class AuthType(enum.Enum):
-    """Ways to log in with Microsoft Entra ID, as a connection string's `Authentication` has them."""
+    """Microsoft Entra ID authentication methods, as in a connection string's `Authentication`."""
 
     INTERACTIVE = "activedirectoryinteractive"
     DEVICE_CODE = "activedirectorydevicecode"
@@ -298,5 +298,6 @@ class AuthType(enum.Enum):
 
 
 def get_info_constants() -> dict[str, int]:
-    """Names and numbers of what `Connection.getinfo` may be asked for."""
+    """Return the kinds of information for `Connection.getinfo`, as a dict from their names to their
+    numbers."""
     return {name: member.value for name, member in GetInfoConstants.__members__.items()}

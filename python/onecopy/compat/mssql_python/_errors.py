@@ -1,6 +1,8 @@
-"""mssql-python's exceptions: `driver_error` says what kind it is in ODBC's words, `ddbc_error` is the driver's message.
+"""mssql-python's exceptions. `driver_error` is ODBC's description of the SQLSTATE, `ddbc_error` the
+message of the driver.
 
-Each is derived from the class of the same name in `onecopy.errors` too, and has its attributes (`sqlstate`, `native_code`, …).
+Each class also inherits from the class of the same name in `onecopy.errors`, and has its attributes
+(`sqlstate`, `native_code`, …).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from onecopy import errors
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
-#: SQLSTATEs as the ODBC reference explains them (Appendix A).
+#: Descriptions of SQLSTATEs from the ODBC reference (Appendix A).
 _WORDS = {
     "01002": "Disconnect error",
     "07002": "COUNT field incorrect",
@@ -49,7 +51,7 @@ _WORDS = {
 
 
 class Exception(errors.Error):
-    """The base of all errors here."""
+    """The base class of all errors of this module."""
 
     def __init__(self, driver_error: str, ddbc_error: str = "", **parts: Any) -> None:
         self.driver_error, self.ddbc_error = driver_error, ddbc_error
@@ -58,43 +60,43 @@ class Exception(errors.Error):
 
 
 class Warning(Exception):
-    """PEP 249's; nothing raises it."""
+    """PEP 249's class; nothing raises it."""
 
 
 class Error(Exception):
-    """The base of PEP 249's errors."""
+    """The base class of PEP 249's errors."""
 
 
 class InterfaceError(Error, errors.InterfaceError):
-    """The library was used wrongly."""
+    """The library was used incorrectly."""
 
 
 class DatabaseError(Error, errors.DatabaseError):
-    """The base of errors that concern the database."""
+    """The base class of errors that concern the database."""
 
 
 class DataError(DatabaseError, errors.DataError):
-    """A value does not fit."""
+    """A value is out of range or malformed."""
 
 
 class OperationalError(DatabaseError, errors.OperationalError):
-    """No connection, connection lost, a time limit."""
+    """The connection failed or was lost, or a time limit expired."""
 
 
 class IntegrityError(DatabaseError, errors.IntegrityError):
-    """A constraint was broken."""
+    """A constraint was violated."""
 
 
 class InternalError(DatabaseError, errors.InternalError):
-    """The driver's state broke."""
+    """The driver has an internal error."""
 
 
 class ProgrammingError(DatabaseError, errors.ProgrammingError):
-    """The statement or the call is wrong."""
+    """The statement or the call is incorrect."""
 
 
 class NotSupportedError(DatabaseError, errors.NotSupportedError):
-    """The driver or the database cannot do this."""
+    """The driver or the database does not support the operation."""
 
 
 _KINDS: list[type[Error]] = [DataError, OperationalError, IntegrityError, InternalError, ProgrammingError]
@@ -102,7 +104,8 @@ _KINDS += [NotSupportedError, DatabaseError, InterfaceError]
 
 
 def translated(error: errors.Error) -> Error:
-    """The exception of this module for one of onecopy's, or of `onecopy.compat.pyodbc`."""
+    """Convert an exception of `onecopy` or of `onecopy.compat.pyodbc` to the exception of this
+    module."""
     kind = next((k for k in _KINDS if isinstance(error, getattr(errors, k.__name__))), Error)
     state = error.sqlstate or (str(error.args[0]) if len(error.args) == 2 else "HY000")
     if state == "28000":
@@ -114,7 +117,7 @@ def translated(error: errors.Error) -> Error:
 
 
 def translating(function: F) -> F:
-    """A function that raises the exceptions of this module."""
+    """Wrap a function so that it raises the exceptions of this module."""
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -129,7 +132,8 @@ def translating(function: F) -> F:
 
 
 def translating_class(cls: C) -> C:
-    """A class of `onecopy.compat.pyodbc` whose methods and properties raise the exceptions of this module."""
+    """Wrap the methods and properties of a class of `onecopy.compat.pyodbc` so that they raise the
+    exceptions of this module."""
     for name in dir(cls):
         member = getattr(cls, name)
         if name.startswith("_") and name not in ("__next__", "__enter__", "__exit__"):

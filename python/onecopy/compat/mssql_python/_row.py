@@ -1,4 +1,4 @@
-"""`Row` and `RowMapping`."""
+"""Rows of mssql-python: `Row` and `RowMapping`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onecopy.compat.pyodbc._row import Row as _Row
 
 
 class RowMapping(Mapping[str, Any]):
-    """A row by the names of its columns."""
+    """A row as a mapping, keyed by column name."""
 
     def __init__(self, row: Row) -> None:
         self._row = row
@@ -32,10 +32,11 @@ class RowMapping(Mapping[str, Any]):
 
 
 class Row(_Row):
-    """A row: values by index, by the name of a column, and as attributes."""
+    """A row; its values are accessible by index, by column name, and as attributes."""
 
     __slots__ = ()
-    _places: dict[str, int] = {}  # noqa: RUF012, one for each class of rows
+    __init__ = list.__init__
+    _places: dict[str, int] = {}  # noqa: RUF012 - each row class has its own
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
@@ -78,7 +79,8 @@ _classes: dict[Description, type[Row]] = {}
 
 
 def row_class(description: Description) -> Callable[[tuple[Any, ...]], Row]:
-    """The class of the rows of a result: made once for results that look alike."""
+    """Return the subclass of `Row` for the columns of a result; it is cached and reused for results
+    with the same columns."""
     if (known := _classes.get(description)) is not None:
         return known
     if len(_classes) >= 256:

@@ -1,7 +1,7 @@
-"""pyodbc's names over onecopy: `from onecopy.compat import pyodbc`.
+"""The API of pyodbc on top of onecopy: `from onecopy.compat import pyodbc`.
 
-`connect`, `Connection`, `Cursor`, `Row`, the exceptions and the constants `SQL_*` are those of pyodbc 5. What differs, and why,
-stands in `docs/guide/from-pyodbc.md` in the repository.
+`connect`, `Connection`, `Cursor`, `Row`, the exceptions and the constants `SQL_*` are those of
+pyodbc 5. `docs/guide/from-pyodbc.md` in the repository lists the differences and their reasons.
 
 >>> from onecopy.compat import pyodbc
 >>> con = pyodbc.connect("sqlite::memory:")
@@ -10,7 +10,7 @@ stands in `docs/guide/from-pyodbc.md` in the repository.
 (7, 'Zoë', (7, 'Zoë'))
 """
 
-# ruff: isort: skip_file, a name a line twice over would hide which names there are.
+# ruff: isort: skip_file, since one name per line, twice, would hide the list of names.
 
 from __future__ import annotations
 
@@ -70,14 +70,11 @@ from onecopy.dbapi import (
     DateFromTicks as DateFromTicks,
 )
 from onecopy.dbapi import (
-    TimeFromTicks as TimeFromTicks,
-)
-from onecopy.dbapi import (
     TimestampFromTicks as TimestampFromTicks,
 )
 
 version: Final = "5.5.0"
-"""The version of pyodbc whose names these are."""
+"""The version of pyodbc that this API follows."""
 apilevel: Final = "2.0"
 paramstyle: Final = "qmark"
 threadsafety: Final = 1
@@ -85,11 +82,11 @@ odbcversion = "3.X"
 SQLWCHAR_SIZE: Final = 2
 
 pooling = True
-"""Accepted: `onecopy.Pool` is the pool."""
+"""Accepted without effect: use `onecopy.Pool`."""
 lowercase = False
-"""Whether the names of columns are given in lower case."""
+"""If true, column names are lower-cased."""
 native_uuid = False
-"""Whether UUIDs are `uuid.UUID`, and not `str` in upper case."""
+"""If true, UUIDs are `uuid.UUID`; if false, upper-case `str`."""
 
 STRING = str
 BINARY = Binary = bytearray
@@ -102,10 +99,27 @@ BinaryNull: Final = None
 """A NULL for a binary column."""
 
 
+_separator = "."
+
+
 def getDecimalSeparator() -> str:
-    """A point: decimals are never read by a locale."""
-    return "."
+    """The argument of the last `setDecimalSeparator`; initially `"."`."""
+    return _separator
 
 
 def setDecimalSeparator(separator: str) -> None:
-    """Accepted: decimals are never read by a locale."""
+    """Accepted without effect: decimals never depend on the locale."""
+    global _separator
+    _separator = separator
+
+
+def TimeFromTicks(ticks: float) -> datetime.time:
+    """The local time of day of a time in seconds since the epoch.
+
+    Raises:
+        OverflowError: the time is out of range for the machine's clock.
+    """
+    try:
+        return datetime.datetime.fromtimestamp(ticks).time()
+    except (OSError, ValueError) as error:
+        raise OverflowError(str(error)) from None

@@ -1,6 +1,6 @@
-"""ODBC's catalog functions as queries: of `information_schema`, and of SQLite's pragmas.
+"""ODBC's catalog functions as queries of `information_schema`, and of SQLite's pragmas.
 
-Column names are those of the ODBC reference, in lower case as pyodbc gives them.
+Column names follow the ODBC reference, in lower case as in pyodbc.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from onecopy.compat.pyodbc._errors import NotSupportedError
 
 Question = tuple[str, list[str]]
 
-#: Names of types -> the numbers of ODBC; what is missing is text.
+#: Names of types -> ODBC's numbers; a type that is missing is text.
 _TYPES = {
     "bit": sql.SQL_BIT,
     "boolean": sql.SQL_BIT,
@@ -75,11 +75,11 @@ class _Where:
         self.parameters = [*(parameters or [])]
 
     def like(self, column: str, pattern: str | None) -> _Where:
-        """The column matches a pattern, where there is one."""
+        """Add the condition that the column matches a pattern, unless the pattern is None."""
         return self._add(f"{column} like ?{_ESCAPE.get(self._dialect, '')}", pattern)
 
     def equal(self, column: str, value: str | None) -> _Where:
-        """The column is a value, where there is one."""
+        """Add the condition that the column equals a value, unless the value is None."""
         return self._add(f"{column} = ?", value)
 
     def _add(self, condition: str, value: str | None) -> _Where:
@@ -94,7 +94,7 @@ class _Where:
 
 def _unknown(dialect: str, name: str) -> NoReturn:
     where = f"for `{dialect}`" if dialect else "for this database"
-    raise NotSupportedError("HYC00", f"[HYC00] `{name}` is not there {where}\nask the database's own tables for it")
+    raise NotSupportedError("HYC00", f"[HYC00] `{name}` is not supported {where}\nquery the database's own catalog")
 
 
 def _known(dialect: str, name: str) -> None:
@@ -103,7 +103,8 @@ def _known(dialect: str, name: str) -> None:
 
 
 def _place(dialect: str, catalog: str, schema: str) -> str:
-    """The columns of catalog and schema: what others call a schema is MySQL's catalog."""
+    """Return the two expressions that select the names of catalog and schema. In MySQL a database
+    is a catalog for ODBC, although `information_schema` calls it a schema."""
     if dialect == "mysql":
         return f"{schema} as table_cat, null as table_schem"
     return f"{catalog} as table_cat, {schema} as table_schem"
@@ -120,7 +121,7 @@ def _in_place(where: _Where, dialect: str, prefix: str, catalog: str | None, sch
 
 
 def tables(dialect: str, table: str | None, catalog: str | None, schema: str | None, kinds: str | None) -> Question:
-    """`SQLTables`."""
+    """Return the query for `SQLTables`."""
     _known(dialect, "tables")
     if dialect == "sqlite":
         source = "(select null as table_cat, null as table_schem, name as table_name, upper(type) as table_type,"
@@ -146,16 +147,17 @@ def tables(dialect: str, table: str | None, catalog: str | None, schema: str | N
 
 
 def _type_number(dialect: str, column: str) -> str:
-    """An expression that gives ODBC's number for the name of a type."""
+    """Return an SQL expression that maps the name of a type to ODBC's number of the type."""
     name = f"lower({column})"
-    if dialect == "sqlite":  # What stands before the length: `varchar(20)`.
-        name = f"trim(lower(case when instr({column}, '(') then substr({column}, 1, instr({column}, '(') - 1) else {column} end))"
+    if dialect == "sqlite":  # The part before the length: `varchar` of `varchar(20)`.
+        name = f"case when instr({column}, '(') then substr({column}, 1, instr({column}, '(') - 1)"
+        name = f"trim(lower({name} else {column} end))"
     cases = " ".join(f"when '{type_name}' then {number}" for type_name, number in _TYPES.items())
     return f"case {name} {cases} else {sql.SQL_VARCHAR} end"
 
 
 def columns(dialect: str, table: str | None, catalog: str | None, schema: str | None, column: str | None) -> Question:
-    """`SQLColumns`."""
+    """Return the query for `SQLColumns`."""
     _known(dialect, "columns")
     if dialect == "sqlite":
         where = _Where(dialect, "t.type in ('table', 'view')").like("t.name", table).like("c.name", column)
@@ -184,7 +186,7 @@ def columns(dialect: str, table: str | None, catalog: str | None, schema: str | 
 
 
 def primary_keys(dialect: str, table: str, catalog: str | None, schema: str | None) -> Question:
-    """`SQLPrimaryKeys`."""
+    """Return the query for `SQLPrimaryKeys`."""
     _known(dialect, "primaryKeys")
     if dialect == "sqlite":
         question = """select null as table_cat, null as table_schem, t.name as table_name, c.name as column_name,
@@ -209,7 +211,7 @@ def foreign_keys(
     foreign_catalog: str | None,
     foreign_schema: str | None,
 ) -> Question:
-    """`SQLForeignKeys`."""
+    """Return the query for `SQLForeignKeys`."""
     _known(dialect, "foreignKeys")
     if dialect == "sqlite":
         where = _Where(dialect, "t.type = 'table'").equal('f."table"', table).equal("t.name", foreign_table)
@@ -250,8 +252,9 @@ def foreign_keys(
 
 
 def statistics(dialect: str, table: str, catalog: str | None, schema: str | None, unique: bool) -> Question:
-    """`SQLStatistics`, of indexes alone."""
-    names = "as table_cat, {} as table_schem, {} as table_name, {} as non_unique, null as index_qualifier, {} as index_name,"
+    """Return the query for `SQLStatistics`; it lists only indexes."""
+    names = "as table_cat, {} as table_schem, {} as table_name, {} as non_unique,"
+    names += " null as index_qualifier, {} as index_name,"
     rest = "null as cardinality, null as pages, null as filter_condition"
     if dialect == "sqlite":
         where = _Where(dialect, *(['i."unique" = 1'] if unique else [])).equal("t.name", table)
@@ -270,7 +273,8 @@ def statistics(dialect: str, table: str, catalog: str | None, schema: str | None
             _Where(dialect, *(["x.indisunique"] if unique else [])).equal("t.relname", table).equal("n.nspname", schema)
         )
         negated = "case when x.indisunique then 0 else 1 end"
-        question = f"""select current_database() {names.format("n.nspname", "t.relname", negated, "i.relname")} 3 as type,
+        names = names.format("n.nspname", "t.relname", negated, "i.relname")
+        question = f"""select current_database() {names} 3 as type,
             k.place as ordinal_position, a.attname as column_name,
             case when x.indoption[k.place - 1] & 1 = 1 then 'D' else 'A' end as asc_or_desc, {rest}
             from pg_index as x join pg_class as i on i.oid = x.indexrelid join pg_class as t on t.oid = x.indrelid
@@ -283,12 +287,12 @@ def statistics(dialect: str, table: str, catalog: str | None, schema: str | None
 
 
 def table_privileges(dialect: str, table: str | None, catalog: str | None, schema: str | None) -> Question:
-    """`SQLTablePrivileges`."""
+    """Return the query for `SQLTablePrivileges`."""
     if dialect not in ("postgresql", "mysql", "mssql"):
         _unknown(dialect, "tablePrivileges")
     where = _Where(dialect).like("table_name", table)
     _in_place(where, dialect, "", catalog, schema, exact=False)
-    # MySQL does not say who has granted.
+    # MySQL does not record the grantor.
     grantor = "null" if dialect == "mysql" else "grantor"
     question = f"""select {_place(dialect, "table_catalog", "table_schema")}, table_name as table_name,
         {grantor} as grantor, grantee as grantee, privilege_type as privilege, is_grantable as is_grantable
@@ -297,7 +301,7 @@ def table_privileges(dialect: str, table: str | None, catalog: str | None, schem
 
 
 def procedures(dialect: str, procedure: str | None, catalog: str | None, schema: str | None) -> Question:
-    """`SQLProcedures`."""
+    """Return the query for `SQLProcedures`."""
     if dialect not in ("postgresql", "mysql", "mssql"):
         _unknown(dialect, "procedures")
     where = _Where(dialect).like("routine_name", procedure)

@@ -1,18 +1,22 @@
-"""Connection strings as pyodbc joins them, and what `odbcinst.ini` and `odbc.ini` list."""
+"""Connection strings with pyodbc's keywords, and the entries of `odbcinst.ini` and `odbc.ini`."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from onecopy import _core
 from onecopy.compat.pyodbc import _constants as sql
 from onecopy.compat.pyodbc._connection import Connection
 from onecopy.compat.pyodbc._errors import NotSupportedError, ProgrammingError, translating
 
-#: What PEP 249 recommends, and what ODBC calls it.
+C = TypeVar("C", bound=Connection)
+
+#: The classes that the value of a connection attribute may have.
+_VALUES = (int, bytes, bytearray, str)
+#: The keywords that PEP 249 recommends, and ODBC's names for them.
 _KEYWORDS = {"host": "server", "user": "uid", "password": "pwd"}
 
 
@@ -31,28 +35,36 @@ def connect(
     """Open a connection.
 
     Args:
-        connstring: an ODBC connection string, ``DSN=name``, or one of onecopy's own targets (``sqlite:…``, a URL).
+        connstring: an ODBC connection string, ``DSN=name``, or one of onecopy's own targets
+            (``sqlite:…``, a URL).
         autocommit: each statement is its own transaction.
-        encoding, ansi: accepted; text needs no configuration.
-        timeout: seconds to connect; 0: 15.
-        readonly: open for reading alone; writes are refused.
-        attrs_before: the timeout, the access mode and autocommit are known, the packet size is ignored; others raise.
-        kwargs: joined to the string as ``key=value;``; ``host``, ``user`` and ``password`` are ``server``, ``uid``, ``pwd``.
+        encoding, ansi: accepted without effect; text needs no configuration.
+        timeout: the time limit for connecting in seconds; 0 means 15 seconds.
+        readonly: open the database in read-only mode, in which writes are refused.
+        attrs_before: the timeout, the access mode, autocommit and the current catalog are
+            supported, and the packet size is ignored; other attributes raise. If a value is a
+            sequence, its items are set one after another.
+        kwargs: appended to the string as ``key=value;``; ``host``, ``user`` and ``password`` become
+            ``server``, ``uid`` and ``pwd``.
 
     Raises:
-        OperationalError: no connection.
-        InterfaceError: no such driver, or the login is refused.
-        NotSupportedError: an attribute that cannot be set.
+        OperationalError: the connection failed.
+        OverflowError: an attribute is not a 32-bit integer.
+        InterfaceError: the driver does not exist, or the login was refused.
+        NotSupportedError: an attribute cannot be set.
+        TypeError: an attribute's value is not an integer, bytes, a string, or a sequence of these.
 
     >>> con = connect("sqlite::memory:")
     >>> con.execute("select ? as name", "Zoë").fetchone().name
     'Zoë'
     """
+    encoding.encode()  # Raises for a name with lone surrogates, as pyodbc does.
     options: dict[str, Any] = {"autocommit": autocommit, "timeout": timeout, "readonly": readonly}
-    return Connection(opened(connstring, **options, attrs_before=attrs_before, keywords=kwargs))
+    return connected(Connection, connstring, **options, attrs_before=attrs_before, keywords=kwargs)
 
 
-def opened(
+def connected(
+    of: type[C],
     connstring: str,
     *,
     autocommit: bool,
@@ -60,27 +72,54 @@ def opened(
     readonly: bool = False,
     attrs_before: dict[int, Any] | None,
     keywords: dict[str, Any],
-) -> _core.Connection:
-    """The connection that `connect` asks for."""
-    for attribute, value in (attrs_before or {}).items():
+) -> C:
+    """Open a connection as an instance of the given class; the implementation of `connect`."""
+    catalog = None
+    for attribute, value in _attributes(attrs_before or {}):
         if attribute == sql.SQL_ATTR_LOGIN_TIMEOUT:
             timeout = value
         elif attribute == sql.SQL_ATTR_ACCESS_MODE:
             readonly = bool(value)
         elif attribute == sql.SQL_ATTR_AUTOCOMMIT:
             autocommit = bool(value)
-        elif attribute != sql.SQL_PACKET_SIZE:  # A wish: the driver's own size is as good.
+        elif attribute == sql.SQL_ATTR_CURRENT_CATALOG:
+            catalog = value
+        elif attribute != sql.SQL_PACKET_SIZE:  # Only a hint: the driver's default is used.
             raise NotSupportedError("HYC00", f"[HYC00] connection attribute {attribute} cannot be set")
     target = joined(connstring, keywords)
-    return _core.connect(target, autocommit=autocommit, timeout=timeout or 15.0, read_only=readonly)
+    con = of(_core.connect(target, autocommit=autocommit, connect_timeout=timeout or 15.0, read_only=readonly))
+    if catalog is not None:
+        try:
+            con.set_attr(sql.SQL_ATTR_CURRENT_CATALOG, catalog)
+        except BaseException:
+            con.close()
+            raise
+    return con
+
+
+def _attributes(attrs_before: dict[int, Any]) -> list[tuple[int, Any]]:
+    """Return each attribute with its value; an attribute whose value is a sequence occurs once for
+    each item."""
+    found = []
+    for attribute, value in attrs_before.items():
+        if not isinstance(attribute, int):
+            raise TypeError("the keys of attrs_before are not integers")
+        if not -(2**31) <= attribute < 2**31:
+            raise OverflowError(f"connection attribute {attribute} is not a 32-bit integer")
+        is_one = isinstance(value, (*_VALUES, dict)) or not hasattr(value, "__getitem__")
+        for item in [value] if is_one else [value[i] for i in range(len(value))]:
+            if not isinstance(item, _VALUES):
+                raise TypeError(f"connection attribute {attribute} cannot be a `{type(item).__name__}`")
+            found.append((attribute, item))
+    return found
 
 
 def joined(connstring: str, keywords: dict[str, Any]) -> str:
-    """A connection string with keywords behind it; values that need braces get them."""
+    """Append keywords to a connection string; values are put in braces if necessary."""
     if not keywords:
         return connstring
     if re.match(r"\w+:", connstring):
-        raise ProgrammingError("HY000", "[HY000] keywords cannot be joined to a URL\nwrite them into it")
+        raise ProgrammingError("HY000", "[HY000] keywords cannot be joined to a URL\nwrite them as options of the URL")
     parts = [connstring.rstrip("; ")] if connstring.strip("; ") else []
     for name, value in keywords.items():
         text = str(value)
@@ -92,14 +131,15 @@ def joined(connstring: str, keywords: dict[str, Any]) -> str:
 
 
 def drivers() -> list[str]:
-    """Names of the drivers that are registered (`odbcinst.ini`)."""
+    """Return the names of the registered drivers (`odbcinst.ini`)."""
     system = os.environ.get("ODBCSYSINI", "/etc")
     path = Path(system, os.environ.get("ODBCINSTINI", "odbcinst.ini"))
     return [name for name in _sections(path) if name.lower() not in ("odbc", "odbc drivers")]
 
 
 def dataSources() -> dict[str, str]:
-    """Names of the data sources of the user and of the system (`odbc.ini`), with their drivers."""
+    """Return a dict from the names of the user's and the system's data sources (`odbc.ini`) to
+    their drivers."""
     found: dict[str, str] = {}
     for path in (
         Path(os.environ.get("ODBCSYSINI", "/etc"), "odbc.ini"),

@@ -1,9 +1,10 @@
-"""`Connection`."""
+"""Connections of pyodbc."""
 
 from __future__ import annotations
 
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from onecopy import _core, errors
 from onecopy.compat.pyodbc import _constants as sql
-from onecopy.compat.pyodbc import _errors, _raw
+from onecopy.compat.pyodbc import _decimals, _errors, _raw
 from onecopy.compat.pyodbc._cursor import Cursor
 from onecopy.compat.pyodbc._errors import NotSupportedError, OperationalError, ProgrammingError, translating
 
@@ -23,19 +24,21 @@ _ISOLATION = {
     sql.SQL_TXN_REPEATABLE_READ: "repeatable read",
     sql.SQL_TXN_SERIALIZABLE: "serializable",
 }
-#: Whose SQL -> how the session's isolation is set.
+#: Dialect -> the statement that sets the session's isolation level.
 _SET_ISOLATION = {
     "postgresql": "set session characteristics as transaction isolation level {}",
     "mysql": "set session transaction isolation level {}",
     "mssql": "set transaction isolation level {}",
 }
-#: Whose SQL -> how the session's transactions are made to write, and only to read.
+#: Dialect -> the statements that set transactions to read-write, and to read-only.
 _SET_ACCESS = {
     "postgresql": tuple(f"set session characteristics as transaction read {mode}" for mode in ("write", "only")),
     "mysql": tuple(f"set session transaction read {mode}" for mode in ("write", "only")),
     "sqlite": ("pragma query_only = off", "pragma query_only = on"),
 }
-#: Integers of `SQLGetInfo`: for PostgreSQL, MariaDB and MySQL, SQL Server, SQLite.
+#: Dialect -> the quotes of a catalog's name in `use`; with the others, a connection has one catalog.
+_USE = {"mysql": ("`", "`"), "mssql": ("[", "]")}
+#: Integer results of `SQLGetInfo`: for PostgreSQL, MariaDB and MySQL, SQL Server, SQLite.
 _DIALECTS = ("postgresql", "mysql", "mssql", "sqlite")
 _INTEGERS = {
     sql.SQL_CONCAT_NULL_BEHAVIOR: (0, 0, 0, 0),
@@ -65,7 +68,8 @@ _NAMES = (("PostgreSQL", "postgresql"), ("MariaDB", "mysql"), ("MySQL", "mysql")
 
 
 class Connection:
-    """A connection. As a context manager it commits when the block ends, rolls back when it raises, and stays open."""
+    """A connection. As a context manager it commits when the block ends, rolls back when the block
+    raises, and stays open."""
 
     Warning = _errors.Warning
     Error = _errors.Error
@@ -78,25 +82,31 @@ class Connection:
     ProgrammingError = _errors.ProgrammingError
     NotSupportedError = _errors.NotSupportedError
 
-    searchescape = "\\"
     maxwrite = 0
 
     def __init__(self, con: _core.Connection) -> None:
         self._con: _core.Connection | None = con
         self._timeout = 0
         self._readvar_initsize = 4096
+        self._decimal_mode = ""
         self._converters: dict[int, Callable[[Any], Any]] = {}
-        #: What `setencoding` and `setdecoding` were told; nothing depends on it.
+        #: The arguments of `setencoding` and `setdecoding`, which have no effect.
         self._encodings: dict[int | None, tuple[str | None, int | None]] = {}
-        # ODBC's `SQLGetInfo` cannot be asked: this is what the connection says of itself.
+        # `SQLGetInfo` is not available: the database and the driver are taken from the connection's
+        # repr.
         self._about = repr(con)
         match = re.match(r"<onecopy\.Connection: (.+?) ([\d.]+)(?: through (\S+) (\S+))?", self._about)
-        self._facts = match.groups("") if match else ("", "", "", "")
+        dbms, version, driver, driver_version = match.groups("") if match else ("", "", "", "")
+        # Without an ODBC driver, onecopy is the driver.
+        self._facts = (dbms, version, driver or "onecopy", driver_version or _own_version())
         found = [dialect for name, dialect in _NAMES if self._facts[0].startswith(name)]
         self._dialect = "sqlite" if self._facts[0].startswith("SQLite") else found[0] if found else ""
         con.converters["uuid"] = _uuid
         if self._dialect == "sqlite":
-            con.adapters[Decimal] = str  # As pyodbc binds them.
+            con.adapters[Decimal] = str  # As pyodbc binds decimals.
+        elif self._dialect == "postgresql":
+            con.adapters[Decimal] = _decimals.parameter
+            con.converters["decimal"] = _decimals.cell
 
     @property
     def _open(self) -> _core.Connection:
@@ -106,7 +116,8 @@ class Connection:
 
     @property
     def readvar_initsize(self) -> int:
-        """Accepted: buffers for long values have the size of what the driver sends."""
+        """Accepted without effect: buffers for long values have the size that the driver
+        reports."""
         return self._readvar_initsize
 
     @readvar_initsize.setter
@@ -116,12 +127,71 @@ class Connection:
         self._readvar_initsize = size
 
     @property
+    def searchescape(self) -> str:
+        """The escape character for patterns of LIKE."""
+        self._open  # noqa: B018, it raises if the connection is closed
+        return "\\"
+
+    @property
+    def decimal_mode(self) -> str:
+        """How pyodbc reads decimals: ``"binary"``, ``"text"`` or ``"locale"``. Here all three
+        return every digit, in every locale.
+
+        With PostgreSQL, setting it to ``"binary"`` refuses decimals that need more than 128 bits,
+        starting with the next statement.
+        """
+        return self._decimal_mode or ("text" if self._dialect == "postgresql" else "binary")
+
+    @decimal_mode.setter
+    def decimal_mode(self, mode: str) -> None:
+        if isinstance(mode, bool):
+            self._warn("decimal_mode")
+            mode = "locale" if mode else "binary"
+        elif not isinstance(mode, str):
+            raise TypeError("decimal_mode must be a str")
+        if mode not in ("binary", "text", "locale"):
+            raise ValueError("decimal_mode must be 'binary', 'text' or 'locale'")
+        self._set_decimal_mode(mode)
+
+    @decimal_mode.deleter
+    def decimal_mode(self) -> None:
+        raise TypeError("decimal_mode cannot be deleted")
+
+    def _set_decimal_mode(self, mode: str) -> None:
+        self._decimal_mode = mode
+        converters = self._open.converters
+        if converters.get("decimal") in (_decimals.cell, _decimals.cell_in_struct):
+            converters["decimal"] = self._of_decimals
+
+    @property
+    def _of_decimals(self) -> Callable[[Any], Any]:
+        return _decimals.cell_in_struct if self._decimal_mode == "binary" else _decimals.cell
+
+    @property
+    def fetch_decimal_as_string(self) -> bool:
+        """Deprecated, as in pyodbc: true if `decimal_mode` is not ``"binary"``."""
+        self._warn("fetch_decimal_as_string")
+        return self.decimal_mode != "binary"
+
+    @fetch_decimal_as_string.setter
+    def fetch_decimal_as_string(self, on: bool) -> None:
+        # Assigning the current value keeps the mode.
+        self._warn("fetch_decimal_as_string")
+        if not on or self.decimal_mode != "text" or self._decimal_mode:
+            self._set_decimal_mode("locale" if on else "binary")
+
+    @staticmethod
+    def _warn(name: str) -> None:
+        message = f"{name} of type bool is deprecated: set decimal_mode to 'binary', 'text' or 'locale'"
+        warnings.warn(message, FutureWarning, stacklevel=3)
+
+    @property
     def onecopy(self) -> _core.Connection:
-        """The connection behind it."""
+        """The underlying connection of onecopy."""
         return self._open
 
     def _within(self, function: Callable[..., T], *args: Any) -> T:
-        """A call that is cancelled at the time limit."""
+        """Call a function, and cancel it when the time limit expires."""
         if not self._timeout:
             return function(*args)
         fired = threading.Event()
@@ -169,12 +239,12 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True if the connection was closed."""
         return self._con is None
 
     @property
     def autocommit(self) -> bool:
-        """Whether each statement is its own transaction."""
+        """True if each statement is its own transaction."""
         return self._open.autocommit
 
     @autocommit.setter
@@ -184,7 +254,8 @@ class Connection:
 
     @property
     def timeout(self) -> int:
-        """Seconds that a statement may take, 0 for ever: then it is cancelled, and raises with HYT00."""
+        """The time limit of a statement in seconds, 0 for no limit; a statement that exceeds the
+        limit is cancelled and raises an error with SQLSTATE HYT00."""
         return self._timeout
 
     @timeout.setter
@@ -194,40 +265,41 @@ class Connection:
         self._timeout = seconds
 
     def setencoding(self, encoding: str | None = None, ctype: int | None = None) -> None:
-        """Accepted: text is right with nothing to configure."""
+        """Accepted without effect: text needs no configuration."""
         self._encodings[None] = (encoding, ctype)
 
     def setdecoding(self, sqltype: int, encoding: str | None = None, ctype: int | None = None) -> None:
-        """Accepted: text is right with nothing to configure."""
+        """Accepted without effect: text needs no configuration."""
         self._encodings[sqltype] = (encoding, ctype)
 
     def add_output_converter(self, sqltype: int, func: Callable[[Any], Any] | None) -> None:
-        """Give the bytes of values of an SQL type to a function, and its result to the rows; `None` removes it.
+        """Register a function that converts the bytes of values of an SQL type; `None` removes it.
 
-        Types that are one here (all integers, all texts) share a converter. NULL is not given to it.
+        Types that onecopy does not distinguish (all integers, all texts) share a converter. NULL is
+        not converted.
 
         Raises:
-            NotSupportedError: no column has that type.
+            NotSupportedError: no column of the database can have this type.
         """
         if func is None:
             return self.remove_output_converter(sqltype)
         if sqltype not in _raw.CODES:
-            raise NotSupportedError("HYC00", f"[HYC00] no column has the SQL type {sqltype}")
+            raise NotSupportedError("HYC00", f"[HYC00] columns never have the SQL type {sqltype}")
         self._converters[sqltype] = func
         for code in _raw.CODES[sqltype]:
             self._open.converters[code] = lambda value: func(_raw.raw(sqltype, value, self._dialect))
 
     def get_output_converter(self, sqltype: int) -> Callable[[Any], Any] | None:
-        """The function of an SQL type, or `None`."""
+        """Return the function that is registered for values of an SQL type, or `None`."""
         return self._converters.get(sqltype)
 
     def remove_output_converter(self, sqltype: int) -> None:
-        """Forget the function of an SQL type."""
+        """Remove the function registered for an SQL type."""
         if self._converters.pop(sqltype, None) is not None:
             self._restore(_raw.CODES[sqltype])
 
     def clear_output_converters(self) -> None:
-        """Forget the functions of all SQL types."""
+        """Remove all registered functions."""
         for sqltype in [*self._converters]:
             self.remove_output_converter(sqltype)
 
@@ -236,17 +308,34 @@ class Connection:
             self._open.converters.pop(code, None)
             if code == "uuid":
                 self._open.converters[code] = _uuid
+            elif code == "decimal" and self._dialect == "postgresql":
+                self._open.converters[code] = self._of_decimals
 
     @translating
-    def set_attr(self, attr_id: int, value: int) -> None:
-        """Set autocommit, or for the transactions to come their isolation level (`SQL_ATTR_TXN_ISOLATION`) or
-        whether they may write (`SQL_ATTR_ACCESS_MODE`; SQL Server has no such setting, and ignores it).
+    def set_attr(self, attr_id: int, value: int | str | bytes) -> None:
+        """Set autocommit, the current catalog (`SQL_ATTR_CURRENT_CATALOG`; ignored for PostgreSQL
+        and SQLite, as their ODBC drivers do), or, for future transactions, their isolation level
+        (`SQL_ATTR_TXN_ISOLATION`) or access mode (`SQL_ATTR_ACCESS_MODE`; ignored for SQL Server,
+        which has no such setting).
 
         Raises:
-            NotSupportedError: another attribute.
+            NotSupportedError: the attribute is none of these.
+            OverflowError: the value has more than 64 bits.
         """
+        con = self._open
+        if isinstance(value, str):
+            value.encode("utf-16-le")
+        elif isinstance(value, (bytes, bytearray)):
+            value = value.decode()
+        elif not -(2**63) <= value < 2**64:
+            raise OverflowError("the value is not a 64-bit integer")
         if attr_id == sql.SQL_ATTR_AUTOCOMMIT:
             self.autocommit = bool(value)
+            return
+        if attr_id == sql.SQL_ATTR_CURRENT_CATALOG and isinstance(value, str):
+            if self._dialect in _USE:
+                opening, closing = _USE[self._dialect]
+                con.execute(f"use {opening}{value.replace(closing, closing * 2)}{closing}")
             return
         statement = None
         if attr_id == sql.SQL_ATTR_TXN_ISOLATION and value in _ISOLATION and self._dialect in _SET_ISOLATION:
@@ -254,20 +343,20 @@ class Connection:
         elif attr_id == sql.SQL_ATTR_ACCESS_MODE and value in (0, 1):
             statement = _SET_ACCESS.get(self._dialect, ("", ""))[value]
         if statement is not None:
-            # A setting inside of a transaction might be rolled back with it.
-            self._open.rollback()
+            # The setting could be rolled back if it were made within a transaction.
+            con.rollback()
             if statement:
-                self._open.execute(statement)
-            self._open.commit()
+                con.execute(statement)
+            con.commit()
             return
         raise NotSupportedError("HYC00", f"[HYC00] connection attribute {attr_id} cannot be set")
 
     @translating
     def getinfo(self, infotype: int) -> Any:
-        """What ODBC's `SQLGetInfo` gives, for names, versions and the like.
+        """The result of ODBC's `SQLGetInfo` for names, versions and similar information.
 
         Raises:
-            NotSupportedError: another kind of information.
+            NotSupportedError: the kind of information is not supported.
         """
         dbms, version, driver, driver_version = self._facts
         quote = "`" if self._dialect == "mysql" else '"'
@@ -293,10 +382,10 @@ class Connection:
             known[infotype] = _INTEGERS[infotype][_DIALECTS.index(self._dialect)]
         if infotype in known:
             return known[infotype]
-        asked = {sql.SQL_DATABASE_NAME: _DATABASE, sql.SQL_USER_NAME: _USER}.get(infotype, {}).get(self._dialect)
-        if asked is None:
-            raise NotSupportedError("HYC00", f"[HYC00] information {infotype} is not known")
-        row: tuple[Any, ...] = self._open.execute(f"select {asked}").fetchone()
+        expression = {sql.SQL_DATABASE_NAME: _DATABASE, sql.SQL_USER_NAME: _USER}.get(infotype, {}).get(self._dialect)
+        if expression is None:
+            raise NotSupportedError("HYC00", f"[HYC00] information {infotype} is not supported")
+        row: tuple[Any, ...] = self._open.execute(f"select {expression}").fetchone()
         return row[0]
 
     def __enter__(self) -> Connection:
@@ -313,6 +402,11 @@ class Connection:
 
     def __repr__(self) -> str:
         return self._about.replace("<onecopy.", "<onecopy.compat.pyodbc.", 1)
+
+
+def _own_version() -> str:
+    major, minor, patch = map(int, re.findall(r"\d+", _core.__version__)[:3])
+    return f"{major:02}.{minor:02}.{patch:04}"
 
 
 def _uuid(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The numbers of ODBC (Microsoft's ODBC reference and sql.h) under the names that pyodbc gives them."""
+"""ODBC constants (Microsoft's ODBC reference and sql.h) under pyodbc's names."""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
-"""`Cursor`."""
+"""Cursors of pyodbc."""
 
 from __future__ import annotations
 
 import datetime
+import itertools
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from onecopy import _core, errors
-from onecopy.compat.pyodbc import _catalog
+from onecopy.compat.pyodbc import _catalog, _decimals
 from onecopy.compat.pyodbc._errors import NotSupportedError, ProgrammingError, translated, translating
 from onecopy.compat.pyodbc._row import Description, Row, row_class
 
@@ -27,9 +29,14 @@ _CLASSES: dict[str, type] = {
     "binary": bytearray,
     "date": datetime.date,
     "time": datetime.time,
+    "timetz": datetime.time,
     "timestamp": datetime.datetime,
     "timestamptz": datetime.datetime,
 }
+
+
+#: Statements for which psqlODBC reports that no row was changed, and not that the number is unknown.
+_ZERO = re.compile(r"\s*(create|truncate|lock)\b", re.I)
 
 
 def _description(cur: _core.Cursor) -> Description:
@@ -59,69 +66,111 @@ def _dicts(cur: _core.Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
     return lambda row: dict(zip(names, row, strict=True))
 
 
+class _Fetched:
+    """The rows of a result that `Cursor.rowcount` has fetched."""
+
+    def __init__(self, cur: _core.Cursor) -> None:
+        self._cur = cur
+        n_before = cur.rownumber or 0
+        rows = cur.fetchall()
+        self.n_rows = n_before + len(rows)
+        self._rows = iter(rows)
+
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
+
+    def fetchmany(self, size: int | None = None) -> list[Any]:
+        return [*itertools.islice(self._rows, self._cur.arraysize if size is None else size)]
+
+    def fetchall(self) -> list[Any]:
+        return [*self._rows]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+
 class Cursor:
     """A cursor. As a context manager it commits when the block ends without an exception."""
 
-    #: Accepted: parameters always go the fastest way there is.
+    #: Parameters are always sent in the fastest way. If true, `executemany` refuses decimals that
+    #: do not fit in ODBC's struct, of 38 digits, for PostgreSQL.
     fast_executemany = False
-    #: Accepted: escapes of ODBC are left to the driver.
+    #: Accepted without effect: ODBC escapes are left to the driver.
     noscan = False
 
     def __init__(self, connection: Connection, cur: _core.Cursor) -> None:
         self._connection = connection
         self._cur: _core.Cursor | None = cur
-        self._has_run = False
+        #: The SQL text of the last statement; `None` if the statement failed.
+        self._ran: str | None = None
+        self._fetched: _Fetched | None = None
         cur.row_factory = _rows
 
     @property
     def _open(self) -> _core.Cursor:
         if self._cur is None:
             raise ProgrammingError("HY000", "Attempt to use a closed cursor.")
-        self._connection._open  # noqa: B018, it raises where the connection is closed
+        self._connection._open  # noqa: B018, it raises if the connection is closed
         return self._cur
 
     @property
-    def _with_rows(self) -> _core.Cursor:
+    def _with_rows(self) -> _core.Cursor | _Fetched:
         cur = self._open
         if cur.description is None:
             raise ProgrammingError("HY000", "No results.  Previous SQL was not a query.")
-        return cur
+        return self._fetched or cur
 
     @property
     def onecopy(self) -> _core.Cursor:
-        """The cursor behind it: its `json`, `ndjson`, `csv` and `bson` give rows as bytes."""
+        """The underlying cursor of onecopy: its `json`, `ndjson`, `csv` and `bson` return rows as
+        bytes."""
         return self._open
 
     @property
     def connection(self) -> Connection:
-        """The connection."""
+        """The connection that made this cursor."""
         return self._connection
 
     @property
     def description(self) -> Description | None:
-        """Seven items for each column, the type as a Python class; `None` for a statement without rows."""
+        """Seven items per column, with the type as a Python class; `None` for a statement without
+        rows."""
         cur = self._open
         return None if cur.description is None else _description(cur)
 
     @property
     def rowcount(self) -> int:
-        """Rows changed by the last statement; -1 for queries, whose rows are not counted before they are read.
+        """The number of rows that the last statement changed or, with MariaDB, MySQL and
+        PostgreSQL, returns; -1 if it is not known.
 
-        Of DDL 0 with MariaDB, MySQL and SQLite, as their drivers say, and -1 with others.
+        PostgreSQL does not send the number before the rows: reading this attribute fetches the
+        remaining rows into memory, as pyodbc's driver does for each query. As their ODBC drivers
+        report, the number is 0 for DDL with MariaDB, MySQL and SQLite, and for CREATE, TRUNCATE and
+        LOCK with PostgreSQL.
         """
         cur = self._open
-        if cur.rowcount == -1 and self._has_run and cur.description is None:
-            return 0 if self._connection._dialect in ("mysql", "sqlite") else -1
-        return cur.rowcount
+        dialect = self._connection._dialect
+        if cur.rowcount != -1 or self._ran is None:
+            return cur.rowcount
+        if cur.description is None:
+            is_none = dialect in ("mysql", "sqlite") or (dialect == "postgresql" and _ZERO.match(self._ran))
+            return 0 if is_none else -1
+        return self._counted() if dialect == "postgresql" else -1
+
+    @translating
+    def _counted(self) -> int:
+        if self._fetched is None:
+            self._fetched = self._connection._within(_Fetched, self._open)
+        return self._fetched.n_rows
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """What the database said beside the result: ``[SQLSTATE] (native code)`` and the text."""
+        """Messages of the database other than errors: ``[SQLSTATE] (native code)`` and the text."""
         return [(f"[{said.sqlstate}] ({said.native_code})", str(said)) for _, said in self._open.messages]
 
     @property
     def arraysize(self) -> int:
-        """Rows that `fetchmany` gives by default."""
+        """The default number of rows for `fetchmany`."""
         return self._open.arraysize
 
     @arraysize.setter
@@ -130,7 +179,7 @@ class Cursor:
 
     @property
     def rows_as_dicts(self) -> bool:
-        """Whether rows are dicts, from the next statement on."""
+        """If true, rows are dicts, starting with the next statement."""
         return self._open.row_factory is _dicts
 
     @rows_as_dicts.setter
@@ -139,27 +188,33 @@ class Cursor:
 
     @translating
     def execute(self, sql: str, *params: Any) -> Cursor:
-        """Run one statement; parameters for its ``?`` follow, one by one or as one tuple, list or `Row`.
+        """Run one statement; parameters for ``?`` are separate arguments or one tuple, list or
+        `Row`.
 
         Raises:
-            ProgrammingError: the statement is wrong, or a parameter is of a class that has no SQL type.
+            ProgrammingError: the statement is incorrect, or a parameter's class has no SQL type.
         """
         cur = self._open
         if len(params) == 1 and isinstance(params[0], (tuple, list)):
             params = tuple(params[0])
         try:
-            self._connection._within(cur.execute, sql, params)
+            self._run(cur.execute, sql, params)
         except TypeError as error:
             raise ProgrammingError("HY105", f"[HY105] Invalid parameter type. {error}") from error
-        self._has_run = True
         return self
+
+    def _run(self, function: Callable[[str, Any], object], sql: str, params: Any) -> None:
+        self._ran = self._fetched = None
+        self._connection._within(function, sql, params)
+        self._ran = sql
 
     @translating
     def executemany(self, sql: str, params: Iterable[Any]) -> None:
         """Run one statement for each sequence of parameters.
 
         Raises:
-            ProgrammingError: there are none, or as `execute`; ``row`` is the index of the sequence at fault.
+            ProgrammingError: ``params`` is empty, or as in `execute`; ``row`` is the index of the
+                sequence at fault.
         """
         cur = self._open
         if isinstance(params, (list, tuple)) and not params:
@@ -169,21 +224,27 @@ class Cursor:
             raise ProgrammingError("HY000", message)
         if isinstance(params, (list, tuple)) and isinstance(params[0], (set, frozenset, str)):
             raise TypeError("Params must be in a list, tuple, or Row")
-        self._has_run = True
+        adapters = self._connection._open.adapters
+        checks = self.fast_executemany and adapters.get(Decimal) is _decimals.parameter
+        if checks:
+            adapters[Decimal] = _decimals.parameter_in_struct
         try:
-            self._connection._within(cur.executemany, sql, params)
+            self._run(cur.executemany, sql, params)
         except TypeError as error:
             raise ProgrammingError("HY105", f"[HY105] Invalid parameter type. {error}") from error
+        finally:
+            if checks:
+                adapters[Decimal] = _decimals.parameter
 
     @translating
     def fetchone(self) -> Row | None:
-        """The next row, or `None`."""
+        """Return the next row, or `None`."""
         row: Row | None = self._with_rows.fetchone()
         return row
 
     @translating
     def fetchval(self) -> Any:
-        """The first value of the next row, or `None` where there is no row."""
+        """Return the first value of the next row, or `None` if there are no more rows."""
         row = self._with_rows.fetchone()
         if row is None:
             return None
@@ -191,12 +252,12 @@ class Cursor:
 
     @translating
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """Up to ``size`` rows (``arraysize`` where it is left out)."""
+        """Return up to ``size`` rows (default: ``arraysize``)."""
         return self._with_rows.fetchmany(size)
 
     @translating
     def fetchall(self) -> list[Row]:
-        """All rows still to come."""
+        """Return all remaining rows."""
         return self._with_rows.fetchall()
 
     def __iter__(self) -> Iterator[Row]:
@@ -214,26 +275,27 @@ class Cursor:
 
     @translating
     def skip(self, count: int) -> None:
-        """Pass rows; past the last one is no error."""
+        """Skip rows; skipping past the last row is not an error."""
         cur = self._with_rows
         while count > 0 and (passed := len(cur.fetchmany(min(count, 1000)))):
             count -= passed
 
     @translating
     def nextset(self) -> bool:
-        """Go to the next result with rows; whether there is one."""
+        """Go to the next result with rows; return false if there is none."""
+        self._fetched = None
         return bool(self._connection._within(self._open.nextset))
 
     def cancel(self) -> None:
-        """Stop, from another thread, what runs on the connection."""
+        """Cancel the running statement of the connection, from another thread."""
         self._connection._open.cancel()
 
     def commit(self) -> None:
-        """Commit the transaction of the connection."""
+        """Commit the connection's transaction."""
         self._connection.commit()
 
     def rollback(self) -> None:
-        """Roll the transaction of the connection back."""
+        """Roll back the connection's transaction."""
         self._connection.rollback()
 
     @translating
@@ -243,14 +305,17 @@ class Cursor:
         cur.close()
 
     def setinputsizes(self, sizes: Any, /) -> None:
-        """Accepted: sizes and types come from the values."""
+        """Accepted without effect: sizes and types are taken from the values."""
 
     def setoutputsize(self, size: Any = None, column: Any = None, /) -> None:
-        """Accepted: long values come whole."""
+        """Accepted without effect: long values are returned whole."""
 
-    def _asked(self, question: tuple[str, list[Any]]) -> Cursor:
-        self.execute(question[0], question[1])
-        return self
+    def _catalog(self, function: Callable[..., tuple[str, list[str]]], *names: Any) -> Cursor:
+        self._open  # noqa: B018, it raises if the cursor is closed
+        for name in names:
+            if isinstance(name, str) and len(name.encode("utf-16-le")) > 65_534:
+                raise ValueError("The name is longer than ODBC's 32,767 characters.")
+        return self.execute(*function(self._connection._dialect, *names))
 
     def tables(
         self,
@@ -259,18 +324,18 @@ class Cursor:
         schema: str | None = None,
         tableType: str | None = None,
     ) -> Cursor:
-        """The tables and views, as ODBC's `SQLTables` lists them; names are patterns of LIKE."""
-        return self._asked(_catalog.tables(self._connection._dialect, table, catalog, schema, tableType))
+        """List tables and views, as ODBC's `SQLTables`; names are LIKE patterns."""
+        return self._catalog(_catalog.tables, table, catalog, schema, tableType)
 
     def columns(
         self, table: str | None = None, catalog: str | None = None, schema: str | None = None, column: str | None = None
     ) -> Cursor:
-        """The columns of tables, as ODBC's `SQLColumns` lists them; names are patterns of LIKE."""
-        return self._asked(_catalog.columns(self._connection._dialect, table, catalog, schema, column))
+        """List the columns of tables, as ODBC's `SQLColumns`; names are LIKE patterns."""
+        return self._catalog(_catalog.columns, table, catalog, schema, column)
 
     def primaryKeys(self, table: str, catalog: str | None = None, schema: str | None = None) -> Cursor:
-        """The columns of a table's primary key, as ODBC's `SQLPrimaryKeys` lists them."""
-        return self._asked(_catalog.primary_keys(self._connection._dialect, table, catalog, schema))
+        """List the columns of a table's primary key, as ODBC's `SQLPrimaryKeys`."""
+        return self._catalog(_catalog.primary_keys, table, catalog, schema)
 
     def foreignKeys(
         self,
@@ -281,9 +346,10 @@ class Cursor:
         foreignCatalog: str | None = None,
         foreignSchema: str | None = None,
     ) -> Cursor:
-        """The foreign keys that point to ``table``, or stand in ``foreignTable``, as ODBC's `SQLForeignKeys` lists them."""
+        """List foreign keys that refer to ``table`` or are defined in ``foreignTable``, as ODBC's
+        `SQLForeignKeys`."""
         names = (table, catalog, schema, foreignTable, foreignCatalog, foreignSchema)
-        return self._asked(_catalog.foreign_keys(self._connection._dialect, *names))
+        return self._catalog(_catalog.foreign_keys, *names)
 
     def statistics(
         self,
@@ -293,36 +359,38 @@ class Cursor:
         unique: bool = False,
         quick: bool = True,
     ) -> Cursor:
-        """The indexes of a table, as ODBC's `SQLStatistics` lists them."""
-        return self._asked(_catalog.statistics(self._connection._dialect, table, catalog, schema, unique))
+        """List the indexes of a table, as ODBC's `SQLStatistics`."""
+        return self._catalog(_catalog.statistics, table, catalog, schema, unique)
 
     def procedures(self, procedure: str | None = None, catalog: str | None = None, schema: str | None = None) -> Cursor:
-        """The procedures and functions, as ODBC's `SQLProcedures` lists them; names are patterns of LIKE."""
-        return self._asked(_catalog.procedures(self._connection._dialect, procedure, catalog, schema))
+        """List procedures and functions, as ODBC's `SQLProcedures`; names are LIKE patterns."""
+        return self._catalog(_catalog.procedures, procedure, catalog, schema)
 
     def _no_catalog(self, name: str) -> Cursor:
-        raise NotSupportedError("HYC00", f"[HYC00] `{name}` is not there\nask the database's own tables for it")
+        self._open  # noqa: B018, as above
+        raise NotSupportedError("HYC00", f"[HYC00] `{name}` is not supported\nquery the database's own catalog")
 
     def procedureColumns(self, *names: Any, **keywords: Any) -> Cursor:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         return self._no_catalog("procedureColumns")
 
     def rowIdColumns(self, *names: Any, **keywords: Any) -> Cursor:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         return self._no_catalog("rowIdColumns")
 
     def rowVerColumns(self, *names: Any, **keywords: Any) -> Cursor:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         return self._no_catalog("rowVerColumns")
 
     def tablePrivileges(
         self, table: str | None = None, catalog: str | None = None, schema: str | None = None
     ) -> Cursor:
-        """Who may do what with tables, as ODBC's `SQLTablePrivileges` lists it; names are patterns of LIKE."""
-        return self._asked(_catalog.table_privileges(self._connection._dialect, table, catalog, schema))
+        """List the privileges on tables, as ODBC's `SQLTablePrivileges`; names are LIKE
+        patterns."""
+        return self._catalog(_catalog.table_privileges, table, catalog, schema)
 
     def getTypeInfo(self, sqlType: int | None = None) -> Cursor:
-        """Not there: `NotSupportedError`."""
+        """Not supported: raises `NotSupportedError`."""
         return self._no_catalog("getTypeInfo")
 
     def __enter__(self) -> Cursor:

@@ -1,6 +1,7 @@
-"""pyodbc's exceptions: ``args`` are the SQLSTATE and a message that begins with it.
+"""pyodbc's exceptions: ``args`` are the SQLSTATE and a message that starts with the SQLSTATE.
 
-Each is derived from the class of the same name in `onecopy.errors` too, so that code of both kinds catches it.
+Each class also inherits from the class of the same name in `onecopy.errors`, so that handlers for
+either class catch the exception.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Warning(errors.Warning):
-    """PEP 249's; nothing raises it."""
+    """PEP 249's class; nothing raises it."""
 
 
 class Error(errors.Error):
-    """The base of all errors: ``args[0]`` is the SQLSTATE, ``args[1]`` the message, ``[SQLSTATE] … (native code)``."""
+    """The base class of all errors: ``args[0]`` is the SQLSTATE, ``args[1]`` the message,
+    ``[SQLSTATE] … (native code)``."""
 
     def __init__(self, *args: Any, **parts: Any) -> None:
         super().__init__("", **parts)
@@ -27,38 +29,38 @@ class Error(errors.Error):
 
 
 class InterfaceError(Error, errors.InterfaceError):
-    """The driver cannot be found, or the login is refused (IM00x, 28000)."""
+    """The driver was not found, or the login was refused (IM00x, 28000)."""
 
 
 class DatabaseError(Error, errors.DatabaseError):
-    """The base of errors that concern the database."""
+    """The base class of errors that concern the database."""
 
 
 class DataError(DatabaseError, errors.DataError):
-    """A value does not fit (22xxx)."""
+    """A value is out of range or malformed (22xxx)."""
 
 
 class OperationalError(DatabaseError, errors.OperationalError):
-    """No connection, connection lost, a time limit (08xxx, HYT0x)."""
+    """The connection failed or was lost, or a time limit expired (08xxx, HYT0x)."""
 
 
 class IntegrityError(DatabaseError, errors.IntegrityError):
-    """A constraint was broken (23xxx, 40002)."""
+    """A constraint was violated (23xxx, 40002)."""
 
 
 class InternalError(DatabaseError, errors.InternalError):
-    """The driver's state broke."""
+    """The driver has an internal error."""
 
 
 class ProgrammingError(DatabaseError, errors.ProgrammingError):
-    """The statement or the call is wrong (24xxx, 25xxx, 42xxx)."""
+    """The statement or the call is incorrect (24xxx, 25xxx, 42xxx)."""
 
 
 class NotSupportedError(DatabaseError, errors.NotSupportedError):
-    """The driver or the database cannot do this (0Axxx)."""
+    """The driver or the database does not support the operation (0Axxx)."""
 
 
-#: Where pyodbc's class is another than ours: SQLSTATEs, or their beginnings.
+#: SQLSTATEs, or their prefixes, for which pyodbc's class differs from onecopy's.
 _BY_STATE: dict[str, type[Error]] = {
     "28000": InterfaceError,
     "IM001": InterfaceError,
@@ -68,7 +70,7 @@ _BY_STATE: dict[str, type[Error]] = {
     "24": ProgrammingError,
     "25": ProgrammingError,
 }
-#: The same names, from the most special on, and the SQLSTATE for an error that has none (SQLite's).
+#: The classes, most derived first, and the SQLSTATE for an error that has none (SQLite's).
 _BY_CLASS: list[tuple[type[errors.Error], type[Error], str]] = [
     (errors.DataError, DataError, "22000"),
     (errors.OperationalError, OperationalError, "HY000"),
@@ -84,7 +86,8 @@ _OURS = {of for of, _, _ in _BY_CLASS}
 
 
 def translated(error: errors.Error) -> Error:
-    """The exception of this module for one of onecopy's, with the same parts."""
+    """Convert an exception of `onecopy` to the exception of this module with the same
+    attributes."""
     kind, state = next((kind, state) for of, kind, state in _BY_CLASS if isinstance(error, of))
     state = error.sqlstate or state
     kind = _BY_STATE.get(state) or _BY_STATE.get(state[:2]) or kind
@@ -93,7 +96,7 @@ def translated(error: errors.Error) -> Error:
 
 
 def translating(function: F) -> F:
-    """A method that raises the exceptions of this module."""
+    """Wrap a method so that it raises the exceptions of this module."""
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -101,7 +104,7 @@ def translating(function: F) -> F:
             return function(*args, **keywords)
         except errors.Error as error:
             if type(error) not in _OURS:
-                raise  # It was translated further down, here or in a module that stands on this one.
+                raise  # Already translated by an inner call, or by a module that builds on this one.
             raise translated(error) from None
 
     return call  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Values as the bytes that pyodbc gives to output converters: what ODBC calls `SQL_C_BINARY`."""
+"""Values as the bytes that pyodbc passes to output converters: ODBC's `SQL_C_BINARY`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from onecopy.compat.pyodbc import _constants as sql
 
-#: SQL type -> the type code that its columns have here. Those of one code are not told apart.
+#: SQL type -> type code of its columns in onecopy. SQL types with the same code are not
+#: distinguished.
 CODES: dict[int, tuple[str, ...]] = {
     sql.SQL_BIT: ("bool",),
     **dict.fromkeys((sql.SQL_TINYINT, sql.SQL_SMALLINT, sql.SQL_INTEGER, sql.SQL_BIGINT), ("integer",)),
@@ -26,7 +27,7 @@ CODES: dict[int, tuple[str, ...]] = {
     sql.SQL_TYPE_DATE: ("date",),
     **dict.fromkeys((sql.SQL_TYPE_TIME, sql.SQL_SS_TIME2), ("time",)),
     sql.SQL_TYPE_TIMESTAMP: ("timestamp",),
-    -155: ("timestamptz",),  # SQL_SS_TIMESTAMPOFFSET, which pyodbc has no name for.
+    -155: ("timestamptz",),  # SQL_SS_TIMESTAMPOFFSET, for which pyodbc has no constant.
     sql.SQL_GUID: ("uuid",),
 }
 _WIDE = (sql.SQL_WCHAR, sql.SQL_WVARCHAR, sql.SQL_WLONGVARCHAR, sql.SQL_SS_XML)
@@ -34,7 +35,8 @@ _INTEGERS = {sql.SQL_TINYINT: "<B", sql.SQL_SMALLINT: "<h", sql.SQL_INTEGER: "<i
 
 
 def raw(sqltype: int, value: Any, dialect: str) -> bytes:
-    """The bytes of a value of a column of an SQL type. Only SQL Server has text that is UTF-16."""
+    """Return the bytes that pyodbc passes to a converter for this value of an SQL type. Text is
+    UTF-16 for SQL Server, otherwise UTF-8."""
     if isinstance(value, str):
         is_wide = dialect == "mssql" and sqltype in _WIDE
         return value.encode("utf-16-le" if is_wide else "utf-8", "surrogatepass")

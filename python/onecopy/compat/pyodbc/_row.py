@@ -1,40 +1,61 @@
-"""`Row`: values by index and by name, both of which may be set."""
+"""Rows of pyodbc, whose values can be read and set by index and by name."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 Description = tuple[tuple[str, Any, None, Any, Any, Any, Any], ...]
 
 
 class Row(list[Any]):
-    """A row: values by index, and as attributes by the names of their columns.
+    """A row, whose values are items by index and attributes by column name.
 
-    Where two columns have the same name, the attribute is that of the last. Values may be replaced, by index or attribute.
+    If two columns have the same name, the attribute is the value of the last one. Values can be
+    replaced by index or attribute.
     """
 
     __slots__ = ()
     __hash__ = None
 
     cursor_description: ClassVar[Description] = ()
-    """The description of the cursor that it came from."""
+    """The description of the cursor that returned the row."""
+    _indexes: ClassVar[dict[str, int] | None] = None
 
     __setattr__ = object.__setattr__
 
+    def __init__(self, description: tuple[Any, ...], indexes: dict[str, int], /, *values: Any) -> None:
+        """Create a row of ``values``; ``indexes`` is a dict from the names of the attributes to the
+        indexes of their values.
+
+        Rows pickled by pyodbc are created in this way.
+
+        Raises:
+            TypeError: the description does not have one item for each value, or there are none.
+        """
+        is_complete = type(description) is tuple and type(indexes) is dict and len(description) == len(values)
+        if not is_complete or not values:
+            raise TypeError("a row has a description, a dict of indexes by name, and a value for each column")
+        list.__init__(self, values)
+        self.__class__ = _class_of((description, *indexes.items()), description, indexes)
+
     def __getattr__(self, name: str) -> Any:
-        # Names of columns are found before; type checkers learn here that there may be any.
+        # Called only for unknown names; it also makes type checkers accept any name.
         raise AttributeError(f"'Row' object has no attribute '{name}'")
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            # All of it is the row itself, as in pyodbc.
+            # A slice of the whole row is the row itself, as in pyodbc.
             values = list.__getitem__(self, index)
             is_all = len(values) == len(self) and index.step in (None, 1)
             return self if is_all else tuple(values)
         if isinstance(index, str):
             raise TypeError("row indices must be integers, not str")
         return list.__getitem__(self, index)
+
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise TypeError("columns of a row cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
         return list.__eq__(self, other) if isinstance(other, Row) else NotImplemented
@@ -46,6 +67,8 @@ class Row(list[Any]):
         return repr(tuple(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._indexes is not None:
+            return Row, (self.cursor_description, self._indexes, *self)
         return _again, (self.cursor_description, tuple(self))
 
 
@@ -57,22 +80,34 @@ def _of_column(index: int) -> property:
     def put(row: Row, value: Any) -> None:
         row[index] = value
 
-    return property(lambda row: list.__getitem__(row, index), put)
+    return property(lambda row: list.__getitem__(row, index), put, lambda row: row.__delitem__(index))
 
 
-#: By description: a program has few different ones, and where it has many, they begin anew.
-_classes: dict[Description, type[Row]] = {}
+#: Members of a row class that no column replaces.
+_RESERVED = ("__init__", "__slots__", "__module__", "__reduce__", "__class__", "_indexes", "cursor_description")
+#: Row classes by description; cleared when it is full, since a program has few descriptions.
+_classes: dict[tuple[Any, ...], Any] = {}
 
 
 def row_class(description: Description) -> Callable[[tuple[Any, ...]], Row]:
-    """The class of the rows of a result: made once for results that look alike."""
-    if (known := _classes.get(description)) is not None:
+    """Return the subclass of `Row` for the columns of a result; it is cached and reused for results
+    with the same columns."""
+    known: Callable[[tuple[Any, ...]], Row] = _classes.get(description) or _class_of(description, description, None)
+    return known
+
+
+def _class_of(key: tuple[Any, ...], description: tuple[Any, ...], indexes: dict[str, int] | None) -> Any:
+    if (known := _classes.get(key)) is not None:
         return known
     if len(_classes) >= 256:
         _classes.clear()
-    members: dict[str, Any] = {"__slots__": (), "__module__": __name__, "cursor_description": description}
-    for i, column in enumerate(description):
-        if column[0] not in ("__slots__", "__module__", "__reduce__", "__class__", "cursor_description"):
-            members[column[0]] = _of_column(i)
-    made = _classes[description] = type("Row", (Row,), members)
+    # A row class is called with the values, by list's own constructor, which is the fastest.
+    members: dict[str, Any] = {"__slots__": (), "__module__": __name__, "__init__": list.__init__}
+    members |= {"cursor_description": description, "_indexes": indexes}
+    names = ((column[0], i) for i, column in enumerate(description)) if indexes is None else indexes.items()
+    for name, i in names:
+        if name not in _RESERVED:
+            # A negative index is beyond the row; it does not count from the end.
+            members[name] = _of_column(i if i >= 0 else sys.maxsize)
+    made = _classes[key] = type("Row", (Row,), members)
     return made

@@ -1,15 +1,15 @@
-//! Objects of what the reader tells.
+//! `Build`: creates Python objects from the events of the BSON reader.
 
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::{Tally, Units};
-use onecopy_wire::bson::read::{BsonEvents, Reason, Refusal, Told, malformed};
+use onecopy_wire::bson::read::{BsonEvents, EventResult, Reason, Rejection, malformed};
 use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTzInfo};
 
-use super::document::Parent;
+use super::bson_classes::{self, BsonClasses};
 use super::options::{Dates, Document, Given, Types};
-use super::rare::{self, Classes};
+use super::raw_document::Parent;
 use crate::raw::codecs;
 use crate::raw::fresh::Blanks;
 use crate::raw::objects::building::Building;
@@ -18,29 +18,32 @@ use crate::raw::objects::scalars;
 use crate::raw::text::MakeError;
 use crate::raw::{self, uuid};
 
-/// The first and the last millisecond of Python's dates.
+/// The first moment that Python's `datetime` can represent, in milliseconds since 1970. `LAST_MS`
+/// is the last moment.
 const FIRST_MS: i64 = -62_135_596_800_000;
 const LAST_MS: i64 = 253_402_300_799_999;
 
-/// Documents under construction.
+/// The event handler of the BSON reader: creates the Python object of each event.
 pub(super) struct Build<'a, 'py, K> {
     pub(super) kernels: K,
     pub(super) building: Building<'py>,
     pub(super) blanks: Blanks<'py>,
     pub(super) numbers: Numbers<'py>,
     pub(super) options: &'a Given<'py>,
-    /// Whether documents are dicts and nothing else.
+    /// `true` if each document becomes a plain `dict`, so that no code of a class is called.
     pub(super) is_plain: bool,
-    /// Where documents inside of others lie that stay as they are.
+    /// The buffer that contains the nested documents, if these become `RawDocument` objects; `None`
+    /// if nested documents are decoded.
     pub(super) raw: Option<Parent<'a>>,
-    /// Levels around the outermost document.
+    /// The number of containers that were open in `building` before the outermost document began.
     pub(super) n_around: usize,
-    /// Looked up when the first is wanted.
-    pub(super) classes: Option<&'static Classes>,
+    /// The classes for BSON types that Python does not have; `None` before the first such value.
+    pub(super) classes: Option<&'static BsonClasses>,
     pub(super) tally: Option<&'a mut Tally>,
-    /// The code of the scopes that are open.
+    /// A BSON value "code with scope" is a code string and a document. These are the code strings
+    /// of the values whose documents are being read, the innermost value last.
     pub(super) codes: Vec<Bound<'py, PyAny>>,
-    /// Why the last event was refused, where Python says so.
+    /// The exception that Python raised while the last event was handled; `None` if it raised none.
     pub(super) error: Option<PyErr>,
 }
 
@@ -68,24 +71,24 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Begins the list that all documents go into.
+    /// Begins the list that contains all documents.
     pub(super) fn begin_all(&mut self) {
         self.building.begin(false);
         self.n_around = 1;
     }
 
-    /// Ends it.
+    /// Ends the list that contains all documents.
     pub(super) fn end_all(&mut self) -> PyResult<()> {
         let all = self.building.end_list()?;
         self.building.push(all)
     }
 
-    /// Leaves the documents inside of others as they are.
+    /// Makes nested documents `RawDocument` objects over the buffer `parent`.
     pub(super) fn keep_raw(&mut self, parent: Parent<'a>) {
         self.raw = Some(parent);
     }
 
-    /// The value, once all was told.
+    /// Returns the complete object, after the last event.
     #[inline(always)]
     pub(super) fn finish(self) -> Bound<'py, PyAny> {
         self.building.finish()
@@ -93,13 +96,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&mut self, error: PyErr) -> Refusal {
+    pub(super) fn fail(&mut self, error: PyErr) -> Rejection {
         self.error = Some(error);
-        Refusal::OWN
+        Rejection::OWN
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Told {
+    pub(super) fn push(&mut self, value: PyResult<Bound<'py, PyAny>>) -> EventResult {
         match value {
             Ok(value) => {
                 let pushed = self.building.push(value);
@@ -109,16 +112,17 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Adds what was made by code of others, or may hold other objects.
+    /// Appends a value that code outside of this module has created, or that may contain other
+    /// objects.
     #[inline(never)]
-    pub(super) fn push_other(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Told {
+    pub(super) fn push_other(&mut self, value: PyResult<Bound<'py, PyAny>>) -> EventResult {
         self.building.has_container();
         self.push(value)
     }
 
-    /// A `str` of any text.
+    /// Creates a `str` from UTF-8 of any length.
     #[inline(always)]
-    pub(super) fn text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         if let Some(ascii) = Ascii::of_cell(self.kernels, bytes) {
             return self.ascii(ascii);
         }
@@ -126,15 +130,15 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     #[inline(always)]
-    pub(super) fn ascii(&mut self, text: Ascii<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn ascii(&mut self, text: Ascii<'_>) -> Result<Bound<'py, PyAny>, Rejection> {
         let tally = self.tally.as_deref_mut();
         let made = scalars::ascii(self.blanks, self.kernels, text, tally);
         made.map_err(|e| self.fail(e))
     }
 
-    /// A `str` of a text that is long, or not ASCII.
+    /// Creates a `str` from UTF-8 that is long or not ASCII.
     #[inline(always)]
-    pub(super) fn other_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn other_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         if self.tally.is_none()
             && let Some(made) = scalars::short_utf8(self.blanks, self.kernels, bytes)
         {
@@ -143,26 +147,27 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.any_text(bytes)
     }
 
-    /// A `str` of any text, by the way of long ones.
+    /// Creates a `str` from UTF-8 with the code for long texts. The text is counted in the ledger.
     #[inline(never)]
-    pub(super) fn any_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+    pub(super) fn any_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         let tally = self.tally.as_deref_mut();
         let made = scalars::other_text(self.blanks.py(), Units::Utf8(bytes), tally);
         made.or_else(|e| self.malformed_text(bytes, e))
     }
 
-    /// A text that is malformed: refused, or what a handler makes of it.
+    /// Handles malformed text: returns an error, or calls the error handler that the option
+    /// `errors` names.
     #[cold]
     #[inline(never)]
     pub(super) fn malformed_text(
         &mut self,
         bytes: &[u8],
         error: MakeError,
-    ) -> Result<Bound<'py, PyAny>, Refusal> {
+    ) -> Result<Bound<'py, PyAny>, Rejection> {
         if let MakeError::Python(e) = error {
             return Err(self.fail(e));
         }
-        let Some(handler) = &self.options.on_invalid_utf8 else {
+        let Some(handler) = &self.options.errors else {
             return Err(malformed(bytes));
         };
         let py = self.building.py();
@@ -175,58 +180,61 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.map_err(|e| self.fail(e))
     }
 
-    /// Makes a key and keeps it in its place.
+    /// Creates the `str` of a key, and stores it in slot `at` of the key cache. `hash` is the hash
+    /// of the key's bytes.
     #[cold]
     #[inline(never)]
-    pub(super) fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Rejection> {
         let key = self.any_text(bytes)?;
         let kept = self.building.keep_key(at, hash, bytes, &key);
         kept.map_err(|e| self.fail(e))
     }
 
-    /// A key that is not remembered.
+    /// Creates the `str` of a key without storing it in the key cache.
     #[inline(never)]
-    pub(super) fn other_key(&mut self, key: &[u8]) -> Told {
+    pub(super) fn other_key(&mut self, key: &[u8]) -> EventResult {
         let made = self.text(key)?;
         let pushed = self.building.push_key(made);
         pushed.map_err(|e| self.fail(e))
     }
 
-    /// The classes of values that Python has no type for.
+    /// Returns the classes for BSON types that Python does not have.
     #[inline]
-    pub(super) fn classes(&mut self) -> Result<&'static Classes, Refusal> {
+    pub(super) fn classes(&mut self) -> Result<&'static BsonClasses, Rejection> {
         if let Some(classes) = self.classes {
             return Ok(classes);
         }
         let py = self.building.py();
         let found = self
             .building
-            .with_foreign(|| rare::classes(py, self.options.types));
+            .with_foreign(|| bson_classes::classes(py, self.options.types));
         let found = found.map_err(|e| self.fail(e))?;
         self.classes = Some(found);
         Ok(found)
     }
 
-    /// A value that Python has no type for, made by code of its class.
+    /// Appends a value of a BSON type that Python does not have. `make` creates the value from the
+    /// classes for these types.
     #[inline(never)]
     pub(super) fn push_rare(
         &mut self,
-        make: impl FnOnce(&'static Classes, Python<'py>) -> PyResult<Bound<'py, PyAny>>,
-    ) -> Told {
+        make: impl FnOnce(&'static BsonClasses, Python<'py>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> EventResult {
         let classes = self.classes()?;
         let py = self.building.py();
         let made = self.building.with_foreign(|| make(classes, py));
         self.push_other(made)
     }
 
-    /// A document that is more than a `dict`: of another class, or what pymongo makes of it.
+    /// Converts the `dict` of a document to another type: to pymongo's `DBRef`, or to the caller's
+    /// document class.
     #[cold]
     #[inline(never)]
     pub(super) fn other_document(
         &mut self,
         dict: Bound<'py, PyAny>,
         is_value: bool,
-    ) -> Result<Bound<'py, PyAny>, Refusal> {
+    ) -> Result<Bound<'py, PyAny>, Rejection> {
         let dict: Bound<'py, PyDict> = dict.cast_into().expect("a dict was made");
         if is_value && self.options.types == Types::Pymongo && self.building.depth() > self.n_around
         {
@@ -250,7 +258,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     #[inline(always)]
-    pub(super) fn push_document(&mut self, dict: PyResult<Bound<'py, PyAny>>) -> Told {
+    pub(super) fn push_document(&mut self, dict: PyResult<Bound<'py, PyAny>>) -> EventResult {
         if self.is_plain {
             return self.push(dict);
         }
@@ -259,9 +267,9 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.push_other(Ok(made))
     }
 
-    /// The zone of datetimes.
+    /// Returns the time zone for datetimes; `None` if they are naive.
     #[inline(always)]
-    pub(super) fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Refusal> {
+    pub(super) fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Rejection> {
         if !self.options.tz_aware {
             return Ok(None);
         }
@@ -269,12 +277,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         Ok(Some(self.classes()?.utc(py)))
     }
 
-    /// A datetime that is not to be, or cannot be, a `datetime`.
+    /// Appends a datetime that is out of range, or that the option `datetime_range` converts to
+    /// another type.
     #[cold]
     #[inline(never)]
-    pub(super) fn other_datetime(&mut self, milliseconds: i64) -> Told {
+    pub(super) fn other_datetime(&mut self, milliseconds: i64) -> EventResult {
         match self.options.dates {
-            Dates::Error => Err(Refusal::here(Reason::DateRange)),
+            Dates::Error => Err(Rejection::here(Reason::DateRange)),
             Dates::Clamp => self.datetime(milliseconds.clamp(FIRST_MS, LAST_MS)),
             Dates::Raw | Dates::Auto => {
                 self.push_rare(|classes, py| classes.datetime_ms(py, milliseconds))
@@ -282,13 +291,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Binary of a subtype that is not plain.
+    /// Appends a binary value whose subtype is not the generic one.
     #[inline(never)]
-    pub(super) fn other_binary(&mut self, subtype: u8, bytes: &[u8]) -> Told {
+    pub(super) fn other_binary(&mut self, subtype: u8, bytes: &[u8]) -> EventResult {
         let py = self.building.py();
         if matches!(subtype, SUBTYPE_UUID | SUBTYPE_OLD_UUID)
             && let Ok(order) = bytes.try_into()
-            && let Some(order) = rare::uuid_order(self.options.uuids, subtype, order)
+            && let Some(order) = bson_classes::uuid_order(self.options.uuids, subtype, order)
         {
             let made = uuid::make(py, order);
             return self.push_other(made);
@@ -298,7 +307,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 }
 
-/// `bytes` of their own. Copies: one.
+/// Creates a `bytes` object. Copies: the bytes once.
 #[inline(always)]
 pub(super) fn binary<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     raw::binary::make(py, bytes)

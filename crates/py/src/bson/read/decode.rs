@@ -1,49 +1,52 @@
-//! `decode` and `decode_all`.
+//! `decode` and `decode_all` of `onecopy.bson`.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{Stage, Tally};
-use onecopy_wire::bson::read::{ReadError, read, read_all};
+use onecopy_wire::bson::read::{read, read_all};
 use pyo3::prelude::*;
 
 use super::build::Build;
-use super::document::RawDocument;
-use super::error;
+use super::failure::{DecodeFailure, Extent};
 use super::options::{Document, Given, options_signature, with_options};
+use super::raw_document::RawDocument;
 use crate::ledger;
-use crate::raw::buffer::{Bytes, immutable};
-use crate::raw::method::{self, Args, Function};
+use crate::raw::buffer::{BufferBytes, immutable};
+use crate::raw::function::{self, Args, Function};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<Decode>(module)?;
-    method::add::<DecodeAll>(module)
+    function::add::<DecodeDocument>(module)?;
+    function::add::<DecodeAll>(module)
 }
 
-struct Decode;
+struct DecodeDocument;
 
-impl Function for Decode {
+impl Function for DecodeDocument {
     const NAME: &'static str = "bson_decode";
     const SIGNATURE: &'static str = options_signature!("buffer");
     const DOC: &'static str = "\
-The document of BSON 1.1 that a buffer holds, with nothing behind it: a dict.
+The document of BSON 1.1 that a buffer holds, without further bytes: a dict.
 
 ``buffer`` is any buffer. If it is not ``bytes``, a private copy is read, because others may
 write to it meanwhile.
 
-``types`` is whose classes the values have that Python has no type for: ``'onecopy'`` or ``'pymongo'``, which reads the deprecated types
-as others: undefined as `None`, a symbol as a `str`, a DBPointer as a `DBRef`. Datetimes are aware, in UTC;
-naive where ``tz_aware`` is false. ``datetime_range`` is what becomes of a date outside of the years 1 to 9999: ``'error'``,
-``'clamp'`` or ``'auto'`` (a `DatetimeMS`); with ``'raw'`` all dates are a `DatetimeMS`. ``uuid_representation`` is which binary becomes a
-`UUID`: subtype 4 (``'standard'``), subtype 3 in the order of a driver of before (``'python_legacy'``, ``'java_legacy'``,
-``'csharp_legacy'``), or none (``'unspecified'``). ``on_invalid_utf8`` is the name of an error handler of :mod:`codecs`.
-``decimals='decimal'`` gives `decimal.Decimal`. ``array_keys='strict'`` refuses arrays whose keys are not 0, 1, 2 and so on.
-``max_depth`` is how deep documents and arrays may stand in each other, ``max_size`` how many bytes the document may have.
-``document_class`` is called for each document and given its items, or is `RawDocument`.
+With ``compat='pymongo'`` the types that Python does not have are the classes of PyMongo's ``bson``,
+and the deprecated types are replaced: undefined by `None`, a symbol by a `str`, a DBPointer by a
+`DBRef`. Datetimes are aware, in UTC; naive if ``tz_aware`` is false. ``datetime_range`` selects the
+result for a date outside of the years 1 to 9999: ``'error'``, ``'clamp'`` or ``'auto'`` (a
+`DatetimeMS`); with ``'raw'`` all dates are a `DatetimeMS`. ``uuid_representation`` selects the
+binary that becomes a `UUID`: subtype 4 (``'standard'``), subtype 3 in the byte order of a legacy
+driver (``'python_legacy'``, ``'java_legacy'``, ``'csharp_legacy'``), or none (``'unspecified'``).
+``errors`` is the name of an error handler of :mod:`codecs`. ``decimals='decimal'`` makes
+`decimal.Decimal`. ``array_keys='strict'`` refuses arrays whose keys are not 0, 1, 2 and so on.
+``max_depth`` is the largest depth of nested documents and arrays, ``max_bytes`` the largest size of
+the document in bytes. ``document_class`` is called with the items of each document, or is
+`RawDocument`.
 
-Raises `BSONDecodeError`, with the reason and the byte of what is wrong; `TypeError` for what has no buffer; what an error handler or
-a document class raises.
+Raises `BSONDecodeError`, with the reason and the byte of the error; `TypeError` for an object
+without a buffer; the exception of an error handler or a document class.
 
-Copies: one, of each text into its `str`, of binary into its `bytes`. No UTF-8 cache is left behind a `str`. Memory: the
-objects, and up to 64 KiB.
+Copies: one, of each text into its `str`, of binary into its `bytes`. No UTF-8 cache is left on a
+`str`. Memory: the objects, and up to 64 KiB.
 
 >>> onecopy.bson.decode(b'\\x0c\\0\\0\\0\\x10a\\0\\x01\\0\\0\\0\\0')
 {'a': 1}
@@ -64,9 +67,9 @@ impl Function for DecodeAll {
     const NAME: &'static str = "bson_decode_all";
     const SIGNATURE: &'static str = options_signature!("buffer");
     const DOC: &'static str = "\
-A list of the documents that a buffer holds, one behind the other.
+A list of the concatenated documents that a buffer holds.
 
-The options, what is raised and what is copied are those of :func:`decode`; offsets are those in the whole buffer.
+The options, errors and copies are those of :func:`decode`; offsets are those in the whole buffer.
 
 >>> onecopy.bson.decode_all(b'\\x05\\0\\0\\0\\0' * 2)
 [{}, {}]
@@ -90,61 +93,23 @@ fn decode<'py>(
     let options = Given::of(args)?;
     if matches!(options.document, Document::Raw) {
         let owner = immutable(args.required(0))?;
-        let bytes = Bytes::of(owner.as_borrowed())?;
+        let bytes = BufferBytes::of(owner.as_borrowed())?;
         let made = RawDocument::of(&owner, bytes.as_slice(), extent, &options);
         return made.map_err(|e| e.into_py(py));
     }
-    let bytes = Bytes::of(args.required(0))?;
+    let bytes = BufferBytes::of(args.required(0))?;
     objects(py, bytes.as_slice(), extent, &options).map_err(|e| e.into_py(py))
 }
 
-/// What of the bytes is to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// One document, which is all of them.
-    One,
-    /// Documents up to their end, as a list.
-    All,
-}
-
-/// Why no objects could be made.
-pub(super) enum Failed {
-    Read(ReadError),
-    Python(PyErr),
-}
-
-impl Failed {
-    /// The same, of bytes with others before them.
-    pub(super) fn later_by(self, n_bytes: usize) -> Failed {
-        match self {
-            Failed::Read(e) => Failed::Read(e.later_by(n_bytes)),
-            Failed::Python(e) => Failed::Python(e),
-        }
-    }
-
-    #[cold]
-    pub(super) fn into_py(self, py: Python<'_>) -> PyErr {
-        match self {
-            Failed::Read(e) => error::to_py(py, e),
-            Failed::Python(e) => e,
-        }
-    }
-}
-
-impl From<PyErr> for Failed {
-    fn from(e: PyErr) -> Failed {
-        Failed::Python(e)
-    }
-}
-
-/// The objects of these bytes, entered into the ledger.
+/// Decodes the documents in `bytes`, and counts the bytes of their texts in the active
+/// `onecopy.ledger()`.
 #[inline]
 pub(super) fn objects<'py>(
     py: Python<'py>,
     bytes: &[u8],
     extent: Extent,
     options: &Given<'py>,
-) -> Result<Bound<'py, PyAny>, Failed> {
+) -> Result<Bound<'py, PyAny>, DecodeFailure> {
     let mut tally = Tally::default();
     let mut failed = None;
     let is_kept = ledger::is_kept();
@@ -167,14 +132,15 @@ pub(super) fn objects<'py>(
     }
 }
 
-/// Objects to be read.
+/// The arguments of `decode`. The struct implements [`Work`], so its method `run` is compiled once
+/// for each instruction set.
 struct Objects<'a, 'py> {
     py: Python<'py>,
     bytes: &'a [u8],
     extent: Extent,
     options: &'a Given<'py>,
     tally: Option<&'a mut Tally>,
-    failed: &'a mut Option<Failed>,
+    failed: &'a mut Option<DecodeFailure>,
 }
 
 impl<'py> Work for Objects<'_, 'py> {
@@ -208,13 +174,13 @@ impl<'py> Work for Objects<'_, 'py> {
         match (read, ended) {
             (Ok(()), Ok(())) => Some(build.finish()),
             (Ok(()), Err(e)) => {
-                *self.failed = Some(Failed::Python(e));
+                *self.failed = Some(DecodeFailure::Python(e));
                 None
             }
             (Err(e), _) => {
                 *self.failed = Some(match build.error.take() {
-                    Some(e) => Failed::Python(e),
-                    None => Failed::Read(e),
+                    Some(e) => DecodeFailure::Python(e),
+                    None => DecodeFailure::Read(e),
                 });
                 None
             }

@@ -1,11 +1,12 @@
-//! `BSONDecodeError`.
+//! Converts an error of the BSON reader to a `BSONDecodeError`.
 
 use onecopy_wire::bson::read::ReadError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// The exception for bytes that are no BSON; the offset is from the start of what the caller gave.
+/// Returns the exception for bytes that are not valid BSON. Its offset counts from the start of the
+/// caller's buffer.
 #[cold]
 pub(in crate::bson) fn to_py(py: Python<'_>, error: ReadError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();

@@ -1,29 +1,29 @@
-//! The fields of a raw document: found by their keys, and made.
+//! Finds the fields of a raw document by their keys, and decodes them.
 
 use onecopy_text::convert::{self, Kernels, Work};
 use onecopy_text::{Policy, Tally, Units};
-use onecopy_wire::bson::read::{Element, Elements, ReadError, Reason, malformed, read, read_value};
+use onecopy_wire::bson::read::{Element, Elements, malformed, read, read_value};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::build::Build;
-use super::decode::Failed;
-use super::document::Parent;
+use super::failure::{DecodeFailure, read_failed};
 use super::options::Given;
+use super::raw_document::Parent;
 use crate::raw::codecs;
 use crate::raw::text::{self, MakeError};
 
-/// The key of an element as a `str`.
+/// Returns the key of an element as a `str`.
 pub(super) fn key<'py>(
     py: Python<'py>,
     element: &Element<'_>,
     options: &Given<'py>,
-) -> Result<Bound<'py, PyAny>, Failed> {
+) -> Result<Bound<'py, PyAny>, DecodeFailure> {
     let units = Units::Utf8(element.key);
     match text::make(py, units, Policy::Strict, &mut Tally::default()) {
         Ok(made) => Ok(made),
-        Err(MakeError::Python(e)) => Err(Failed::Python(e)),
-        Err(MakeError::Malformed(_)) => match &options.on_invalid_utf8 {
+        Err(MakeError::Python(e)) => Err(DecodeFailure::Python(e)),
+        Err(MakeError::Malformed(_)) => match &options.errors {
             Some(handler) => {
                 let handler = Some(handler.as_borrowed());
                 Ok(codecs::decode(py, element.key, c"utf-8", handler)?)
@@ -39,19 +39,16 @@ pub(super) fn key<'py>(
     }
 }
 
-pub(super) fn read_failed(reason: Reason, offset_bytes: usize) -> Failed {
-    Failed::Read(ReadError {
-        reason,
-        offset_bytes,
-    })
-}
-
-/// The last element with a key: all are looked at, so that it is the one that `decode` keeps.
+/// Returns the last element with the key `key`. The function visits all elements, because `decode`
+/// uses the last of several elements with equal keys.
 #[inline]
-pub(super) fn find<'a>(document: &'a [u8], key: &[u8]) -> Result<Option<Element<'a>>, Failed> {
-    let mut elements = Elements::of(document).map_err(Failed::Read)?;
+pub(super) fn find<'a>(
+    document: &'a [u8],
+    key: &[u8],
+) -> Result<Option<Element<'a>>, DecodeFailure> {
+    let mut elements = Elements::of(document).map_err(DecodeFailure::Read)?;
     let mut found = None;
-    while let Some(element) = elements.next_element().map_err(Failed::Read)? {
+    while let Some(element) = elements.next_element().map_err(DecodeFailure::Read)? {
         if element.key == key {
             found = Some(element);
         }
@@ -59,15 +56,18 @@ pub(super) fn find<'a>(document: &'a [u8], key: &[u8]) -> Result<Option<Element<
     Ok(found)
 }
 
-/// The element of an array with this number.
-pub(super) fn item<'a>(array: &'a [u8], number: &[u8]) -> Result<Option<Element<'a>>, Failed> {
+/// Returns the element of an array with the given index, from 0.
+pub(super) fn item<'a>(
+    array: &'a [u8],
+    number: &[u8],
+) -> Result<Option<Element<'a>>, DecodeFailure> {
     let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
     let number = str::from_utf8(number).ok().filter(|_| is_number);
     let Some(mut left) = number.and_then(|digits| digits.parse::<usize>().ok()) else {
         return Ok(None);
     };
-    let mut elements = Elements::of(array).map_err(Failed::Read)?;
-    while let Some(element) = elements.next_element().map_err(Failed::Read)? {
+    let mut elements = Elements::of(array).map_err(DecodeFailure::Read)?;
+    while let Some(element) = elements.next_element().map_err(DecodeFailure::Read)? {
         if left == 0 {
             return Ok(Some(element));
         }
@@ -76,7 +76,8 @@ pub(super) fn item<'a>(array: &'a [u8], number: &[u8]) -> Result<Option<Element<
     Ok(None)
 }
 
-/// Does something with the UTF-8 of a `str`; of what has none, or is none, no key is.
+/// Calls a function with the UTF-8 of a `str`. Returns the default value of `R` for an object that
+/// cannot be a BSON key: it is not a `str`, or contains surrogates.
 #[inline(always)]
 pub(super) fn with_utf8<R: Default>(
     key: &Bound<'_, PyAny>,
@@ -97,39 +98,42 @@ pub(super) fn with_utf8<R: Default>(
     }
 }
 
-/// What of a document is to be made.
-pub(super) enum Part<'a> {
+/// The subset of a document that a call decodes.
+pub(super) enum DocumentPart<'a> {
     Value(&'a Element<'a>),
     All,
 }
 
-/// Something of a document that is to be made.
-pub(super) struct Value<'a, 'py> {
+/// The arguments for decoding one value or some fields of a document. The struct implements
+/// [`Work`], so its method `run` is compiled once for each instruction set.
+pub(super) struct PartInput<'a, 'py> {
     pub(super) py: Python<'py>,
     pub(super) document: &'a [u8],
-    pub(super) part: Part<'a>,
+    pub(super) part: DocumentPart<'a>,
     pub(super) options: &'a Given<'py>,
     pub(super) parent: Parent<'a>,
     pub(super) tally: Option<&'a mut Tally>,
 }
 
-impl<'py> Work for Value<'_, 'py> {
-    type Output = Result<Bound<'py, PyAny>, Failed>;
+impl<'py> Work for PartInput<'_, 'py> {
+    type Output = Result<Bound<'py, PyAny>, DecodeFailure>;
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
         let mut build = Build::new(self.py, kernels, self.options, self.tally);
         build.keep_raw(self.parent);
         let (document, rules) = (self.document, self.options.rules);
-        let told = match self.part {
-            Part::Value(element) => read_value(kernels, document, element, rules, &mut build),
-            Part::All => read(kernels, document, rules, &mut build).map(drop),
+        let result = match self.part {
+            DocumentPart::Value(element) => {
+                read_value(kernels, document, element, rules, &mut build)
+            }
+            DocumentPart::All => read(kernels, document, rules, &mut build).map(drop),
         };
-        match told {
+        match result {
             Ok(()) => Ok(build.finish()),
             Err(e) => Err(match build.error.take() {
-                Some(e) => Failed::Python(e),
-                None => Failed::Read(e),
+                Some(e) => DecodeFailure::Python(e),
+                None => DecodeFailure::Read(e),
             }),
         }
     }

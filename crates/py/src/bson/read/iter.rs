@@ -1,4 +1,4 @@
-//! `decode_iter`: one document at a time.
+//! `BSONDocuments`: the iterator of `decode_iter`, which decodes one document at a time.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -7,19 +7,20 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::decode::{Extent, Failed, objects};
-use super::document::RawDocument;
-use super::options::{Document, Given, Kept, options_signature, with_options};
+use super::decode::objects;
+use super::failure::{DecodeFailure, Extent};
+use super::options::{Document, Given, OwnedBsonReadOptions, options_signature, with_options};
+use super::raw_document::RawDocument;
 use crate::raw::binary;
-use crate::raw::buffer::{Bytes, immutable};
-use crate::raw::method::{self, Args, Function};
+use crate::raw::buffer::{BufferBytes, immutable};
+use crate::raw::function::{self, Args, Function};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BSONDocuments>()?;
-    method::add::<DecodeIter>(module)
+    function::add::<DecodeIter>(module)
 }
 
-/// Bytes that a file is asked for at once.
+/// The number of bytes that are read from a file at once.
 const READ_BYTES: usize = 64 << 10;
 
 struct DecodeIter;
@@ -28,15 +29,16 @@ impl Function for DecodeIter {
     const NAME: &'static str = "bson_decode_iter";
     const SIGNATURE: &'static str = options_signature!("source");
     const DOC: &'static str = "\
-An iterator over documents that stand one behind the other, each decoded when it is asked for.
+An iterator over concatenated documents, each decoded when it is requested.
 
 ``source`` is any buffer (a copy of it is read if it is not ``bytes``); a binary file, read from
-its position on in pieces of 64 KiB; or an iterable of buffers, parted anywhere. The options, and what is raised, are those of :func:`decode`; offsets are those in the whole.
-The document behind one that was wrong may be asked for, but where the length of that one was wrong: nobody knows where
-it ends, and the iterator is at its end.
+its position on in pieces of 64 KiB; or an iterable of buffers, split anywhere. The options and
+errors are those of :func:`decode`; offsets are those in the whole. Iteration can continue after an
+invalid document, unless its length is wrong: then the start of the next one is unknown, and the
+iterator ends.
 
-Memory: a piece, and a document that is longer or lies in several. Copies: one, of each text into its `str`; one more of a document
-that lies in several pieces.
+Memory: a piece, and a document that is longer or split over several. Copies: one, of each text
+into its `str`; one more of a document that is split over several pieces.
 
 >>> import io
 >>> list(onecopy.bson.decode_iter(io.BytesIO(b'\\x05\\0\\0\\0\\0' * 2)))
@@ -49,7 +51,7 @@ that lies in several pieces.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = Given::of(args)?.kept();
         let source = args.required(0);
-        let (piece, more) = if Bytes::is_buffer(source) {
+        let (piece, more) = if BufferBytes::is_buffer(source) {
             (Some(immutable(source)?.unbind()), None)
         } else if source.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err(
@@ -63,7 +65,7 @@ that lies in several pieces.
                 Some(More::Pieces(source.try_iter()?.into_any().unbind())),
             )
         };
-        let state = State {
+        let state = IterState {
             piece,
             at: 0,
             parts: Vec::new(),
@@ -78,31 +80,33 @@ that lies in several pieces.
     }
 }
 
-/// Where the next piece comes from.
+/// The source from which the next bytes are read.
 enum More {
-    /// The function that reads from a file.
+    /// The method `read` of the file that contains the input.
     File(Py<PyAny>),
-    /// An iterator of buffers.
+    /// An iterator whose items are buffers; each buffer is a piece of the input.
     Pieces(Py<PyAny>),
 }
 
-struct State {
-    /// A `bytes` or a view of a buffer, where one is under way, and where in it the next byte is.
+struct IterState {
+    /// The buffer that is decoded now, a `bytes` or a memoryview. The field `at` is the offset of
+    /// the next byte in this buffer.
     piece: Option<Py<PyAny>>,
     at: usize,
-    /// The start of a document that goes on in the next piece.
+    /// The first bytes of a document that began in an earlier buffer and does not end in it.
     parts: Vec<u8>,
-    /// Bytes before those, or before the next byte.
+    /// The number of bytes of the whole input before the document that is read next.
     before: usize,
     more: Option<More>,
 }
 
-/// Documents that stand one behind the other, each decoded when it is asked for.
+/// An iterator over concatenated documents, each of which is decoded when it is requested.
 #[pyclass(frozen, module = "onecopy.bson")]
 struct BSONDocuments {
-    options: Kept,
-    /// Never waited for: who finds it taken is told.
-    state: Mutex<State>,
+    options: OwnedBsonReadOptions,
+    /// The state of the iteration. It is locked only by `try_lock`: if a second thread uses the
+    /// iterator meanwhile, it gets an error.
+    state: Mutex<IterState>,
 }
 
 #[pymethods]
@@ -130,13 +134,13 @@ impl BSONDocuments {
     }
 }
 
-impl State {
-    /// The next document. Offsets are from its start.
+impl IterState {
+    /// Returns the next document. The offset of an error counts from the start of this document.
     fn next<'py>(
         &mut self,
         py: Python<'py>,
         options: &Given<'py>,
-    ) -> Result<Option<Bound<'py, PyAny>>, Failed> {
+    ) -> Result<Option<Bound<'py, PyAny>>, DecodeFailure> {
         loop {
             if let Some(piece) = self.piece.take() {
                 let piece = piece.into_bound(py);
@@ -157,14 +161,15 @@ impl State {
         }
     }
 
-    /// The document that ends in this piece; `None` where none does, and all of it was taken.
+    /// Returns the document that ends in the current piece. If no document ends in the piece,
+    /// copies the rest of the piece to `parts`, and returns `None`.
     fn in_piece<'py>(
         &mut self,
         piece: &Bound<'py, PyAny>,
         options: &Given<'py>,
-    ) -> Result<Option<Bound<'py, PyAny>>, Failed> {
+    ) -> Result<Option<Bound<'py, PyAny>>, DecodeFailure> {
         let py = piece.py();
-        let bytes = Bytes::of(piece.as_borrowed())?;
+        let bytes = BufferBytes::of(piece.as_borrowed())?;
         loop {
             let rest = bytes.as_slice().get(self.at..).unwrap_or_default();
             if self.parts.is_empty() {
@@ -213,15 +218,16 @@ impl State {
         }
     }
 
-    /// Bytes of the document that starts with these; nothing comes behind one whose length is wrong.
-    fn len_of(&mut self, start: &[u8], options: &Given<'_>) -> Result<usize, Failed> {
-        document_len(start, options.rules.max_size).map_err(|e| {
+    /// Returns the length in bytes of the document whose first bytes are `start`. An invalid length
+    /// ends the iteration.
+    fn len_of(&mut self, start: &[u8], options: &Given<'_>) -> Result<usize, DecodeFailure> {
+        document_len(start, options.rules.max_bytes).map_err(|e| {
             self.end();
-            Failed::Read(e)
+            DecodeFailure::Read(e)
         })
     }
 
-    /// Nothing comes any more.
+    /// Ends the iteration: no further document is returned.
     fn end(&mut self) {
         self.more = None;
         self.parts = Vec::new();
@@ -234,7 +240,7 @@ impl State {
         document: &[u8],
         place: Option<(&Bound<'py, PyAny>, usize)>,
         options: &Given<'py>,
-    ) -> Result<Bound<'py, PyAny>, Failed> {
+    ) -> Result<Bound<'py, PyAny>, DecodeFailure> {
         if !matches!(options.document, Document::Raw) {
             return objects(py, document, Extent::One, options);
         }
@@ -247,13 +253,13 @@ impl State {
         }
     }
 
-    /// Takes the next piece; whether there was one.
-    fn take_piece(&mut self, py: Python<'_>) -> Result<bool, Failed> {
+    /// Reads the next piece from the file or iterator. Returns `false` at the end of the input.
+    fn take_piece(&mut self, py: Python<'_>) -> Result<bool, DecodeFailure> {
         let next = match &self.more {
             None => None,
             Some(More::File(read)) => {
                 let read = read.bind(py).call1((READ_BYTES,))?;
-                let is_end = Bytes::of(read.as_borrowed())?.as_slice().is_empty();
+                let is_end = BufferBytes::of(read.as_borrowed())?.as_slice().is_empty();
                 (!is_end).then_some(read)
             }
             Some(More::Pieces(pieces)) => {
@@ -275,8 +281,8 @@ impl State {
     }
 }
 
-fn no(reason: Reason) -> Failed {
-    Failed::Read(ReadError {
+fn no(reason: Reason) -> DecodeFailure {
+    DecodeFailure::Read(ReadError {
         reason,
         offset_bytes: 0,
     })

@@ -1,32 +1,34 @@
-//! BSON to objects.
+//! Reading of BSON: `decode`, `decode_all`, `decode_iter` and `RawDocument`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `build`, `events` | objects of what the reader tells |
-//! | `decode` | `decode` and `decode_all` |
-//! | `document`, `fields` | `RawDocument` |
-//! | `error` | `BSONDecodeError` |
+//! | `build`, `events` | the event handler that creates Python objects |
+//! | `decode` | the functions `decode` and `decode_all` |
+//! | `raw_document`, `mapping`, `fields` | `RawDocument` |
+//! | `error`, `failure` | `BSONDecodeError` |
 //! | `iter` | `decode_iter`: one document at a time, from a buffer, a file or chunks |
-//! | `options` | what the caller asks |
-//! | `rare` | values that Python has no type for |
+//! | `options` | the keywords that all functions share |
+//! | `bson_classes` | values of BSON types that Python does not have |
 
+mod bson_classes;
 mod build;
 mod decode;
-mod document;
 pub(super) mod error;
 mod events;
+mod failure;
 mod fields;
 mod iter;
+mod mapping;
 mod options;
-mod rare;
+mod raw_document;
 
 use pyo3::prelude::*;
 
-pub(crate) use document::RawDocument;
+pub(crate) use raw_document::RawDocument;
 
-/// Adds the functions to the module.
+/// Adds the Python functions that are defined here to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decode::add(module)?;
     iter::add(module)?;
-    document::add(module)
+    module.add_class::<RawDocument>()
 }

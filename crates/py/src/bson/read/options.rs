@@ -1,4 +1,4 @@
-//! What the caller asks.
+//! `BsonReadOptions`: the keywords of the functions that decode BSON.
 
 use onecopy_wire::bson::read::{ArrayKeys, Rules};
 use pyo3::Borrowed;
@@ -6,59 +6,64 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use super::document::RawDocument;
+use super::raw_document::RawDocument;
 use crate::choice::choice;
-use crate::raw::method::Args;
+use crate::raw::function::Args;
 
-/// Whose classes the values have that Python has no type for.
+/// The library whose classes represent the BSON types that Python does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Types {
     Onecopy,
     Pymongo,
 }
 
-/// What becomes of a datetime.
+/// The treatment of BSON datetimes (option `datetime_range`). Their range is larger than the range
+/// of Python's `datetime`, to which the variants refer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dates {
-    /// A `datetime`; one outside of the years 1 to 9999 is refused.
+    /// Each datetime becomes a `datetime`; outside of the range it is an error.
     Error,
-    /// A `datetime`, the first or the last one where it is outside.
+    /// Each datetime becomes a `datetime`; a datetime outside of the range becomes the first or the
+    /// last `datetime` of the range.
     Clamp,
-    /// A `DatetimeMS`.
+    /// Every datetime becomes a `DatetimeMS`.
     Raw,
-    /// A `datetime`, and a `DatetimeMS` where it is outside.
+    /// A datetime in the range becomes a `datetime`, any other a `DatetimeMS`.
     Auto,
 }
 
-/// In which order the bytes of a UUID stand; what is in no such order stays binary.
+/// The subtype and byte order of binary values that become UUIDs. Values of other subtypes are not
+/// converted to UUIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uuids {
-    /// Subtype 4.
+    /// Values of subtype 4 are UUIDs in the byte order of RFC 9562.
     Standard,
-    /// Subtype 3, in the same order.
+    /// Values of subtype 3 are UUIDs in the byte order of RFC 9562 (Python's legacy order).
     PythonLegacy,
-    /// Subtype 3, each half reversed.
+    /// Values of subtype 3 are UUIDs with the bytes of each half reversed (Java's legacy order).
     JavaLegacy,
-    /// Subtype 3, the first three fields reversed.
+    /// Values of subtype 3 are UUIDs with the bytes of each of the first three fields reversed
+    /// (C#'s legacy order).
     CsharpLegacy,
-    /// All stay binary.
+    /// No binary value becomes a UUID.
     Unspecified,
 }
 
-/// The names of the options, in the order in which they stand in the arguments behind the first.
+/// The names of the parameters of a function that decodes BSON. `$first` is the name of the first
+/// parameter; the names of the options follow.
 macro_rules! with_options {
     ($first:literal) => {
         &[
             $first,
-            "types",
+            "compat",
             "tz_aware",
             "datetime_range",
             "uuid_representation",
-            "on_invalid_utf8",
+            "errors",
             "decimals",
             "array_keys",
             "max_depth",
-            "max_size",
+            "max_bytes",
             "document_class",
         ]
     };
@@ -67,10 +72,10 @@ pub(super) use with_options;
 
 const NAMES: &[&str] = with_options!("buffer");
 
-/// A word of an option and what it stands for.
+/// The accepted words of an option, each with the value that it selects.
 type Choices<T> = &'static [(&'static [u8], T)];
 
-const TYPES: Choices<Types> = &[(b"onecopy", Types::Onecopy), (b"pymongo", Types::Pymongo)];
+const COMPAT: Choices<Types> = &[(b"pymongo", Types::Pymongo)];
 const DATES: Choices<Dates> = &[
     (b"error", Dates::Error),
     (b"clamp", Dates::Clamp),
@@ -87,7 +92,7 @@ const UUIDS: Choices<Uuids> = &[
 const DECIMALS: Choices<bool> = &[(b"decimal128", false), (b"decimal", true)];
 const ARRAY_KEYS: Choices<ArrayKeys> = &[(b"any", ArrayKeys::Any), (b"strict", ArrayKeys::Strict)];
 
-/// The word of a choice.
+/// Returns the word that selects `choice` as the value of an option.
 fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
     let found = choices.iter().find(|(_, known)| *known == choice);
     found
@@ -95,74 +100,76 @@ fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
         .expect("each choice has a word")
 }
 
-/// The options as a signature has them.
+/// The options as the text of a Python signature.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
             "(",
             $first,
-            ", /, *, types='onecopy', tz_aware=True, datetime_range='error', uuid_representation='standard', ",
-            "on_invalid_utf8='strict', decimals='decimal128', array_keys='any', max_depth=1000, ",
-            "max_size=2147483647, document_class=dict)"
+            ", /, *, compat=None, tz_aware=True, datetime_range='error', uuid_representation='standard', ",
+            "errors='strict', decimals='decimal128', array_keys='any', max_depth=1000, ",
+            "max_bytes=2147483647, document_class=dict)"
         )
     };
 }
 pub(super) use options_signature;
 
-/// What a document becomes.
+/// The Python type that represents a document.
 #[derive(Debug)]
 pub(super) enum Document<O> {
     Dict,
-    /// A `RawDocument`.
+    /// Each document becomes a `RawDocument`.
     Raw,
-    /// An instance of a class, or what a call of it gives.
+    /// Each document becomes an instance of this class, or the result of this callable.
     Class(O),
 }
 
-/// What the caller asks; `O` is how an object is held.
+/// The options of one call. `O` is the type of its object references: `Bound` to an interpreter, or
+/// `Py`.
 #[derive(Debug)]
-pub(super) struct Options<O> {
+pub(super) struct BsonReadOptions<O> {
     pub(super) types: Types,
     pub(super) tz_aware: bool,
     pub(super) dates: Dates,
     pub(super) uuids: Uuids,
-    /// The name of an error handler, where it is not the strict one.
-    pub(super) on_invalid_utf8: Option<O>,
-    /// Whether decimals become `decimal.Decimal`.
+    /// The name of an error handler of `codecs`; `None` for `strict`.
+    pub(super) errors: Option<O>,
+    /// `true` if Decimal128 values become `decimal.Decimal`.
     pub(super) as_decimal: bool,
     pub(super) rules: Rules,
     pub(super) document: Document<O>,
 }
 
-/// [`Options`] for a call.
-pub(super) type Given<'py> = Options<Bound<'py, PyAny>>;
-/// [`Options`] that outlive a call.
-pub(super) type Kept = Options<Py<PyAny>>;
+/// [`BsonReadOptions`] for one call, with references that are bound to the interpreter.
+pub(super) type Given<'py> = BsonReadOptions<Bound<'py, PyAny>>;
+/// [`BsonReadOptions`] that are stored after the call.
+pub(super) type OwnedBsonReadOptions = BsonReadOptions<Py<PyAny>>;
 
-impl<O> Options<O> {
-    /// What is asked where nothing is.
+impl<O> BsonReadOptions<O> {
+    /// Returns the default options.
     #[inline]
-    pub(super) fn usual() -> Options<O> {
-        Options {
+    pub(super) fn usual() -> BsonReadOptions<O> {
+        BsonReadOptions {
             types: Types::Onecopy,
             tz_aware: true,
             dates: Dates::Error,
             uuids: Uuids::Standard,
-            on_invalid_utf8: None,
+            errors: None,
             as_decimal: false,
             rules: Rules::default(),
             document: Document::Dict,
         }
     }
 
-    /// The same, its objects held otherwise.
-    fn map<P>(&self, hold: impl Fn(&O) -> P) -> Options<P> {
-        Options {
+    /// Returns a copy of the options in which `hold` has converted each object reference, for
+    /// example from `Bound` to `Py`.
+    fn map<P>(&self, hold: impl Fn(&O) -> P) -> BsonReadOptions<P> {
+        BsonReadOptions {
             types: self.types,
             tz_aware: self.tz_aware,
             dates: self.dates,
             uuids: self.uuids,
-            on_invalid_utf8: self.on_invalid_utf8.as_ref().map(&hold),
+            errors: self.errors.as_ref().map(&hold),
             as_decimal: self.as_decimal,
             rules: self.rules,
             document: match &self.document {
@@ -175,16 +182,17 @@ impl<O> Options<O> {
 }
 
 impl<'py> Given<'py> {
-    /// The options behind the first argument, in the order of [`with_options`].
+    /// Parses the options of a function that decodes BSON. They are its arguments after the first
+    /// one, in the order of [`with_options`].
     #[inline]
     pub(super) fn of(args: &Args<'_, 'py>) -> PyResult<Given<'py>> {
         if args.len() <= 1 {
-            return Ok(Options::usual());
+            return Ok(BsonReadOptions::usual());
         }
-        Options::given(|option| args.get(option + 1))
+        BsonReadOptions::given(|option| args.get(option + 1))
     }
 
-    /// The options by their numbers in [`with_options`], from 0.
+    /// Parses the options; `get` returns an option by its number in [`with_options`], from 0.
     #[cold]
     pub(super) fn given<'a>(
         get: impl Fn(usize) -> Option<Borrowed<'a, 'py, PyAny>>,
@@ -192,9 +200,9 @@ impl<'py> Given<'py> {
     where
         'py: 'a,
     {
-        let mut options = Options::usual();
-        if let Some(given) = get(0) {
-            options.types = choice(given, NAMES[1], TYPES)?;
+        let mut options = BsonReadOptions::usual();
+        if let Some(given) = get(0).filter(|given| !given.is_none()) {
+            options.types = choice(given, NAMES[1], COMPAT)?;
         }
         if let Some(given) = get(1) {
             options.tz_aware = given.is_truthy()?;
@@ -205,7 +213,7 @@ impl<'py> Given<'py> {
         if let Some(given) = get(3) {
             options.uuids = choice(given, NAMES[4], UUIDS)?;
         }
-        options.on_invalid_utf8 = handler(get(4))?;
+        options.errors = handler(get(4))?;
         if let Some(given) = get(5) {
             options.as_decimal = choice(given, NAMES[6], DECIMALS)?;
         }
@@ -216,13 +224,13 @@ impl<'py> Given<'py> {
             options.rules.max_depth = number(given, NAMES[8])?;
         }
         if let Some(given) = get(8) {
-            options.rules.max_size = number(given, NAMES[9])?;
+            options.rules.max_bytes = number(given, NAMES[9])?;
         }
         options.document = document(get(9))?;
         Ok(options)
     }
 
-    /// The options of a call of `function` with keywords, all but the class of documents.
+    /// Parses the keywords of a call of `function`. This function has no option `document_class`.
     #[cold]
     pub(super) fn of_keywords(
         function: &str,
@@ -242,40 +250,42 @@ impl<'py> Given<'py> {
             .iter()
             .map(|name| keywords.get_item(name))
             .collect::<PyResult<_>>()?;
-        Options::given(|option| values.get(option)?.as_ref().map(Bound::as_borrowed))
+        BsonReadOptions::given(|option| values.get(option)?.as_ref().map(Bound::as_borrowed))
     }
 
-    /// The keywords that say the same.
+    /// Returns the keyword arguments from which these options would be parsed.
     pub(super) fn keywords(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let keywords = PyDict::new(py);
-        keywords.set_item(NAMES[1], word(TYPES, self.types))?;
+        if self.types == Types::Pymongo {
+            keywords.set_item(NAMES[1], word(COMPAT, self.types))?;
+        }
         keywords.set_item(NAMES[2], self.tz_aware)?;
         keywords.set_item(NAMES[3], word(DATES, self.dates))?;
         keywords.set_item(NAMES[4], word(UUIDS, self.uuids))?;
-        if let Some(handler) = &self.on_invalid_utf8 {
+        if let Some(handler) = &self.errors {
             keywords.set_item(NAMES[5], handler)?;
         }
         keywords.set_item(NAMES[6], word(DECIMALS, self.as_decimal))?;
         keywords.set_item(NAMES[7], word(ARRAY_KEYS, self.rules.array_keys))?;
         keywords.set_item(NAMES[8], self.rules.max_depth)?;
-        keywords.set_item(NAMES[9], self.rules.max_size)?;
+        keywords.set_item(NAMES[9], self.rules.max_bytes)?;
         Ok(keywords)
     }
 
-    /// To be kept.
-    pub(super) fn kept(&self) -> Kept {
+    /// Returns a copy of the options whose object references are owned, so that it can be stored.
+    pub(super) fn kept(&self) -> OwnedBsonReadOptions {
         self.map(|object| object.clone().unbind())
     }
 
-    /// Whether no code of others runs while objects are made.
+    /// Returns `true` if no code of the caller runs while objects are created.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         !matches!(self.document, Document::Class(_))
     }
 }
 
-impl Kept {
-    /// To be used.
+impl OwnedBsonReadOptions {
+    /// Returns a copy of the options whose object references are bound to the interpreter.
     pub(super) fn bind<'py>(&self, py: Python<'py>) -> Given<'py> {
         self.map(|object| object.bind(py).clone())
     }
@@ -287,7 +297,7 @@ fn number(given: Borrowed<'_, '_, PyAny>, name: &str) -> PyResult<usize> {
         .map_err(|_| PyValueError::new_err(format!("{name} must not be negative")))
 }
 
-/// The name of an error handler, where it is not `strict`.
+/// Returns the name of an error handler; `None` if it is `strict`.
 fn handler<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(given) = given else {
         return Ok(None);
@@ -295,19 +305,19 @@ fn handler<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Boun
     let Ok(name) = given.cast::<PyString>() else {
         let kind = given.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "on_invalid_utf8 must be str, not '{kind}'"
+            "errors must be str, not '{kind}'"
         )));
     };
     if *name == "strict" {
         return Ok(None);
     }
-    // An unknown one is an error here, not where a text is malformed.
+    // An unknown error handler is an error of the call, not only when a text is malformed.
     let codecs = given.py().import("codecs")?;
     codecs.call_method1("lookup_error", (name,))?;
     Ok(Some(given.to_owned()))
 }
 
-/// What documents are to become.
+/// Parses the option `document_class`.
 fn document<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Document<Bound<'py, PyAny>>> {
     let Some(given) = given else {
         return Ok(Document::Dict);

@@ -1,21 +1,22 @@
-//! Documents one behind the other: in chunks, or to a file.
+//! `encode_many` and `dump_many`: concatenated documents, as an iterator of chunks or into a file.
 
 use onecopy_text::ByteSink;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
-use super::functions::{moved, write};
-use super::options::{Options, options_signature, with_options};
+use super::encode::{moved, write};
+use super::options::{BsonWriteOptions, options_signature, with_options};
 use crate::guard::Guarded;
-use crate::output::FlushTo;
 use crate::raw::binary::FreshBytes;
-use crate::raw::method::{self, Args, Function};
+use crate::raw::function::{self, Args, Function};
+use crate::stream_output::FlushTo;
 
-/// Bytes of a chunk, unless asked otherwise.
+/// The default chunk size, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Room past the size of a chunk, for the document that ends it.
+/// The number of bytes by which a chunk's capacity exceeds the chunk size. The end of the last
+/// document of a chunk is written to this space.
 const ROOM_BYTES: usize = 8 << 10;
 
 struct EncodeMany;
@@ -24,11 +25,14 @@ impl Function for EncodeMany {
     const NAME: &'static str = "bson_encode_many";
     const SIGNATURE: &'static str = options_signature!("iterable, /, *, chunk_bytes=65536");
     const DOC: &'static str = "\
-The documents of an iterable (rows, a generator), one behind the other as `mongodump` writes them, in an iterator of `bytes`.
+The concatenated documents of an iterable (rows, a generator), as `mongodump` writes them, in an
+iterator of `bytes`.
 
-A chunk holds whole documents: `chunk_bytes` and at most one document more. It is made when it is asked for, and no more than it is held.
+A chunk holds whole documents: `chunk_bytes` and at most one document more. It is made when it is
+requested, and only one is in memory.
 
-Copies and errors: as `encode`. After an error the iterator is at its end, and the chunk that was begun is lost.
+Copies and errors: as `encode`. After an error the iterator is at its end, and the partial chunk is
+lost.
 
 >>> import onecopy.bson
 >>> [len(chunk) for chunk in onecopy.bson.encode_many(({\"n\": n} for n in range(5)), chunk_bytes=24)]
@@ -39,7 +43,7 @@ Copies and errors: as `encode`. After an error the iterator is at its end, and t
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = BsonWriteOptions::new();
         options.take(args, 2)?;
         let chunk_bytes: usize = args
             .get(1)
@@ -57,12 +61,12 @@ Copies and errors: as `encode`. After an error the iterator is at its end, and t
     }
 }
 
-/// The chunks of `encode_many`.
+/// The iterator that `encode_many` returns.
 #[pyclass(frozen, module = "onecopy.bson")]
 pub(crate) struct BSONChunks {
-    /// `None` after the last one, and after an error.
+    /// The iterator of documents; `None` after the last document, and after an error.
     items: Guarded<Option<Py<PyIterator>>>,
-    options: Options,
+    options: BsonWriteOptions,
     chunk_bytes: usize,
 }
 
@@ -74,7 +78,8 @@ impl BSONChunks {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut kept = self.items.lock(py)?;
-        // Taken out: after an error there is none.
+        // The iterator is removed and put back after success: after an error, the iteration has
+        // ended.
         let Some(items) = kept.take() else {
             return Ok(None);
         };
@@ -105,14 +110,15 @@ impl Function for DumpMany {
     const NAME: &'static str = "bson_dump_many";
     const SIGNATURE: &'static str = options_signature!("iterable, file, /, *");
     const DOC: &'static str = "\
-The documents of an iterable, one behind the other, to a binary file, a socket, or any object with `write`, in chunks of 64 KiB: no more than
-that and one document is held.
+Writes the concatenated documents of an iterable to a binary file, a socket, or any object with
+`write`, in chunks of 64 KiB: memory holds one chunk and one document.
 
 Returns the number of bytes written. Other threads run while a plain file or socket is written to.
 
 Copies: as `encode`.
 
-Raises as `encode`, and what the file raises (`OSError`). Whole documents that were written before stay.
+Raises as `encode`, and the errors of the file (`OSError`). Whole documents that were written before
+remain.
 
 >>> import io, onecopy.bson
 >>> file = io.BytesIO()
@@ -124,7 +130,7 @@ Raises as `encode`, and what the file raises (`OSError`). Whole documents that w
     const POSITIONAL: usize = 2;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = BsonWriteOptions::new();
         options.take(args, 2)?;
         let mut output = FlushTo::of(&args.required(1))?;
         let mut chunk: Vec<u8> = Vec::new();
@@ -141,7 +147,7 @@ Raises as `encode`, and what the file raises (`OSError`). Whole documents that w
         for item in args.required(0).try_iter()? {
             let before = chunk.len();
             if let Err(error) = write(item?.as_borrowed(), &options, &mut chunk) {
-                // Whole documents in front of it are given on.
+                // The complete documents before the failed one are written.
                 chunk.truncate(before);
                 flush(&mut chunk)?;
                 return Err(error);
@@ -156,6 +162,6 @@ Raises as `encode`, and what the file raises (`OSError`). Whole documents that w
 }
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<EncodeMany>(module)?;
-    method::add::<DumpMany>(module)
+    function::add::<EncodeMany>(module)?;
+    function::add::<DumpMany>(module)
 }

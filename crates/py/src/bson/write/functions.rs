@@ -1,75 +1,55 @@
-//! `encode` and `encode_into`.
+//! `encode` and `encode_into` of `onecopy.bson`.
 
-use onecopy_text::{ByteSink, Stage, Tally};
-use pyo3::Borrowed;
+use onecopy_text::ByteSink;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyMemoryError};
 use pyo3::prelude::*;
 
-use super::error::to_py;
-use super::options::{Options, options_signature, with_options};
-use crate::ledger;
+use super::encode::{moved, write};
+use super::options::{BsonWriteOptions, options_signature, with_options};
 use crate::raw::binary::{FreshBytes, ShortBuffer};
 use crate::raw::buffer;
-use crate::raw::method::{self, Args, Function};
-use crate::raw::walk::Fixed;
-use crate::raw::walk::bson::{self, Sink};
-use crate::recent::Recent;
+use crate::raw::encode::Fixed;
+use crate::raw::function::{self, Args, Function};
+use crate::recent::RecentLength;
 
-/// Writes a document behind what is in the sink.
-#[inline]
-pub(super) fn write<'py>(
-    object: Borrowed<'_, 'py, PyAny>,
-    options: &Options,
-    sink: &mut dyn Sink,
-) -> PyResult<()> {
-    let py = object.py();
-    let mut tally = ledger::is_kept().then(Tally::default);
-    let done = bson::write(object, options.style, options, sink, tally.as_mut());
-    if let Some(tally) = &mut tally {
-        ledger::enter(py, tally, Stage::Encode)?;
-    }
-    done.map_err(|failed| to_py(py, failed, options))
-}
+static RECENT: RecentLength = RecentLength::new();
 
-/// Enters what was moved in vain.
-pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
-    let mut tally = Tally::default();
-    tally.copied_again(bytes);
-    ledger::enter(py, &mut tally, Stage::Encode)
-}
+struct EncodeDocument;
 
-static RECENT: Recent = Recent::new();
-
-struct Encode;
-
-impl Function for Encode {
+impl Function for EncodeDocument {
     const NAME: &'static str = "bson_encode";
     const SIGNATURE: &'static str = options_signature!("doc, /, *");
     const DOC: &'static str = "\
 A document as BSON 1.1 (https://bsonspec.org), in a fresh `bytes`.
 
-`doc` is a `dict`, any other mapping, a dataclass, or a raw document (ours or pymongo's), which is put as it is. Values are `str`, `int` (32
-bits where they do, else 64), `float`, `bool`, `None`, mappings, lists, tuples, and what is derived from them; `bytes`, `bytearray`, `memoryview`;
-`datetime` (a naive one is in UTC; floored to milliseconds) and `date` (its midnight in UTC); `UUID`; `Decimal` (exactly); compiled
-regexes; an `Enum` as its value; a dataclass as a document; arrays and scalars of NumPy by their type;
-the types of this module and those of pymongo. Anything else is given to `default`. Keys are `str`,
-in their order.
+`doc` is a `dict`, any other mapping, a dataclass, or a raw document (onecopy's or pymongo's), whose
+bytes are copied as they are. Values are `str`, `int` (32 bits if it fits, else 64), `float`,
+`bool`, `None`, mappings, lists, tuples, and instances of derived classes; `bytes`, `bytearray`,
+`memoryview`; `datetime` (a naive one is in UTC; rounded down to milliseconds) and `date` (its
+midnight in UTC); `UUID`; `Decimal` (exactly); compiled regexes; an `Enum` as its value; a dataclass
+as a document; arrays and scalars of NumPy by their type; the types of this module and those of
+pymongo. Anything else is passed to `default`. Keys are `str`, in their order.
 
-- default: a function that gives what is to be written in place of an object that has no form in BSON
-- check_keys: keys that begin with a dollar or hold a dot are an error, as MongoDB's collections once wanted it
-- uuid_representation: `'standard'` (subtype 4), `'python_legacy'`, `'java_legacy'`, `'csharp_legacy'` (subtype 3), or `'unspecified'`: an error
-- surrogates: what lone surrogates become: `'error'` or `'replace'` (U+FFFD)
-- datetime_range: moments outside of the years 1 to 9999 in UTC: `'error'`, `'clamp'` or `'raw'` (as they are). A `DatetimeMS` is always written
-- max_depth: how many documents and arrays may be inside of each other
-- max_size: bytes of the document at most, up to 2147483647
-- passthrough: which of `'buffer'`, `'dataclass'`, `'date'`, `'decimal'`, `'enum'`, `'numpy'` are left to `default`
+- default: a function that returns a replacement for an object that has no form in BSON
+- check_keys: keys that begin with a dollar or contain a dot are an error, as old versions of MongoDB
+  required
+- uuid_representation: `'standard'` (subtype 4), `'python_legacy'`, `'java_legacy'`,
+  `'csharp_legacy'` (subtype 3), or `'unspecified'`: an error
+- errors: lone surrogates are an error (`'strict'`) or become U+FFFD (`'replace'`)
+- datetime_range: moments outside of the years 1 to 9999 in UTC: `'error'`, `'clamp'` or `'raw'`
+  (unchanged). A `DatetimeMS` is always written
+- max_depth: the largest depth of nested documents and arrays
+- max_bytes: the largest size of the document in bytes, up to 2147483647
+- passthrough: which of `'buffer'`, `'dataclass'`, `'date'`, `'decimal'`, `'enum'`, `'numpy'` are
+  passed to `default`
 
 No UTF-8 cache is left on any `str`.
 
-Copies: none besides the one conversion of each text and one copy of binary, into the result; a result below 2 KiB once more, as a whole.
+Copies: none besides the one conversion of each text and one copy of binary, into the result; a
+result below 2 KiB once more, as a whole.
 
-Raises `BSONEncodeError` (a `ValueError`) for a value that has no form in BSON, and `BSONTypeError`, which is also a `TypeError`, for a type that
-has none; both with the path to it.
+Raises `BSONEncodeError` (a `ValueError`) for a value that has no form in BSON, and `BSONTypeError`,
+which is also a `TypeError`, for a type that has none; both with the path to it.
 
 >>> import onecopy.bson
 >>> onecopy.bson.encode({\"n\": 1})
@@ -81,7 +61,7 @@ b'\\x0c\\x00\\x00\\x00\\x10n\\x00\\x01\\x00\\x00\\x00\\x00'
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = BsonWriteOptions::new();
         options.take(args, 1)?;
         let mut buffer = match RECENT.is_short() {
             true => ShortBuffer::lend(py),
@@ -106,14 +86,15 @@ impl Function for EncodeInto {
     const NAME: &'static str = "bson_encode_into";
     const SIGNATURE: &'static str = options_signature!("doc, buffer, offset=0, /, *");
     const DOC: &'static str = "\
-As `encode`, into a writable contiguous buffer (`bytearray`, `memoryview`, `mmap`, `array`) from `offset` (in bytes) on.
+As `encode`, into a writable contiguous buffer (`bytearray`, `memoryview`, `mmap`, `array`), from
+`offset` (in bytes) on.
 
 Returns the number of bytes written.
 
 Copies: none besides those of `encode`; near the end of the buffer some hundred bytes once more.
 
-Raises `BufferError` where the buffer is read-only, in pieces or too small, `IndexError` for an offset outside of it. What stands
-behind `offset` is of no meaning then.
+Raises `BufferError` if the buffer is read-only, not contiguous or too small, `IndexError` for an
+offset outside of it. The bytes from `offset` on are undefined then.
 
 >>> import onecopy.bson
 >>> place = bytearray(16)
@@ -125,13 +106,13 @@ behind `offset` is of no meaning then.
     const POSITIONAL: usize = 3;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = BsonWriteOptions::new();
         options.take(args, 3)?;
         let offset: isize = args.get(2).map_or(Ok(0), |object| object.extract())?;
         let n = buffer::with_place(args.required(1), |place| {
             let place = usize::try_from(offset)
                 .ok()
-                .and_then(|from| place.behind(from));
+                .and_then(|from| place.without_first(from));
             let Some(place) = place else {
                 return Err(PyIndexError::new_err("`offset` is outside of the buffer"));
             };
@@ -151,6 +132,6 @@ behind `offset` is of no meaning then.
 }
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<Encode>(module)?;
-    method::add::<EncodeInto>(module)
+    function::add::<EncodeDocument>(module)?;
+    function::add::<EncodeInto>(module)
 }

@@ -1,22 +1,24 @@
-//! Objects to BSON.
+//! Writing of BSON: `encode`, `encode_into`, `encode_many` and `dump_many`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `options` | the keywords that all functions share |
-//! | `other` | what stands for objects that are none of CPython's own types |
-//! | `marked` | values of BSON's own types, ours and pymongo's |
-//! | `error` | why a document cannot be written, as an exception |
+//! | `other_types` | the BSON forms of objects that are not of CPython's built-in types |
+//! | `bson_classes` | values of the BSON classes of onecopy and of pymongo |
+//! | `encode` | calls the encoder; adds to the ledger, converts errors |
+//! | `error` | the exception for a document that cannot be encoded |
 //! | `functions` | `encode` and `encode_into` |
-//! | `chunks` | documents one behind the other |
+//! | `chunks` | concatenated documents, in chunks |
 //!
-//! The walk itself is in `raw::walk::bson`.
+//! The encoder itself is in `raw::encode::bson`.
 
+mod bson_classes;
 mod chunks;
+mod encode;
 mod error;
 mod functions;
-mod marked;
 mod options;
-mod other;
+mod other_types;
 
 use pyo3::prelude::*;
 

@@ -1,49 +1,51 @@
-//! The keywords that all functions that write BSON share.
+//! `BsonWriteOptions`: the keywords of the functions that write BSON.
 
 use onecopy_wire::bson::MOST_BYTES;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::keywords::{Hook, choose, choose_many};
-use crate::raw::method::Args;
+use crate::raw::encode::Natives;
+use crate::raw::encode::bson::{Style, UuidForm};
+use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
-use crate::raw::walk::Natives;
-use crate::raw::walk::bson::{Style, UuidForm};
 
-/// Names of the keywords, in the order in which [`Options::take`] reads them.
+/// The names of the keywords, in the order in which [`BsonWriteOptions::take`] parses them.
 macro_rules! with_options {
     ($($first:literal),*) => {
         &[
             $($first,)*
-            "default", "check_keys", "uuid_representation", "surrogates", "datetime_range", "max_depth", "max_size",
+            "default", "check_keys", "uuid_representation", "errors", "datetime_range", "max_depth", "max_bytes",
             "passthrough",
         ]
     };
 }
 pub(super) use with_options;
 
-/// The keywords as a signature has them.
+/// The keywords as the text of a Python signature.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
-            "(", $first, ", default=None, check_keys=False, uuid_representation='standard', surrogates='error', ",
-            "datetime_range='error', max_depth=1000, max_size=2147483647, passthrough=())"
+            "(",
+            $first,
+            ", default=None, check_keys=False, uuid_representation='standard', errors='strict', ",
+            "datetime_range='error', max_depth=1000, max_bytes=2147483647, passthrough=())"
         )
     };
 }
 pub(super) use options_signature;
 
-/// What becomes of moments that are outside of the years 1 to 9999 in UTC.
+/// The treatment of datetimes outside of the years 1 to 9999 in UTC (option `datetime_range`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Range {
     Error,
-    /// The first or last moment of those years.
+    /// The datetime is replaced with the first or last moment of the years 1 to 9999.
     Clamp,
-    /// They are written as they are.
+    /// The milliseconds of the datetime are written unchanged.
     Raw,
 }
 
-/// Objects that have a form in BSON, and can be left to `default` all the same.
+/// Types that BSON can represent, but whose objects the option `passthrough` passes to `default`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passed {
     Buffer,
@@ -69,29 +71,29 @@ const PASSED: &[(&str, Passed)] = &[
     ("numpy", Passed::Numpy),
 ];
 
-/// Levels of containers unless asked otherwise.
+/// The default for the largest depth of nested containers.
 const MAX_DEPTH: usize = 1000;
 
-/// How documents are written.
+/// The options of one call of a function that writes BSON.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct BsonWriteOptions {
     pub(super) style: Style,
     pub(super) default: Option<Hook>,
     pub(super) range: Range,
-    /// A bit for each [`Passed`] that is left to `default`.
-    passed: u16,
+    /// The types whose objects are passed to `default`: one bit for each variant of [`Passed`].
+    pub(super) passed: u16,
 }
 
-impl Options {
-    /// What is written where nothing is asked for.
+impl BsonWriteOptions {
+    /// Returns the default options.
     #[inline]
-    pub(super) fn new() -> Options {
-        Options {
+    pub(super) fn new() -> BsonWriteOptions {
+        BsonWriteOptions {
             style: Style {
                 check_keys: false,
                 replace: false,
                 max_depth: MAX_DEPTH,
-                max_size: MOST_BYTES,
+                max_bytes: MOST_BYTES,
                 uuid: UuidForm::Standard,
                 natives: Natives {
                     marked: false,
@@ -104,7 +106,7 @@ impl Options {
         }
     }
 
-    /// Takes the keywords of a call, which stand from `from` on among its parameters.
+    /// Parses the keywords of a call, which are the function's parameters from number `from` on.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -136,8 +138,8 @@ impl Options {
             )?;
         }
         if let Some(object) = given(3) {
-            let choices = [("error", false), ("replace", true)];
-            self.style.replace = choose(object, "surrogates", &choices)?;
+            let choices = [("strict", false), ("replace", true)];
+            self.style.replace = choose(object, "errors", &choices)?;
         }
         if let Some(object) = given(4) {
             self.range = choose(
@@ -154,10 +156,10 @@ impl Options {
             self.style.max_depth = object.extract()?;
         }
         if let Some(object) = given(6) {
-            self.style.max_size = object.extract()?;
-            if self.style.max_size > MOST_BYTES {
+            self.style.max_bytes = object.extract()?;
+            if self.style.max_bytes > MOST_BYTES {
                 return Err(PyValueError::new_err(
-                    "`max_size` must be at most 2147483647: BSON's lengths have 32 bits",
+                    "`max_bytes` must be at most 2147483647: BSON's lengths have 32 bits",
                 ));
             }
         }
@@ -177,7 +179,7 @@ impl Options {
         Ok(())
     }
 
-    /// Whether such objects are left to `default`.
+    /// Returns `true` if objects of this type are passed to `default`.
     #[inline]
     pub(super) fn passes(&self, what: Passed) -> bool {
         self.passed & 1 << what as u16 != 0

@@ -1,4 +1,4 @@
-//! Integers of any number of digits.
+//! Converts the decimal digits of long integers to `int` objects.
 
 use num_bigint::BigUint;
 use pyo3::intern;
@@ -7,14 +7,17 @@ use pyo3::types::{PyBytes, PyInt};
 
 use crate::raw::objects::scalars;
 
-/// Up to this many digits CPython reads them itself, whatever `sys.set_int_max_str_digits` says, which allows no less.
+/// The largest number of digits that are converted by CPython. It is the smallest limit that
+/// `sys.set_int_max_str_digits` allows, so CPython accepts this number of digits with any limit.
 const MOST_SHORT_DIGITS: usize = 640;
 
-/// Digits that the library reads at once; in halves, those of more take less than the square of their number.
+/// The number of digits that the big integer library converts at once. Longer numbers are split
+/// into halves, so that the time grows less than quadratically with the number of digits.
 const LEAF_DIGITS: usize = 1024;
 
-/// An `int` of these digits, with a `-` where it has one: all of them, as they are written. `sys.set_int_max_str_digits` guards
-/// against time that grows with their square, which is not spent here.
+/// Creates an `int` from its digits, with an optional `-`. The limit of
+/// `sys.set_int_max_str_digits` is not applied: it protects against conversions in quadratic time,
+/// and the time of this conversion grows less than quadratically.
 pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if text.len() <= MOST_SHORT_DIGITS {
         return scalars::big_int(py, text);
@@ -31,9 +34,11 @@ pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// The number of these digits: of a tail whose length is a power of two times [`LEAF_DIGITS`], and of the head before it.
+/// Converts digits to a number. The digits are split: the length of the tail is [`LEAF_DIGITS`]
+/// times a power of two. The tail and the digits before it are converted separately.
 fn magnitude(digits: &[u8]) -> BigUint {
-    // 10 to the power of the tail's length, and before it those of the tails of the halves.
+    // Powers of ten: the last one is for the number of digits of the tail, the earlier ones for the
+    // tails of its halves.
     let mut powers = Vec::new();
     let mut n_tail = LEAF_DIGITS;
     while n_tail < digits.len() {
@@ -49,7 +54,7 @@ fn magnitude(digits: &[u8]) -> BigUint {
 
 fn of_halves(digits: &[u8], powers: &[BigUint]) -> BigUint {
     let Some((power, smaller)) = powers.split_last() else {
-        return BigUint::parse_bytes(digits, 10).expect("the reader tells digits");
+        return BigUint::parse_bytes(digits, 10).expect("the reader passes digits");
     };
     let n_tail = LEAF_DIGITS << smaller.len();
     match digits.len().checked_sub(n_tail) {

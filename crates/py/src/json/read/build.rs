@@ -1,41 +1,42 @@
-//! Objects of what the reader tells.
+//! `Build`: the event handler that creates Python objects from the events of the JSON reader.
 
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::{Kind, Policy, Shape, Tally, Units, measure};
 use onecopy_wire::json::read::{
-    Escaped, Events, Piece, Reason, Refusal, Surrogates, Text, malformed,
+    Escaped, EscapedPart, JsonEvents, Reason, Rejection, Surrogates, Text, malformed,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
 use super::big;
-use super::options::{BigInts, Options};
+use super::options::{BigIntType, JsonReadOptions};
 use crate::raw::fresh::Blanks;
-use crate::raw::method::call_one;
+use crate::raw::function::call_one;
 use crate::raw::number;
 use crate::raw::objects::building::Building;
 use crate::raw::objects::fresh_number::Numbers;
 use crate::raw::objects::scalars::{self, InParts};
-use crate::raw::objects::values;
+use crate::raw::objects::string_cache;
 use crate::raw::text::MakeError;
 
-/// Room for strings without their escapes, at most and at least; longer ones go through it in parts, twice.
+/// The capacity of the buffer for unescaped strings, in bytes. A longer string is unescaped in
+/// parts, twice: once to measure it and once to copy it.
 const SCRATCH_BYTES: usize = 32 << 10;
 const LEAST_SCRATCH_BYTES: usize = 1 << 10;
 
-/// Keys that are remembered have at most as many bytes.
+/// The largest key, in bytes, that is stored in the key cache.
 const MOST_KEY_BYTES: usize = 64;
 
-/// A value under construction.
+/// The event handler of the JSON reader: creates the Python object of each event.
 pub(super) struct Build<'a, 'py, K> {
     kernels: K,
     building: Building<'py>,
     blanks: Blanks<'py>,
     numbers: Numbers<'py>,
-    options: &'a Options<'py>,
+    options: &'a JsonReadOptions<'py>,
     tally: Option<&'a mut Tally>,
     scratch: Vec<u8>,
-    /// Why the last event was refused, where Python says so.
+    /// The exception that Python raised while the last event was handled; `None` if it raised none.
     pub(super) error: Option<PyErr>,
 }
 
@@ -44,7 +45,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     pub(super) fn new(
         py: Python<'py>,
         kernels: K,
-        options: &'a Options<'py>,
+        options: &'a JsonReadOptions<'py>,
         tally: Option<&'a mut Tally>,
     ) -> Self {
         Build {
@@ -59,7 +60,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// The value, once all was told.
+    /// Returns the complete object, after the last event.
     #[inline(always)]
     pub(super) fn finish(self) -> Bound<'py, PyAny> {
         self.building.finish()
@@ -67,13 +68,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     #[cold]
     #[inline(never)]
-    fn fail(&mut self, error: PyErr) -> Refusal {
+    fn fail(&mut self, error: PyErr) -> Rejection {
         self.error = Some(error);
-        Refusal::OWN
+        Rejection::OWN
     }
 
     #[inline(always)]
-    fn push(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Result<(), Refusal> {
+    fn push(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Result<(), Rejection> {
         match value {
             Ok(value) => {
                 let pushed = self.building.push(value);
@@ -84,14 +85,16 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     #[inline(always)]
-    fn text(&mut self, text: Text<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+    fn text(&mut self, text: Text<'_>) -> Result<Bound<'py, PyAny>, Rejection> {
         let tally = self.tally.as_deref_mut();
         match text {
             Text::Ascii(text) => {
                 let made = scalars::ascii(self.blanks, self.kernels, text, tally);
                 made.map_err(|e| self.fail(e))
             }
-            // Words in registers: as `Units` they would be put into memory, and a short text waits for that longer than it takes.
+            // The address and length of short UTF-8 are passed in registers. If they were stored in
+            // a `Units` first, reading them back would take longer than the conversion of a short
+            // text.
             Text::Units(Units::Utf8(bytes)) => {
                 if tally.is_none()
                     && let Some(made) = scalars::short_utf8(self.blanks, self.kernels, bytes)
@@ -107,31 +110,33 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Makes a key and keeps it in its place.
+    /// Creates the `str` of a key, and stores it in slot `at` of the key cache. `hash` is the hash
+    /// of the key's bytes.
     #[cold]
     #[inline(never)]
-    fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Refusal> {
+    fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Rejection> {
         let key = self.other_utf8(bytes)?;
         let kept = self.building.keep_key(at, hash, bytes, &key);
         kept.map_err(|e| self.fail(e))
     }
 
-    /// UTF-8 by the way of any text.
+    /// Creates a `str` from UTF-8 of any length and script.
     #[inline(never)]
-    fn other_utf8(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Refusal> {
+    fn other_utf8(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         let units = Units::Utf8(bytes);
         let made = scalars::other_text(self.blanks.py(), units, self.tally.as_deref_mut());
         made.or_else(|e| self.malformed_text(units, e))
     }
 
-    /// A text that is malformed: refused, or taken with its surrogates where it is that of a `str`.
+    /// Handles malformed text: returns an error, or keeps the lone surrogates of a `str` if the
+    /// option `surrogates` allows that.
     #[cold]
     #[inline(never)]
     fn malformed_text(
         &mut self,
         units: Units<'_>,
         error: MakeError,
-    ) -> Result<Bound<'py, PyAny>, Refusal> {
+    ) -> Result<Bound<'py, PyAny>, Rejection> {
         if let MakeError::Python(e) = error {
             return Err(self.fail(e));
         }
@@ -139,11 +144,11 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         if refusal.reason != Reason::Surrogate || self.options.surrogates == Surrogates::Error {
             return Err(refusal);
         }
-        // A backslash is in no plain text, so nothing is taken for an escape.
+        // Text without escapes contains no backslash, so none of it can be read as an escape.
         self.characters(Escaped::of(units))
     }
 
-    fn characters(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+    fn characters(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Rejection> {
         let (py, surrogates) = (self.building.py(), self.options.surrogates);
         match scalars::characters(py, || text.chars(surrogates)) {
             Ok(made) => {
@@ -152,13 +157,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
                 }
                 Ok(made)
             }
-            Err(scalars::Failed::Chars(refusal)) => Err(refusal),
-            Err(scalars::Failed::Python(e)) => Err(self.fail(e)),
+            Err(scalars::StrFailure::Chars(refusal)) => Err(refusal),
+            Err(scalars::StrFailure::Python(e)) => Err(self.fail(e)),
         }
     }
 
     #[inline(always)]
-    fn escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+    fn escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Rejection> {
         let Units::Utf8(body) = text.body() else {
             return self.wide_escaped(text);
         };
@@ -190,9 +195,10 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         })
     }
 
-    /// A string in the units of a `str`: looked at twice, first for its shape.
+    /// Creates a `str` from a JSON string with escapes, if the JSON text is itself a `str`. The
+    /// string is read twice: first to find its widest character, then to copy it.
     #[inline(always)]
-    fn wide_escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Refusal> {
+    fn wide_escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Rejection> {
         let surrogates = self.options.surrogates;
         let mut shape = Shape {
             kind: Kind::Ascii,
@@ -200,8 +206,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         };
         for piece in text.pieces(self.kernels, surrogates) {
             let (kind, n_chars) = match piece? {
-                Piece::Char(c) => (Kind::of(c), 1),
-                Piece::Run(run, at) => match measure(run, Policy::Strict) {
+                EscapedPart::Char(c) => (Kind::of(c), 1),
+                EscapedPart::Run(run, at) => match measure(run, Policy::Strict) {
                     Ok(measured) => (measured.shape().kind, measured.shape().n_chars),
                     Err(_) if surrogates == Surrogates::Error => return Err(malformed(run, at)),
                     Err(_) => return self.characters(text),
@@ -217,8 +223,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         let mut made = made.map_err(|e| self.fail(e))?;
         for piece in text.pieces(self.kernels, surrogates) {
             match piece? {
-                Piece::Char(c) => made.put_char(c),
-                Piece::Run(run, _) => {
+                EscapedPart::Char(c) => made.put_char(c),
+                EscapedPart::Run(run, _) => {
                     made.put(&measure(run, Policy::Strict).expect("measured before"));
                 }
             }
@@ -236,13 +242,14 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.scratch.resize(len.next_power_of_two(), 0);
     }
 
-    /// A string too long for the scratch: read twice, part by part, first for its shape.
+    /// Creates a `str` from a string that is longer than the scratch buffer. The string is read
+    /// twice, in parts: first to find its widest character, then to copy it.
     #[inline(never)]
     fn long_escaped(
         &mut self,
         text: Escaped<'_>,
         body: &[u8],
-    ) -> Result<Bound<'py, PyAny>, Refusal> {
+    ) -> Result<Bound<'py, PyAny>, Rejection> {
         let surrogates = self.options.surrogates;
         let mut shape = Shape {
             kind: Kind::Ascii,
@@ -278,9 +285,10 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
 
     #[cold]
     #[inline(never)]
-    fn hooked_float(&mut self, text: Units<'_>) -> Result<(), Refusal> {
+    fn hooked_float(&mut self, text: Units<'_>) -> Result<(), Rejection> {
         let made = match text {
-            // As other UTF-8 it would be taken for text with more than ASCII.
+            // Passed as UTF-8 to `scalars::text`, the digits would be converted by the code for
+            // text that is not ASCII.
             Units::Utf8(digits) => {
                 let digits = Ascii::new(digits).expect("numbers are ASCII");
                 scalars::ascii(self.blanks, self.kernels, digits, None)
@@ -290,46 +298,46 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
                 MakeError::Malformed(_) => unreachable!("numbers are ASCII"),
             }),
         };
-        let hook = self.options.float_hook.as_ref().expect("asked before");
+        let hook = self.options.parse_float.as_ref().expect("checked before");
         let made = made.and_then(|text| call_one(hook, &text));
         self.push(made)
     }
 }
 
-impl<K: Kernels> Events for Build<'_, '_, K> {
+impl<K: Kernels> JsonEvents for Build<'_, '_, K> {
     #[inline(always)]
-    fn null(&mut self) -> Result<(), Refusal> {
+    fn null(&mut self) -> Result<(), Rejection> {
         let none = self.building.py().None().into_bound(self.building.py());
         self.push(Ok(none))
     }
 
     #[inline(always)]
-    fn boolean(&mut self, value: bool) -> Result<(), Refusal> {
+    fn boolean(&mut self, value: bool) -> Result<(), Rejection> {
         let value = PyBool::new(self.building.py(), value).to_owned().into_any();
         self.push(Ok(value))
     }
 
     #[inline(always)]
-    fn int(&mut self, value: i64) -> Result<(), Refusal> {
+    fn int(&mut self, value: i64) -> Result<(), Rejection> {
         let made = self.numbers.int(value);
         self.push(made)
     }
 
     #[cold]
     #[inline(never)]
-    fn big_int(&mut self, digits: &[u8]) -> Result<(), Refusal> {
+    fn big_int(&mut self, digits: &[u8]) -> Result<(), Rejection> {
         let py = self.building.py();
         let made = match self.options.big_ints {
-            BigInts::Exact => big::int(py, digits),
-            // 64 bits without a sign are not more than 64.
+            BigIntType::Exact => big::int(py, digits),
+            // An unsigned integer of 64 bits is not a big integer for the option.
             _ if str::from_utf8(digits).is_ok_and(|d| d.parse::<u64>().is_ok()) => {
                 scalars::big_int(py, digits)
             }
-            BigInts::Error => return Err(Refusal::here(Reason::BigInt)),
-            BigInts::Float => {
+            BigIntType::Error => return Err(Rejection::here(Reason::BigInt)),
+            BigIntType::Float => {
                 let value = onecopy_wire::json::read::float::of_text(digits);
                 if value.is_infinite() {
-                    return Err(Refusal::here(Reason::FloatRange));
+                    return Err(Rejection::here(Reason::FloatRange));
                 }
                 number::float(py, value)
             }
@@ -338,12 +346,12 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     }
 
     #[inline(always)]
-    fn float(&mut self, value: f64, text: Units<'_>) -> Result<(), Refusal> {
-        if self.options.float_hook.is_some() {
+    fn float(&mut self, value: f64, text: Units<'_>) -> Result<(), Rejection> {
+        if self.options.parse_float.is_some() {
             return self.hooked_float(text);
         }
         if value.is_infinite() {
-            return Err(Refusal::here(Reason::FloatRange));
+            return Err(Rejection::here(Reason::FloatRange));
         }
         let made = self.numbers.float(value);
         self.push(made)
@@ -351,16 +359,16 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
 
     #[cold]
     #[inline(never)]
-    fn not_finite(&mut self, value: f64) -> Result<(), Refusal> {
+    fn not_finite(&mut self, value: f64) -> Result<(), Rejection> {
         if !self.options.accept_nan {
-            return Err(Refusal::here(Reason::NotFinite));
+            return Err(Rejection::here(Reason::NotFinite));
         }
         let made = number::float(self.building.py(), value);
         self.push(made)
     }
 
     #[inline(always)]
-    fn string(&mut self, text: Text<'_>) -> Result<(), Refusal> {
+    fn string(&mut self, text: Text<'_>) -> Result<(), Rejection> {
         let mut hash = None;
         if let Text::Ascii(ascii) = text
             && let bytes = ascii.bytes()
@@ -372,7 +380,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
             if let Some(found) = self.building.find_last(is_it) {
                 return self.push(Ok(found));
             }
-            let looked_for = values::hash(bytes);
+            let looked_for = string_cache::hash(bytes);
             if let Some(found) = self.building.find(looked_for, is_it) {
                 return self.push(Ok(found));
             }
@@ -386,13 +394,13 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     }
 
     #[inline(always)]
-    fn escaped_string(&mut self, text: Escaped<'_>) -> Result<(), Refusal> {
+    fn escaped_string(&mut self, text: Escaped<'_>) -> Result<(), Rejection> {
         let made = self.escaped(text)?;
         self.push(Ok(made))
     }
 
     #[inline(always)]
-    fn key(&mut self, text: Text<'_>) -> Result<(), Refusal> {
+    fn key(&mut self, text: Text<'_>) -> Result<(), Rejection> {
         let bytes = match text {
             Text::Ascii(ascii) => Some(ascii.bytes()),
             Text::Units(Units::Utf8(bytes)) => Some(bytes),
@@ -401,7 +409,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
         if let Some(bytes) = bytes
             && bytes.len() <= MOST_KEY_BYTES
         {
-            let (kernels, hash) = (self.kernels, values::hash(bytes));
+            let (kernels, hash) = (self.kernels, string_cache::hash(bytes));
             let is_it = |key: &[u8]| key.len() == bytes.len() && kernels.starts_with(bytes, key);
             let at = match self.building.find_key(hash, is_it) {
                 Ok(at) => at,
@@ -418,32 +426,32 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     }
 
     #[inline(always)]
-    fn escaped_key(&mut self, text: Escaped<'_>) -> Result<(), Refusal> {
+    fn escaped_key(&mut self, text: Escaped<'_>) -> Result<(), Rejection> {
         let made = self.escaped(text)?;
         let pushed = self.building.push_key(made);
         pushed.map_err(|e| self.fail(e))
     }
 
     #[inline(always)]
-    fn begin_array(&mut self) -> Result<(), Refusal> {
+    fn begin_array(&mut self) -> Result<(), Rejection> {
         self.building.begin(false);
         Ok(())
     }
 
     #[inline(always)]
-    fn end_array(&mut self) -> Result<(), Refusal> {
+    fn end_array(&mut self) -> Result<(), Rejection> {
         let made = self.building.end_list();
         self.push(made)
     }
 
     #[inline(always)]
-    fn empty_array(&mut self) -> Result<(), Refusal> {
+    fn empty_array(&mut self) -> Result<(), Rejection> {
         let made = self.building.empty_list();
         self.push(made)
     }
 
     #[inline(always)]
-    fn empty_object(&mut self) -> Result<(), Refusal> {
+    fn empty_object(&mut self) -> Result<(), Rejection> {
         if self.options.object_hook.is_some() {
             self.begin_object()?;
             return self.end_object();
@@ -453,19 +461,19 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     }
 
     #[inline(always)]
-    fn begin_object(&mut self) -> Result<(), Refusal> {
+    fn begin_object(&mut self) -> Result<(), Rejection> {
         self.building.begin(true);
         Ok(())
     }
 
     #[inline(always)]
-    fn end_object(&mut self) -> Result<(), Refusal> {
+    fn end_object(&mut self) -> Result<(), Rejection> {
         let (dict, has_twice) = match self.building.end_dict() {
             Ok(made) => made,
             Err(e) => return Err(self.fail(e)),
         };
         if has_twice && self.options.refuse_duplicates {
-            return Err(Refusal::here(Reason::DuplicateKey));
+            return Err(Rejection::here(Reason::DuplicateKey));
         }
         match &self.options.object_hook {
             None => self.push(Ok(dict)),
@@ -482,7 +490,7 @@ impl<K: Kernels> Events for Build<'_, '_, K> {
     }
 
     #[inline(always)]
-    fn likely_key(&mut self) -> Result<(), Refusal> {
+    fn likely_key(&mut self) -> Result<(), Rejection> {
         let pushed = self.building.push_likely_key();
         pushed.map_err(|e| self.fail(e))
     }

@@ -1,19 +1,19 @@
-//! `JSONDecodeError`.
+//! Creates a `JSONDecodeError` from an error of the JSON reader.
 
 use onecopy_text::Units;
-use onecopy_wire::json::read::{Place, ReadError};
+use onecopy_wire::json::read::{ReadError, TextPosition};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// The exception for a text that is no JSON. `data` is what the caller gave, `text` what of it was read, from byte or
-/// character `start` on.
+/// Returns the exception for text that is not valid JSON. `data` is the caller's argument. `text`
+/// is the text of `data`. The error's position is counted in code units of `text`.
 #[cold]
 pub(super) fn to_py(data: &Bound<'_, PyAny>, text: Units<'_>, error: ReadError) -> PyErr {
     raise(data, text, &error.reason.to_string(), error.at_units)
 }
 
-/// As [`to_py`], of any reason.
+/// Creates the exception of [`to_py`] from a reason as text and a position in code units of `text`.
 #[cold]
 pub(crate) fn raise(
     data: &Bound<'_, PyAny>,
@@ -22,7 +22,7 @@ pub(crate) fn raise(
     at_units: usize,
 ) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let place = Place::of(text, at_units);
+    let place = TextPosition::of(text, at_units);
     let py = data.py();
     let made = CLASS
         .import(py, "onecopy.json", "JSONDecodeError")

@@ -1,41 +1,42 @@
-//! One value for each line.
+//! `JSONLines`: the iterator that `loads_lines` returns.
 
 use std::io::BufRead;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use onecopy_text::Units;
-use onecopy_wire::json::read::{Form, Latin1, Ucs2, Ucs4, Utf8};
+use onecopy_wire::json::read::{Latin1, SourceForm, Ucs2, Ucs4, Utf8};
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::load::{no_data, value};
-use super::options::{Kept, Options, PARAMETERS};
-use crate::raw::buffer::{self, Bytes};
-use crate::raw::method::{self, Args, Function};
+use super::options::{JsonReadOptions, OwnedJsonReadOptions, PARAMETERS};
+use crate::raw::buffer::{self, BufferBytes};
+use crate::raw::function::{self, Args, Function};
 use crate::raw::stack;
 use crate::raw::text::{known_ascii, own_units};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<JSONLines>()?;
-    method::add::<LoadsLines>(module)
+    function::add::<LoadsLines>(module)
 }
 
 struct LoadsLines;
 
 impl Function for LoadsLines {
     const NAME: &'static str = "loads_lines";
-    const SIGNATURE: &'static str = "(data, /, *, big_ints='exact', duplicate_keys='last', surrogates='error', nan='error', \
-         object_hook=None, float_hook=None, max_depth=1000)";
+    const SIGNATURE: &'static str = "(data, /, *, big_ints='exact', duplicate_keys='last', errors='strict', \
+         nan='error', object_hook=None, parse_float=None, max_depth=1000)";
     const DOC: &'static str = "\
-An iterator over the values of lines of JSON (NDJSON, JSON Lines), each read when it is asked for.
+An iterator over the values of lines of JSON (NDJSON, JSON Lines), each decoded when it is requested.
 
 ``data`` is any buffer of UTF-8 (a copy of it is read if it is not ``bytes``), or a `str`. Each
-line holds one value; lines of white space are skipped. Line feeds part the lines, with or without a carriage return before them.
+line holds one value; lines of white space are skipped. Lines end with a line feed, with or without
+a carriage return before it.
 
-The options, and what is raised, are those of :func:`loads`; places are those in the whole text. The line behind one that was
-wrong may be asked for.
+The options and errors are those of :func:`loads`; positions are those in the whole text. Iteration
+can continue after a line that raised.
 
 Copies: one, of each text into its `str`.
 
@@ -47,11 +48,11 @@ Copies: one, of each text into its `str`.
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::of(args)?.unbind();
+        let options = JsonReadOptions::of(args)?.unbind();
         let data = args.required(0);
         let data = if data.cast::<PyString>().is_ok() {
             data.to_owned()
-        } else if Bytes::is_buffer(data) {
+        } else if BufferBytes::is_buffer(data) {
             buffer::immutable(data)?
         } else {
             return Err(no_data(data));
@@ -65,16 +66,17 @@ Copies: one, of each text into its `str`.
     }
 }
 
-/// The next line is being read.
+/// The value of [`JSONLines::at`] while a line is being read.
 const BUSY: usize = usize::MAX;
 
-/// The values of lines of JSON.
+/// An iterator over lines of JSON. Each line is parsed when its value is requested.
 #[pyclass(frozen, module = "onecopy.json")]
 struct JSONLines {
-    /// A `bytes`, a view of one, or a `str`.
+    /// The lines of JSON: a `bytes`, a memoryview of one, or a `str`.
     data: Py<PyAny>,
-    options: Kept,
-    /// Unit where the next line starts, or [`BUSY`].
+    options: OwnedJsonReadOptions,
+    /// The offset at which the next line starts, in bytes (for a `str`, in characters), or
+    /// [`BUSY`].
     at: AtomicUsize,
 }
 
@@ -104,7 +106,7 @@ impl JSONLines {
             return line::<Utf8>(py, data, bytes, find_in_bytes, at, &options);
         }
         let Ok(string) = data.cast::<PyString>() else {
-            let bytes = Bytes::of(data)?;
+            let bytes = BufferBytes::of(data)?;
             return line::<Utf8>(py, data, bytes.as_slice(), find_in_bytes, at, &options);
         };
         if let Some(ascii) = known_ascii(string)? {
@@ -119,7 +121,8 @@ impl JSONLines {
     }
 }
 
-/// Units up to a line feed and with it, or all.
+/// Returns the number of bytes up to and including the next line feed. Without a line feed, returns
+/// the number of all bytes.
 fn find_in_bytes(mut rest: &[u8]) -> usize {
     rest.skip_until(b'\n').unwrap_or(0)
 }
@@ -129,14 +132,14 @@ fn find_in_units<U: Copy + Into<u32>>(rest: &[U]) -> usize {
     end.map_or(rest.len(), |end| end + 1)
 }
 
-/// The value of the next line that has one.
-fn line<'py, F: Form>(
+/// Parses the next line that is not blank, and returns its value.
+fn line<'py, F: SourceForm>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,
     text: &[F::Unit],
     find: impl Fn(&[F::Unit]) -> usize,
     at: &mut usize,
-    options: &Options<'py>,
+    options: &JsonReadOptions<'py>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     while let Some(rest) = text.get(*at..)
         && !rest.is_empty()

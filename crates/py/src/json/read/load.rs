@@ -1,10 +1,10 @@
-//! `loads` and `load`.
+//! `loads` and `load` of `onecopy.json`.
 
 use std::ops::Range;
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{Stage, Tally, Units};
-use onecopy_wire::json::read::{Form, Latin1, ReadError, Ucs2, Ucs4, Utf8, read_all};
+use onecopy_wire::json::read::{Latin1, ReadError, SourceForm, Ucs2, Ucs4, Utf8, read_all};
 use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -12,40 +12,45 @@ use pyo3::types::PyString;
 
 use super::build::Build;
 use super::error;
-use super::options::{FILE_PARAMETERS, Options, PARAMETERS};
+use super::options::{FILE_PARAMETERS, JsonReadOptions, PARAMETERS};
 use crate::ledger;
-use crate::raw::buffer::{self, Bytes};
-use crate::raw::method::{self, Args, Function};
+use crate::raw::buffer::{self, BufferBytes};
+use crate::raw::function::{self, Args, Function};
 use crate::raw::text::{known_ascii, own_units};
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<Loads>(module)?;
-    method::add::<Load>(module)
+    function::add::<Loads>(module)?;
+    function::add::<Load>(module)
 }
 
 struct Loads;
 
 impl Function for Loads {
     const NAME: &'static str = "loads";
-    const SIGNATURE: &'static str = "(data, /, *, big_ints='exact', duplicate_keys='last', surrogates='error', nan='error', \
-         object_hook=None, float_hook=None, max_depth=1000)";
+    const SIGNATURE: &'static str = "(data, /, *, big_ints='exact', duplicate_keys='last', errors='strict', \
+         nan='error', object_hook=None, parse_float=None, max_depth=1000)";
     const DOC: &'static str = "\
 The value of a JSON text (RFC 8259): dict, list, str, int, float, bool or None.
 
-``data`` is any buffer of UTF-8, or a `str`. What the RFC does not allow is refused: comments, trailing commas, zeros in front
-of numbers, control characters in strings, malformed UTF-8, a byte order mark, anything behind the value.
+``data`` is any buffer of UTF-8, or a `str`. Anything that the RFC does not allow is refused:
+comments, trailing commas, leading zeros, control characters in strings, malformed UTF-8, a byte
+order mark, trailing data.
 
-``big_ints`` is what becomes of integers of more than 64 bits: ``'exact'`` (an int with all digits, however
-many: `sys.set_int_max_str_digits` is not asked, the time grows with less than the square), ``'float'`` or ``'error'``.
-``duplicate_keys='error'`` refuses an object with a key twice; else the last one counts. ``surrogates`` is what becomes of a
-lone surrogate (``\"\\ud800\"``): ``'error'``, ``'replace'`` (by U+FFFD) or ``'pass'``. ``nan='accept'`` takes ``NaN``,
-``Infinity`` and ``-Infinity``. ``object_hook`` is called with each dict and ``float_hook`` with the text of each number that is
-no integer; what they return stands in their place. ``max_depth`` is how deep arrays and objects may stand in each other.
+``big_ints`` selects the type of integers of more than 64 bits: ``'exact'`` (an int with all
+digits, however many: `sys.set_int_max_str_digits` has no effect, the time grows with less than the
+square), ``'float'`` or ``'error'``. ``duplicate_keys='error'`` refuses an object with a key twice;
+by default the last one counts. ``errors`` selects the treatment of a lone surrogate
+(``\"\\ud800\"``): ``'strict'`` refuses it, ``'replace'`` replaces it by U+FFFD, ``'surrogatepass'``
+keeps it. ``nan='literal'`` accepts
+``NaN``, ``Infinity`` and ``-Infinity``. ``object_hook`` is called with each dict and
+``parse_float`` with the text of each number that is not an integer; their results replace these.
+``max_depth`` is the largest depth of nested arrays and objects.
 
-Raises `JSONDecodeError`, with line, column, character and byte of what is wrong; `TypeError` for data without a buffer; what
-the hooks raise.
+Raises `JSONDecodeError`, with line, column, character and byte of the error; `TypeError` for data
+without a buffer; the exceptions of the hooks.
 
-Copies: one, of each text into its `str`. No UTF-8 cache is left behind a `str`. Memory: the objects, and up to 64 KiB.
+Copies: one, of each text into its `str`. No UTF-8 cache is left on a `str`. Memory: the objects,
+and up to 64 KiB.
 
 >>> onecopy.json.loads(b'{\"a\": [1, 2.5, null]}')
 {'a': [1, 2.5, None]}
@@ -56,7 +61,7 @@ Copies: one, of each text into its `str`. No UTF-8 cache is left behind a `str`.
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::of(args)?;
+        let options = JsonReadOptions::of(args)?;
         loads(py, args.required(0), &options)
     }
 }
@@ -65,12 +70,13 @@ struct Load;
 
 impl Function for Load {
     const NAME: &'static str = "load";
-    const SIGNATURE: &'static str = "(file, /, *, big_ints='exact', duplicate_keys='last', surrogates='error', nan='error', \
-         object_hook=None, float_hook=None, max_depth=1000)";
+    const SIGNATURE: &'static str = "(file, /, *, big_ints='exact', duplicate_keys='last', errors='strict', \
+         nan='error', object_hook=None, parse_float=None, max_depth=1000)";
     const DOC: &'static str = "\
-The value of a JSON text that a file holds, from where it stands to its end: ``file.read()`` is called once.
+The value of a JSON text in a file, from its current position to its end: ``file.read()`` is called
+once.
 
-The options, what is raised and what is copied are those of :func:`loads`.
+The options, errors and copies are those of :func:`loads`.
 
 >>> import io
 >>> onecopy.json.load(io.BytesIO(b'[1, 2]'))
@@ -81,7 +87,7 @@ The options, what is raised and what is copied are those of :func:`loads`.
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let options = Options::of(args)?;
+        let options = JsonReadOptions::of(args)?;
         let data = args.required(0).call_method0("read")?;
         loads(py, data.as_borrowed(), &options)
     }
@@ -91,7 +97,7 @@ The options, what is raised and what is copied are those of :func:`loads`.
 fn loads<'py>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,
-    options: &Options<'py>,
+    options: &JsonReadOptions<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(bytes) = buffer::of_bytes(data) {
         return value::<Utf8>(py, data, bytes, 0..bytes.len(), options);
@@ -99,7 +105,7 @@ fn loads<'py>(
     loads_other(py, data, options)
 }
 
-/// Neither a `str` nor a buffer was given.
+/// Returns the exception for an argument that is neither a `str` nor a buffer.
 #[cold]
 pub(super) fn no_data(data: Borrowed<'_, '_, PyAny>) -> PyErr {
     match data.get_type().name() {
@@ -110,18 +116,18 @@ pub(super) fn no_data(data: Borrowed<'_, '_, PyAny>) -> PyErr {
     }
 }
 
-/// Of what is no `bytes`.
+/// Implements `loads` for an argument other than `bytes`.
 #[inline(never)]
 fn loads_other<'py>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,
-    options: &Options<'py>,
+    options: &JsonReadOptions<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Ok(string) = data.cast::<PyString>() else {
-        if !Bytes::is_buffer(data) {
+        if !BufferBytes::is_buffer(data) {
             return Err(no_data(data));
         }
-        let bytes = Bytes::of(data)?;
+        let bytes = BufferBytes::of(data)?;
         let bytes = bytes.as_slice();
         return value::<Utf8>(py, data, bytes, 0..bytes.len(), options);
     };
@@ -136,20 +142,20 @@ fn loads_other<'py>(
     }
 }
 
-/// The value of a part of the text.
+/// Parses the JSON value in the range `part` of the text `all`.
 #[inline]
-pub(super) fn value<'py, F: Form>(
+pub(super) fn value<'py, F: SourceForm>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,
     all: &[F::Unit],
     part: Range<usize>,
-    options: &Options<'py>,
+    options: &JsonReadOptions<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let text = &all[part.clone()];
     let mut tally = Tally::default();
     let mut failed = None;
     let is_kept = ledger::is_kept();
-    let made = with_kernels(Value::<F> {
+    let made = with_kernels(ValueInput::<F> {
         py,
         text,
         options,
@@ -163,30 +169,31 @@ pub(super) fn value<'py, F: Form>(
         return Ok(made);
     }
     Err(match failed.expect("one of the two") {
-        Failed::Python(e) => e,
-        Failed::Read(e) => {
+        LoadFailure::Python(e) => e,
+        LoadFailure::Read(e) => {
             let at_units = part.start + e.at_units;
             error::to_py(&data, F::units(all), ReadError { at_units, ..e })
         }
     })
 }
 
-/// Why no value could be made.
-pub(super) enum Failed {
+/// The reason for which a call of `loads` created no object.
+pub(super) enum LoadFailure {
     Read(ReadError),
     Python(PyErr),
 }
 
-/// A value to be read.
-pub(super) struct Value<'a, 'py, F: Form> {
+/// The arguments of one call of the parser. The struct implements [`Work`], so its method `run` is
+/// compiled once for each instruction set.
+pub(super) struct ValueInput<'a, 'py, F: SourceForm> {
     pub(super) py: Python<'py>,
     pub(super) text: &'a [F::Unit],
-    pub(super) options: &'a Options<'py>,
+    pub(super) options: &'a JsonReadOptions<'py>,
     pub(super) tally: Option<&'a mut Tally>,
-    pub(super) failed: &'a mut Option<Failed>,
+    pub(super) failed: &'a mut Option<LoadFailure>,
 }
 
-impl<'py, F: Form> Work for Value<'_, 'py, F> {
+impl<'py, F: SourceForm> Work for ValueInput<'_, 'py, F> {
     type Output = Option<Bound<'py, PyAny>>;
 
     #[inline(always)]
@@ -196,8 +203,8 @@ impl<'py, F: Form> Work for Value<'_, 'py, F> {
             Ok(()) => Some(build.finish()),
             Err(e) => {
                 *self.failed = Some(match build.error.take() {
-                    Some(e) => Failed::Python(e),
-                    None => Failed::Read(e),
+                    Some(e) => LoadFailure::Python(e),
+                    None => LoadFailure::Read(e),
                 });
                 None
             }

@@ -1,13 +1,13 @@
-//! JSON to objects.
+//! Reading of JSON: `loads`, `load` and `loads_lines`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `big` | integers of any number of digits |
-//! | `build` | objects of what the reader tells |
+//! | `build` | the event handler that creates Python objects |
 //! | `error` | `JSONDecodeError` |
-//! | `lines` | one value for each line |
+//! | `lines` | `loads_lines`: one value for each line |
 //! | `load` | `loads` and `load` |
-//! | `options` | what the caller asks |
+//! | `options` | the keywords that all functions share |
 
 mod big;
 mod build;
@@ -19,7 +19,7 @@ mod options;
 pub(crate) use error::raise;
 use pyo3::prelude::*;
 
-/// Adds the functions to the module.
+/// Adds the Python functions that are defined here to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     load::add(module)?;
     lines::add(module)

@@ -1,4 +1,4 @@
-//! What the caller asks.
+//! `JsonReadOptions`: the keywords of the functions that read JSON.
 
 use onecopy_wire::json::read::{Limits, Surrogates};
 use pyo3::Borrowed;
@@ -6,86 +6,89 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::choice::choice;
-use crate::raw::method::Args;
+use crate::raw::function::Args;
 
-/// What becomes of integers of more than 64 bits.
+/// The treatment of integers of more than 64 bits (option `big_ints`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BigInts {
+pub(super) enum BigIntType {
     Exact,
     Float,
     Error,
 }
 
-/// The names of the options, in the order in which they stand in the arguments behind the data.
+/// The names of the parameters: the data, then the options, in the order in which
+/// [`JsonReadOptions::given`] parses them.
 pub(super) const PARAMETERS: &[&str] = &[
     "data",
     "big_ints",
     "duplicate_keys",
-    "surrogates",
+    "errors",
     "nan",
     "object_hook",
-    "float_hook",
+    "parse_float",
     "max_depth",
 ];
 
-/// As [`PARAMETERS`], for a file.
+/// The parameter names of a function that reads a file: `file`, then the options as in
+/// [`PARAMETERS`].
 pub(super) const FILE_PARAMETERS: &[&str] = &[
     "file",
     "big_ints",
     "duplicate_keys",
-    "surrogates",
+    "errors",
     "nan",
     "object_hook",
-    "float_hook",
+    "parse_float",
     "max_depth",
 ];
 
-/// What the caller asks.
-pub(super) struct Options<'py> {
-    pub(super) big_ints: BigInts,
+/// The options of one call of a function that reads JSON.
+pub(super) struct JsonReadOptions<'py> {
+    pub(super) big_ints: BigIntType,
     pub(super) refuse_duplicates: bool,
     pub(super) surrogates: Surrogates,
     pub(super) accept_nan: bool,
     pub(super) limits: Limits,
     pub(super) object_hook: Option<Bound<'py, PyAny>>,
-    pub(super) float_hook: Option<Bound<'py, PyAny>>,
+    pub(super) parse_float: Option<Bound<'py, PyAny>>,
 }
 
-impl<'py> Options<'py> {
-    /// What is asked where nothing is.
+impl<'py> JsonReadOptions<'py> {
+    /// Returns the default options.
     #[inline]
-    pub(super) fn usual() -> Options<'py> {
-        Options {
-            big_ints: BigInts::Exact,
+    pub(super) fn usual() -> JsonReadOptions<'py> {
+        JsonReadOptions {
+            big_ints: BigIntType::Exact,
             refuse_duplicates: false,
             surrogates: Surrogates::Error,
             accept_nan: false,
             object_hook: None,
-            float_hook: None,
+            parse_float: None,
             limits: Limits::default(),
         }
     }
 
-    /// The options behind the first argument.
+    /// Parses the options of a function that reads JSON. They are its arguments after the first
+    /// one.
     #[inline]
-    pub(super) fn of(args: &Args<'_, 'py>) -> PyResult<Options<'py>> {
+    pub(super) fn of(args: &Args<'_, 'py>) -> PyResult<JsonReadOptions<'py>> {
         if args.len() <= 1 {
-            return Ok(Options::usual());
+            return Ok(JsonReadOptions::usual());
         }
-        Options::given(args)
+        JsonReadOptions::given(args)
     }
 
     #[cold]
-    fn given(args: &Args<'_, 'py>) -> PyResult<Options<'py>> {
-        let mut options = Options::usual();
+    fn given(args: &Args<'_, 'py>) -> PyResult<JsonReadOptions<'py>> {
+        let mut options = JsonReadOptions::usual();
         if let Some(given) = args.get(1) {
             options.big_ints = choice(
                 given,
                 "big_ints",
                 &[
-                    (b"exact", BigInts::Exact),
-                    (b"float", BigInts::Float),
-                    (b"error", BigInts::Error),
+                    (b"exact", BigIntType::Exact),
+                    (b"float", BigIntType::Float),
+                    (b"error", BigIntType::Error),
                 ],
             )?;
         }
@@ -96,20 +99,20 @@ impl<'py> Options<'py> {
         if let Some(given) = args.get(3) {
             options.surrogates = choice(
                 given,
-                "surrogates",
+                "errors",
                 &[
-                    (b"error", Surrogates::Error),
+                    (b"strict", Surrogates::Error),
                     (b"replace", Surrogates::Replace),
-                    (b"pass", Surrogates::Pass),
+                    (b"surrogatepass", Surrogates::Pass),
                 ],
             )?;
         }
         if let Some(given) = args.get(4) {
-            let choices: &[(&[u8], bool)] = &[(b"error", false), (b"accept", true)];
+            let choices: &[(&[u8], bool)] = &[(b"error", false), (b"literal", true)];
             options.accept_nan = choice(given, "nan", choices)?;
         }
         options.object_hook = hook(args.get(5), "object_hook")?;
-        options.float_hook = hook(args.get(6), "float_hook")?;
+        options.parse_float = hook(args.get(6), "parse_float")?;
         if let Some(given) = args.get(7) {
             let depth: isize = given.extract()?;
             let max_depth = usize::try_from(depth)
@@ -119,56 +122,56 @@ impl<'py> Options<'py> {
         Ok(options)
     }
 
-    /// Whether no code of others runs while objects are made.
+    /// Returns `true` if no code of the caller runs while objects are created.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
-        self.object_hook.is_none() && self.float_hook.is_none()
+        self.object_hook.is_none() && self.parse_float.is_none()
     }
 }
 
-/// [`Options`] that outlive a call.
-pub(super) struct Kept {
-    big_ints: BigInts,
+/// [`JsonReadOptions`] with owned references to Python objects, which can be stored after the call.
+pub(super) struct OwnedJsonReadOptions {
+    big_ints: BigIntType,
     refuse_duplicates: bool,
     surrogates: Surrogates,
     accept_nan: bool,
     limits: Limits,
     object_hook: Option<Py<PyAny>>,
-    float_hook: Option<Py<PyAny>>,
+    parse_float: Option<Py<PyAny>>,
 }
 
-impl Options<'_> {
-    /// To be kept.
-    pub(super) fn unbind(self) -> Kept {
-        Kept {
+impl JsonReadOptions<'_> {
+    /// Converts the borrowed references to owned ones.
+    pub(super) fn unbind(self) -> OwnedJsonReadOptions {
+        OwnedJsonReadOptions {
             big_ints: self.big_ints,
             refuse_duplicates: self.refuse_duplicates,
             surrogates: self.surrogates,
             accept_nan: self.accept_nan,
             limits: self.limits,
             object_hook: self.object_hook.map(Bound::unbind),
-            float_hook: self.float_hook.map(Bound::unbind),
+            parse_float: self.parse_float.map(Bound::unbind),
         }
     }
 }
 
-impl Kept {
-    /// To be used.
-    pub(super) fn bind<'py>(&self, py: Python<'py>) -> Options<'py> {
+impl OwnedJsonReadOptions {
+    /// Binds the owned references to the interpreter.
+    pub(super) fn bind<'py>(&self, py: Python<'py>) -> JsonReadOptions<'py> {
         let bound = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.bind(py).clone());
-        Options {
+        JsonReadOptions {
             big_ints: self.big_ints,
             refuse_duplicates: self.refuse_duplicates,
             surrogates: self.surrogates,
             accept_nan: self.accept_nan,
             limits: self.limits,
             object_hook: bound(&self.object_hook),
-            float_hook: bound(&self.float_hook),
+            parse_float: bound(&self.parse_float),
         }
     }
 }
 
-/// Something to be called, or None.
+/// Parses an argument that is a callable or `None`.
 fn hook<'py>(
     given: Option<Borrowed<'_, 'py, PyAny>>,
     name: &str,

@@ -1,18 +1,18 @@
-//! The items of an iterable, in chunks of bounded size.
+//! `iter_chunks`: the items of an iterable as JSON, in chunks of bounded size.
 
 use onecopy_text::ByteSink;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
-use super::functions::{moved, write};
-use super::options::{Options, options_signature, with_options};
+use super::encode::{moved, write};
+use super::options::{JsonWriteOptions, options_signature, with_options};
 use crate::guard::Guarded;
 use crate::raw::binary::FreshBytes;
-use crate::raw::method::{Args, Function};
-use crate::raw::walk::{Shape, Target};
+use crate::raw::encode::json::{JsonShape, JsonTarget};
+use crate::raw::function::{Args, Function};
 
-/// Bytes of a chunk, unless asked otherwise.
+/// The default chunk size, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
 pub(super) struct IterChunks;
@@ -22,12 +22,14 @@ impl Function for IterChunks {
     const SIGNATURE: &'static str =
         options_signature!("iterable, /, *, lines=False, chunk_bytes=65536");
     const DOC: &'static str = "\
-The items of an iterable (rows, a generator, a cursor) as one JSON array, or (lines=True) as a line of JSON each, in an iterator of
-`bytes`.
+The items of an iterable (rows, a generator, a cursor) as one JSON array, or (lines=True) as a line
+of JSON each, in an iterator of `bytes`.
 
-A chunk has `chunk_bytes` and at most one item more; it is made when it is asked for, and no more than it is held.
+A chunk has `chunk_bytes` and at most one item more; it is made when it is requested, and only one
+is in memory.
 
-Copies and errors: as `dumps`. After an error the iterator is at its end: the array is left open, so that it cannot look complete.
+Copies and errors: as `dumps`. After an error the iterator is at its end: the array is left open, so
+that it cannot look complete.
 
 >>> import onecopy
 >>> list(onecopy.json.iter_chunks(({\"n\": n} for n in range(3)), chunk_bytes=12))
@@ -38,7 +40,7 @@ Copies and errors: as `dumps`. After an error the iterator is at its end: the ar
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = JsonWriteOptions::new();
         options.take(args, 3)?;
         let lines = args.get(1).map_or(Ok(false), |object| object.is_truthy())?;
         let chunk_bytes: usize = args
@@ -50,7 +52,7 @@ Copies and errors: as `dumps`. After an error the iterator is at its end: the ar
         let chunks = JSONChunks {
             state: Guarded::new(
                 "iterator",
-                State {
+                ChunksState {
                     items: Some(args.required(0).try_iter()?.unbind()),
                     is_open: false,
                     n_items: 0,
@@ -64,19 +66,20 @@ Copies and errors: as `dumps`. After an error the iterator is at its end: the ar
     }
 }
 
-/// The chunks of `iter_chunks`.
+/// The iterator that `iter_chunks` returns.
 #[pyclass(frozen, module = "onecopy.json")]
 pub(crate) struct JSONChunks {
-    state: Guarded<State>,
-    options: Options,
+    state: Guarded<ChunksState>,
+    options: JsonWriteOptions,
     lines: bool,
     chunk_bytes: usize,
 }
 
-struct State {
-    /// `None` after the last one, and after an error.
+struct ChunksState {
+    /// The iterator of items; `None` after the last item, and after an error.
     items: Option<Py<PyIterator>>,
-    /// Whether the array's bracket is written: a chunk of one byte holds that alone.
+    /// `true` if the opening bracket of the array was written. With a chunk size of one byte, the
+    /// first chunk contains only the bracket.
     is_open: bool,
     n_items: u64,
 }
@@ -89,7 +92,8 @@ impl JSONChunks {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut state = self.state.lock(py)?;
-        // Taken out: after an error there is none.
+        // The iterator is removed and put back after success: after an error, the iteration has
+        // ended.
         let Some(items) = state.items.take() else {
             return Ok(None);
         };
@@ -111,9 +115,9 @@ impl JSONChunks {
             }
             write(
                 item?.as_borrowed(),
-                Shape::Value,
+                JsonShape::Value,
                 &self.options,
-                Target::new(&mut bytes),
+                JsonTarget::new(&mut bytes),
             )?;
             state.n_items += 1;
             if self.lines {
@@ -133,6 +137,8 @@ impl JSONChunks {
     }
 }
 
-/// Room past the size of a chunk, for the item that ends it: as much as a block of a long text asks for. (With less the chunk moves
-/// as soon as texts have more than a few thousand characters.)
+/// The number of bytes by which a chunk's capacity exceeds the chunk size. The end of the last item
+/// of a chunk is written to this space. The encoder requires this space before it writes a block of
+/// a long text. If the space were smaller, the chunk would be moved to larger memory for each text
+/// of more than a few thousand characters.
 const ROOM_BYTES: usize = 32 << 10;

@@ -1,62 +1,28 @@
-//! `dumps` and its kin.
+//! `dumps`, `dumps_str`, `dumps_into`, `dump` and `dumps_lines` of `onecopy.json`.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-use onecopy_text::{ByteSink, Kind, Shape, Stage, Tally};
-use pyo3::Borrowed;
+use onecopy_text::{ByteSink, Kind, Shape};
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
-use super::chunks::IterChunks;
-use super::error::to_py;
-use super::options::{Options, options_signature, with_options};
-use super::rows::DumpsRows;
-use crate::ledger;
-use crate::output::FlushTo;
+use super::encode::{RECENT_BYTES, moved, write};
+use super::options::{JsonWriteOptions, options_signature, with_options};
 use crate::raw::binary::{FreshBytes, ShortBuffer};
+use crate::raw::buffer;
+use crate::raw::encode::json as encoder;
+use crate::raw::encode::json::{JsonTarget, Ucs2Text};
+use crate::raw::encode::{Fixed, Flushing};
+use crate::raw::function::{self, Args, Function};
 use crate::raw::growing_str::GrowingStr;
-use crate::raw::method::{self, Args, Function};
 use crate::raw::text::MakeError;
-use crate::raw::walk::{Beside, Fixed, Flushing, Target};
-use crate::raw::{buffer, walk};
-use crate::recent::{LEAST_BYTES, MOST_BYTES, Recent};
+use crate::recent::{LEAST_BYTES, MOST_BYTES};
+use crate::stream_output::FlushTo;
 
-/// Writes an object behind what is in the sink.
-#[inline(always)]
-pub(super) fn write<'py>(
-    object: Borrowed<'_, 'py, PyAny>,
-    shape: walk::Shape<'_>,
-    options: &Options,
-    target: Target<'_>,
-) -> PyResult<()> {
-    let py = object.py();
-    let mut tally = ledger::is_kept().then(Tally::default);
-    let done = walk::write(
-        object,
-        shape,
-        &options.style,
-        options,
-        target,
-        tally.as_mut(),
-    );
-    if let Some(tally) = &mut tally {
-        ledger::enter(py, tally, Stage::Encode)?;
-    }
-    done.map_err(|failed| to_py(py, failed, options.style.max_depth))
-}
-
-/// Enters what was moved in vain.
-pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
-    let mut tally = Tally::default();
-    tally.copied_again(bytes);
-    ledger::enter(py, &mut tally, Stage::Encode)
-}
-
-/// Of the results of all functions that make a `bytes`.
-pub(super) static RECENT_BYTES: Recent = Recent::new();
-
-/// As [`RECENT_BYTES`], of `str`: characters, and whether the last one was narrow or wide.
+/// The expected length, in characters, of the next result of functions that return `str`. Like
+/// [`RECENT_BYTES`], it is estimated from recent results. `RECENT_KIND` is the width of the
+/// characters of the last result.
 static RECENT_CHARS: AtomicUsize = AtomicUsize::new(0);
 static RECENT_KIND: AtomicU8 = AtomicU8::new(0);
 
@@ -85,40 +51,45 @@ impl Function for Dumps {
     const DOC: &'static str = "\
 An object as JSON, in a fresh `bytes` of UTF-8 (RFC 8259).
 
-`str`, `int` of any size, `float`, `bool`, `None`, `dict`, `list`, `tuple`, and what is derived from them; `Decimal` with
-all its digits; `datetime`, `date` and `time` in RFC 3339, which has offsets of whole minutes: the closest one is written;
-`UUID`; an `Enum` as its value; a dataclass as an object; arrays and scalars of NumPy, read from their memory: numbers, booleans, text,
-objects, and `datetime64` (a date if its unit is a day or more, else a date and time; null if it is not a time); a `Fragment` as it is.
-Anything else is given to `default`.
+`str`, `int` of any size, `float`, `bool`, `None`, `dict`, `list`, `tuple`, and instances of derived
+classes; `Decimal` with all its digits; `datetime`, `date` and `time` in RFC 3339, whose offsets are
+whole minutes: the closest one is written; `UUID`; an `Enum` as its value; a dataclass as an object;
+arrays and scalars of NumPy, read from their memory: numbers, booleans, text, objects, and
+`datetime64` (a date if its unit is a day or more, else a date and time; null if it is not a time);
+a `Fragment` unchanged. Anything else is passed to `default`.
 
-- default: a function that gives what is to be written in place of an object (or of a key) that has no form in JSON
+- default: a function that returns a replacement for an object (or a key) that has no form in JSON
 - sort_keys: objects with their keys in the order of their code points, those of dataclasses too
-- indent: line breaks, and each level moved in by so many blanks, or by this str of blanks and tabs
+- indent: line breaks, and each level indented by this number of blanks, or by this str of blanks and
+  tabs
 - ensure_ascii: all other characters as escapes
-- nan: what NaN and the infinities become: `'error'`, `'null'`, `'text'` (a string), or `'literal'`: `NaN` and `Infinity`, which
-  RFC 8259 does not allow
-- surrogates: what lone surrogates become: `'error'`, `'replace'` (U+FFFD), or `'escape'`
-- big_ints: `'exact'`: all digits; `'text'`: a string past 53 bits; `'error'`: an error past 64 bits; `'strict'`: past 53 bits
-- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates, times and
-  scalars of NumPy are written as strings
-- max_depth: how many containers may be inside of each other
+- nan: the form of NaN and the infinities: `'error'`, `'null'`, `'text'` (a string), or `'literal'`:
+  `NaN` and `Infinity`, which RFC 8259 does not allow
+- errors: the form of lone surrogates: `'strict'` (an error), `'replace'` (U+FFFD), or
+  `'backslashreplace'` (the escape `\\ud800`)
+- big_ints: `'exact'`: all digits; `'error'`: an error past 64 bits; `'error53'`: an error past 53
+  bits; `'text53'`: a string past 53 bits
+- non_str_keys: keys that are `int`, `float`, `bool`, `None`, `Enum`, `UUID`, `Decimal`, dates, times
+  and scalars of NumPy are written as strings
+- max_depth: the largest depth of nested containers
 - naive_utc: a `datetime` without a zone is one in UTC
 - utc_z: `Z` for `+00:00`
 - omit_microseconds: times end with their seconds
-- passthrough: which of `'dataclass'`, `'datetime'`, `'decimal'`, `'enum'`, `'float'`, `'numpy'`, `'subclass'`, `'tuple'`, `'uuid'`
-  are left to `default` (`'float'`, `'tuple'`: classes derived from these; `'subclass'`: from any of CPython's own)
+- passthrough: which of `'dataclass'`, `'datetime'`, `'decimal'`, `'enum'`, `'float'`, `'numpy'`,
+  `'subclass'`, `'tuple'`, `'uuid'` are passed to `default` (`'float'`, `'tuple'`: classes derived
+  from these; `'subclass'`: from any of CPython's own)
 - private_fields: whether fields of a dataclass are written whose names begin with an underscore
-- compat: `'orjson'`: what orjson does without options: only the classes that it writes have a form,
-  zones and dataclasses are treated as by it, NaN is null; `'ujson'`: what ujson does: keys are
-  written as `str()` returns them, dates and dataclasses are left to `default`
+- compat: `'orjson'`: the behaviour of orjson without options: only the classes that it writes have a
+  form, zones and dataclasses are treated as by it, NaN is null; `'ujson'`: the behaviour of ujson:
+  keys are written as `str()` returns them, dates and dataclasses are passed to `default`
 
 No UTF-8 cache is left on any `str`.
 
 Copies: none besides the one conversion of each text, into the result; a result below 2 KiB once more,
 as a whole; each text of an array once more.
 
-Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a type that has none, both
-with the path to it.
+Raises `JSONEncodeError` (a `ValueError`) for a value that has no form in JSON, `TypeError` for a
+type that has none, both with the path to it.
 
 >>> import onecopy
 >>> onecopy.json.dumps({\"name\": \"Zürich\", \"at\": [47.37, 8.54]})
@@ -130,7 +101,7 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
 
     #[inline]
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = JsonWriteOptions::new();
         options.take(args, 1)?;
         let mut buffer = match RECENT_BYTES.is_short() {
             true => ShortBuffer::lend(py),
@@ -142,9 +113,9 @@ b'{\"name\":\"Z\\xc3\\xbcrich\",\"at\":[47.37,8.54]}'
         };
         write(
             args.required(0),
-            walk::Shape::Value,
+            encoder::JsonShape::Value,
             &options,
-            Target::new(&mut bytes),
+            JsonTarget::new(&mut bytes),
         )?;
         RECENT_BYTES.remember(bytes.committed().len());
         if bytes.moved_bytes() != 0 {
@@ -162,8 +133,8 @@ impl Function for DumpsStr {
     const DOC: &'static str = "\
 As `dumps`, in a fresh `str`, whatever its kind (PEP 393).
 
-Copies: one on top of those of `dumps`, in blocks of 16 KiB, but none of 16-bit text into a `str` of 16-bit units; what is there once
-more, where it turns out wider or longer than it was the time before.
+Copies: one more than `dumps`, in blocks of 16 KiB, but none of 16-bit text into a `str` of 16-bit
+units; the text so far once more if it becomes wider or longer than the result of the call before.
 
 >>> import onecopy
 >>> onecopy.json.dumps_str([\"Zürich\", None])
@@ -174,16 +145,21 @@ more, where it turns out wider or longer than it was the time before.
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = JsonWriteOptions::new();
         options.take(args, 1)?;
-        let (is_latin1, beside) = (Cell::new(true), Beside::new());
-        let mut string = GrowingStr::new(py, likely_shape(), &is_latin1, &beside);
-        let target = Target {
+        let (is_latin1, ucs2) = (Cell::new(true), Ucs2Text::new());
+        let mut string = GrowingStr::new(py, likely_shape(), &is_latin1, &ucs2);
+        let target = JsonTarget {
             latin1: Some(&is_latin1),
-            beside: string.takes_wide().then_some(&beside),
-            ..Target::new(&mut string)
+            ucs2: string.takes_wide().then_some(&ucs2),
+            ..JsonTarget::new(&mut string)
         };
-        let written = write(args.required(0), walk::Shape::Value, &options, target);
+        let written = write(
+            args.required(0),
+            encoder::JsonShape::Value,
+            &options,
+            target,
+        );
         if !string.is_malformed() {
             written?;
         }
@@ -205,14 +181,16 @@ impl Function for DumpsInto {
     const NAME: &'static str = "dumps_into";
     const SIGNATURE: &'static str = options_signature!("obj, buffer, offset=0, /, *");
     const DOC: &'static str = "\
-As `dumps`, into a writable contiguous buffer (`bytearray`, `memoryview`, `mmap`, `array`) from `offset` (in bytes) on.
+As `dumps`, into a writable contiguous buffer (`bytearray`, `memoryview`, `mmap`, `array`), from
+`offset` (in bytes) on.
 
 Returns the number of bytes written.
 
-Copies: none besides the one conversion of each text; near the end of the buffer some hundred bytes once more.
+Copies: none besides the one conversion of each text; near the end of the buffer some hundred bytes
+once more.
 
-Raises `BufferError` where the buffer is read-only, in pieces or too small, `IndexError` for an offset outside of it. What stands
-behind `offset` is of no meaning then.
+Raises `BufferError` if the buffer is read-only, not contiguous or too small, `IndexError` for an
+offset outside of it. The bytes from `offset` on are undefined then.
 
 >>> import onecopy
 >>> place = bytearray(16)
@@ -224,13 +202,13 @@ behind `offset` is of no meaning then.
     const POSITIONAL: usize = 3;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = JsonWriteOptions::new();
         options.take(args, 3)?;
         let offset: isize = args.get(2).map_or(Ok(0), |object| object.extract())?;
         let n = buffer::with_place(args.required(1), |place| {
             let place = usize::try_from(offset)
                 .ok()
-                .and_then(|from| place.behind(from));
+                .and_then(|from| place.without_first(from));
             let Some(place) = place else {
                 return Err(PyIndexError::new_err("`offset` is outside of the buffer"));
             };
@@ -238,9 +216,9 @@ behind `offset` is of no meaning then.
             let full = || PyBufferError::new_err("the buffer is too small for the JSON");
             match write(
                 args.required(0),
-                walk::Shape::Value,
+                encoder::JsonShape::Value,
                 &options,
-                Target::new(&mut sink),
+                JsonTarget::new(&mut sink),
             ) {
                 Ok(()) => {}
                 Err(e) if e.is_instance_of::<PyMemoryError>(py) => return Err(full()),
@@ -254,7 +232,7 @@ behind `offset` is of no meaning then.
     }
 }
 
-/// Bytes of a chunk that goes to a file or is given by an iterator.
+/// The size of a chunk that is written to a file or returned by an iterator, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
 struct Dump;
@@ -263,16 +241,16 @@ impl Function for Dump {
     const NAME: &'static str = "dump";
     const SIGNATURE: &'static str = options_signature!("obj, file, /, *");
     const DOC: &'static str = "\
-As `dumps`, to a binary file, a socket, or any object with `write`, in chunks of 64 KiB: no more than that is held, however large the
-object is.
+As `dumps`, to a binary file, a socket, or any object with `write`, in chunks of 64 KiB: memory holds
+one chunk, however large the object is.
 
-Returns the number of bytes written. Other threads run while a plain file or socket is written to; an object that they change
-meanwhile gives an error or a mix of both states.
+Returns the number of bytes written. Other threads run while a plain file or socket is written to; an
+object that they change meanwhile gives an error or a mix of both states.
 
 Copies: none besides the one conversion of each text.
 
-Raises as `dumps`, what the file raises (`OSError`), and `RuntimeError` if the file gives an array of
-NumPy other memory. Text that was written before stays.
+Raises as `dumps`, the errors of the file (`OSError`), and `RuntimeError` if the file gives an array
+of NumPy other memory. Text that was written before remains.
 
 >>> import io, onecopy
 >>> file = io.BytesIO()
@@ -284,7 +262,7 @@ NumPy other memory. Text that was written before stays.
     const POSITIONAL: usize = 2;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = JsonWriteOptions::new();
         options.take(args, 2)?;
         let mut output = FlushTo::of(&args.required(1))?;
         let mut failed = None;
@@ -295,11 +273,16 @@ NumPy other memory. Text that was written before stays.
                 false
             }
         });
-        let target = Target {
+        let target = JsonTarget {
             runs_python: true,
-            ..Target::new(&mut sink)
+            ..JsonTarget::new(&mut sink)
         };
-        let done = write(args.required(0), walk::Shape::Value, &options, target);
+        let done = write(
+            args.required(0),
+            encoder::JsonShape::Value,
+            &options,
+            target,
+        );
         let n = match done {
             Ok(()) => sink.finish(),
             Err(_) => {
@@ -321,9 +304,10 @@ impl Function for DumpsLines {
     const NAME: &'static str = "dumps_lines";
     const SIGNATURE: &'static str = options_signature!("iterable, /, *");
     const DOC: &'static str = "\
-Each item of an iterable as a line of JSON (NDJSON), all in a fresh `bytes`; each line ends with a line feed.
+Each item of an iterable as a line of JSON (NDJSON), all in a fresh `bytes`; each line ends with a
+line feed.
 
-`iter_chunks(iterable, lines=True)` gives the same in chunks.
+`iter_chunks(iterable, lines=True)` returns the same in chunks.
 
 Copies and errors: as `dumps`.
 
@@ -336,15 +320,15 @@ b'{\"a\":1}\\n[2]\\n'
     const POSITIONAL: usize = 1;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = JsonWriteOptions::new();
         options.take(args, 1)?;
         let mut bytes = FreshBytes::new(py, RECENT_BYTES.likely())?;
         for item in args.required(0).try_iter()? {
             write(
                 item?.as_borrowed(),
-                walk::Shape::Value,
+                encoder::JsonShape::Value,
                 &options,
-                Target::new(&mut bytes),
+                JsonTarget::new(&mut bytes),
             )?;
             bytes
                 .put_byte(b'\n')
@@ -357,11 +341,9 @@ b'{\"a\":1}\\n[2]\\n'
 }
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    method::add::<Dumps>(module)?;
-    method::add::<DumpsStr>(module)?;
-    method::add::<DumpsInto>(module)?;
-    method::add::<Dump>(module)?;
-    method::add::<DumpsLines>(module)?;
-    method::add::<DumpsRows>(module)?;
-    method::add::<IterChunks>(module)
+    function::add::<Dumps>(module)?;
+    function::add::<DumpsStr>(module)?;
+    function::add::<DumpsInto>(module)?;
+    function::add::<Dump>(module)?;
+    function::add::<DumpsLines>(module)
 }

@@ -1,33 +1,38 @@
-//! Objects of which the members are listed before they are written: dataclasses, derived dicts,
-//! dicts whose keys are sorted.
+//! Creates a list of the keys and values of an object before it is written. The encoder requires it
+//! for dataclasses, instances of subclasses of `dict`, and dicts whose keys are sorted.
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyString};
 
-use super::options::Options;
-use super::other::class_name;
-use crate::raw::walk::{Other, Stop};
+use super::options::JsonWriteOptions;
+use super::other_types::class_name;
+use crate::raw::encode::json::{JsonStop, ObjectForm};
 
-type Members<'py> = Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>;
+type MemberList<'py> = Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>;
 
-impl Options {
-    /// The members of an instance of a class derived from `dict`.
-    pub(super) fn derived_dict<'py>(&self, dict: &Bound<'py, PyDict>) -> Result<Other<'py>, Stop> {
-        // orjson and ujson read the contents, whatever its methods return.
+impl JsonWriteOptions {
+    /// Returns the keys and values of an instance of a class derived from `dict`.
+    pub(super) fn derived_dict<'py>(
+        &self,
+        dict: &Bound<'py, PyDict>,
+    ) -> Result<ObjectForm<'py>, JsonStop> {
+        // orjson and ujson ignore an overridden `items` method, and read the contents of the
+        // `dict`.
         let items = match self.style.natives.orjson || self.keys_by_str {
             true => dict.items().into_any(),
             false => dict
                 .as_any()
                 .call_method0(pyo3::intern!(dict.py(), "items"))?,
         };
-        Ok(Other::Pairs(self.members(&items)?))
+        Ok(ObjectForm::Pairs(self.members(&items)?))
     }
 
-    /// The keys, as text, and values of these items, in turn; sorted where that is wanted.
+    /// Returns a list in which the keys (as text) and the values of `items` alternate. `items` is
+    /// an iterable of pairs. The pairs are sorted by key if the option `sort_keys` is set.
     pub(super) fn members<'py>(
         &self,
         items: &Bound<'py, PyAny>,
-    ) -> Result<Bound<'py, PyList>, Stop> {
+    ) -> Result<Bound<'py, PyList>, JsonStop> {
         let py = items.py();
         let mut keyed: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> = Vec::new();
         for item in items.try_iter()? {
@@ -40,7 +45,7 @@ impl Options {
                 .iter()
                 .all(|(key, _)| key.is_exact_instance_of::<PyString>())
         {
-            // By the keys' own order, which may be an error.
+            // For ujson's rules, the keys are compared as objects, which may raise an exception.
             let list = PyList::new(py, &keyed)?;
             let by_key = py.import("operator")?.call_method1("itemgetter", (0,))?;
             let arguments = [(pyo3::intern!(py, "key"), by_key)].into_py_dict(py)?;
@@ -58,11 +63,11 @@ impl Options {
         Ok(pairs(py, members)?)
     }
 
-    /// The fields of an instance of a dataclass.
+    /// Returns the names and values of the fields of a dataclass instance.
     pub(super) fn dataclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
-    ) -> Result<Option<Other<'py>>, Stop> {
+    ) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let py = object.py();
         let name = pyo3::intern!(py, "__dataclass_fields__");
         let Some(fields) = object.get_type().getattr_opt(name)? else {
@@ -101,25 +106,29 @@ impl Options {
         if self.style.sort_keys && !self.style.natives.orjson {
             sort(&mut members)?;
         }
-        Ok(Some(Other::Pairs(pairs(py, members)?)))
+        Ok(Some(ObjectForm::Pairs(pairs(py, members)?)))
     }
 
-    /// All attributes of an instance, as orjson writes a dataclass.
-    fn instance_dict<'py>(&self, attributes: &Bound<'py, PyDict>) -> Result<Other<'py>, Stop> {
+    /// Returns all attributes of an instance's `__dict__`, which orjson writes for a dataclass.
+    fn instance_dict<'py>(
+        &self,
+        attributes: &Bound<'py, PyDict>,
+    ) -> Result<ObjectForm<'py>, JsonStop> {
         let mut members = Vec::with_capacity(attributes.len());
         for (name, value) in attributes {
             let name = name.cast_into_exact::<PyString>();
-            let name = name.map_err(|error| Stop::Key {
+            let name = name.map_err(|error| JsonStop::Key {
                 class: class_name(&error.into_inner()),
             })?;
             if !self.is_hidden(&name)? {
                 members.push((name, value));
             }
         }
-        Ok(Other::Pairs(pairs(attributes.py(), members)?))
+        Ok(ObjectForm::Pairs(pairs(attributes.py(), members)?))
     }
 
-    /// True for the name of an attribute that is left out: it begins with an underscore.
+    /// Returns `true` if the attribute `name` of a dataclass instance is omitted because its name
+    /// begins with an underscore.
     fn is_hidden(&self, name: &Bound<'_, PyString>) -> PyResult<bool> {
         Ok(!self.style.natives.private_fields
             && name
@@ -129,8 +138,8 @@ impl Options {
     }
 }
 
-/// Sorts members by their keys, by code points as Python does.
-fn sort(members: &mut Members<'_>) -> PyResult<()> {
+/// Sorts members by their keys, in the order of code points, as Python sorts `str`.
+fn sort(members: &mut MemberList<'_>) -> PyResult<()> {
     let mut error = None;
     members.sort_by(|(a, _), (b, _)| {
         a.compare(b).unwrap_or_else(|e| {
@@ -141,7 +150,7 @@ fn sort(members: &mut Members<'_>) -> PyResult<()> {
     error.map_or(Ok(()), Err)
 }
 
-fn pairs<'py>(py: Python<'py>, members: Members<'py>) -> PyResult<Bound<'py, PyList>> {
+fn pairs<'py>(py: Python<'py>, members: MemberList<'py>) -> PyResult<Bound<'py, PyList>> {
     let mut all = Vec::with_capacity(2 * members.len());
     for (name, value) in members {
         all.push(name.into_any());

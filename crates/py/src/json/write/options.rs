@@ -1,4 +1,4 @@
-//! The keywords that all functions that write JSON share.
+//! `JsonWriteOptions`: the keywords of the functions that write JSON.
 
 use onecopy_wire::NonFinite;
 use pyo3::Borrowed;
@@ -7,71 +7,77 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 
 use crate::keywords::{Hook, choose, choose_many};
-use crate::raw::method::Args;
+use crate::raw::encode::Natives;
+use crate::raw::encode::json::{Style, Surrogates};
+use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
 use crate::raw::text;
-use crate::raw::walk::{Natives, Style, Surrogates};
 
-/// Names of the keywords, in the order in which [`Options::take`] reads them.
+/// The names of the keywords, in the order in which [`JsonWriteOptions::take`] reads them.
 macro_rules! with_options {
     ($($first:literal),*) => {
         &[
             $($first,)*
-            "default", "sort_keys", "indent", "ensure_ascii", "nan", "surrogates", "big_ints", "non_str_keys",
+            "default", "sort_keys", "indent", "ensure_ascii", "nan", "errors", "big_ints", "non_str_keys",
             "max_depth", "naive_utc", "utc_z", "omit_microseconds", "passthrough", "private_fields", "compat",
         ]
     };
 }
 pub(super) use with_options;
 
-/// The keywords as a signature has them.
+/// The keywords as the text of a Python signature.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
             "(", $first, ", default=None, sort_keys=False, indent=None, ensure_ascii=False, nan='error', ",
-            "surrogates='error', big_ints='exact', non_str_keys=False, max_depth=1000, naive_utc=False, ",
+            "errors='strict', big_ints='exact', non_str_keys=False, max_depth=1000, naive_utc=False, ",
             "utc_z=False, omit_microseconds=False, passthrough=(), private_fields=True, compat=None)"
         )
     };
 }
 pub(super) use options_signature;
 
-/// What to do with an `int` that others may not read exactly.
+/// The treatment of an `int` that other JSON parsers may not read exactly (option `big_ints`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BigInts {
-    /// Write all digits, of any size.
+pub(crate) enum BigIntPolicy {
+    /// Every integer is written with all its digits.
     Exact,
-    /// Write a string of its digits past 53 bits, which is what a reader that has nothing but doubles takes.
-    Text,
-    /// Fail past 64 bits.
+    /// An integer of more than 53 bits is written as a string of its digits, for parsers that read
+    /// all numbers as doubles.
+    Text53,
+    /// Integers of more than 64 bits are an error.
     Error,
-    /// Fail past 53 bits.
-    Strict,
+    /// Integers of more than 53 bits are an error, because JavaScript cannot represent them.
+    Error53,
 }
 
-/// A library whose classes, keys and defaults are those of a call.
+/// The library that the option `compat` names. A call uses the classes, key rules and defaults of
+/// this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compat {
     Orjson,
     Ujson,
 }
 
-/// How objects that are none of CPython's own types are written.
+/// The options of one call. They determine how objects of types other than CPython's built-in types
+/// are written.
 #[derive(Debug)]
-pub(crate) struct Options {
+pub(crate) struct JsonWriteOptions {
     pub(crate) style: Style,
     pub(crate) default: Option<Hook>,
-    pub(crate) big_ints: BigInts,
+    pub(crate) big_ints: BigIntPolicy,
     pub(crate) non_str_keys: bool,
-    /// Keys of any type are written as `str()` returns them, and sorted before that, as by ujson.
+    /// `true` to convert keys of any type with `str()`, and to sort them before this conversion, as
+    /// ujson does.
     pub(super) keys_by_str: bool,
-    /// How NumPy's objects are written, and which of them, if they are not left to `default`.
+    /// Selects the NumPy objects that are written, and the form in which they are written. Objects
+    /// of types in `passed` are passed to `default` instead.
     pub(super) numpy: Choice,
-    /// A bit for each [`Passed`] that is left to `default`.
-    passed: u16,
+    /// The types whose objects are passed to `default`: one bit for each variant of [`Passed`].
+    pub(super) passed: u16,
 }
 
-/// Objects that have a form in JSON, and can be left to `default` all the same.
+/// Types that JSON can represent, but whose objects the option `passthrough` passes to `default`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
     Dataclass,
@@ -81,9 +87,9 @@ pub(crate) enum Passed {
     /// Classes derived from `float`.
     Float,
     Numpy,
-    /// Classes derived from any of CPython's own types.
+    /// Classes derived from any of CPython's built-in types.
     Subclass,
-    /// Classes derived from `tuple`, named ones too.
+    /// Classes derived from `tuple`, including named tuples.
     Tuple,
     Uuid,
 }
@@ -106,14 +112,14 @@ const PASSED: &[(&str, Passed)] = &[
     ("uuid", Passed::Uuid),
 ];
 
-/// Levels of containers unless asked otherwise.
+/// The default for the largest depth of nested containers.
 const MAX_DEPTH: usize = 1000;
 
-impl Options {
-    /// What is written where nothing is asked for.
+impl JsonWriteOptions {
+    /// Returns the default options.
     #[inline]
-    pub(super) fn new() -> Options {
-        Options {
+    pub(super) fn new() -> JsonWriteOptions {
+        JsonWriteOptions {
             style: Style {
                 sort_keys: false,
                 indent: None,
@@ -126,7 +132,7 @@ impl Options {
                 natives: Natives::ALL,
             },
             default: None,
-            big_ints: BigInts::Exact,
+            big_ints: BigIntPolicy::Exact,
             non_str_keys: false,
             keys_by_str: false,
             numpy: Choice::Any,
@@ -134,9 +140,10 @@ impl Options {
         }
     }
 
-    /// Takes the keywords of a call, which stand from `from` on among its parameters.
+    /// Parses the keywords of a call, which are the function's parameters from number `from` on.
     ///
-    /// They stay where they are: to be moved just behind their making waits for each of its stores (7 ns).
+    /// The method changes the options in place. To return new options would take 7 ns more: they
+    /// would be moved right after they were stored, so each load would wait for a store.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -177,11 +184,11 @@ impl Options {
         if let Some(object) = given(5) {
             self.style.surrogates = choose(
                 object,
-                "surrogates",
+                "errors",
                 &[
-                    ("error", Surrogates::Error),
+                    ("strict", Surrogates::Error),
                     ("replace", Surrogates::Replace),
-                    ("escape", Surrogates::Escape),
+                    ("backslashreplace", Surrogates::Escape),
                 ],
             )?;
         }
@@ -190,14 +197,15 @@ impl Options {
                 object,
                 "big_ints",
                 &[
-                    ("exact", BigInts::Exact),
-                    ("text", BigInts::Text),
-                    ("error", BigInts::Error),
-                    ("strict", BigInts::Strict),
+                    ("exact", BigIntPolicy::Exact),
+                    ("text53", BigIntPolicy::Text53),
+                    ("error", BigIntPolicy::Error),
+                    ("error53", BigIntPolicy::Error53),
                 ],
             )?;
-            self.style.exact_ints = matches!(self.big_ints, BigInts::Exact | BigInts::Error);
-            self.style.text_ints = self.big_ints == BigInts::Text;
+            self.style.exact_ints =
+                matches!(self.big_ints, BigIntPolicy::Exact | BigIntPolicy::Error);
+            self.style.text_ints = self.big_ints == BigIntPolicy::Text53;
         }
         self.non_str_keys |= flag(7)?;
         if let Some(object) = given(8) {
@@ -232,17 +240,17 @@ impl Options {
         Ok(())
     }
 
-    /// The defaults of orjson; the other keywords come on top.
+    /// Sets the defaults of orjson, which the call's other keywords override.
     fn begin_as_orjson(&mut self) {
         self.style.nan = NonFinite::Null;
         self.style.natives.private_fields = false;
         self.style.natives.orjson = true;
         self.numpy = Choice::Orjson;
-        self.big_ints = BigInts::Error;
+        self.big_ints = BigIntPolicy::Error;
         self.pass(&[Passed::Decimal, Passed::Float, Passed::Tuple]);
     }
 
-    /// The defaults of ujson, but for NaN.
+    /// Sets the defaults of ujson, except for the treatment of NaN.
     fn begin_as_ujson(&mut self) {
         self.style.surrogates = Surrogates::Escape;
         self.non_str_keys = true;
@@ -261,17 +269,17 @@ impl Options {
             .fold(0, |bits, passed| bits | 1 << *passed as u16);
     }
 
-    /// Whether such objects are left to `default`.
+    /// Returns `true` if objects of this type are passed to `default`.
     #[inline]
     pub(super) fn passes(&self, what: Passed) -> bool {
         self.passed & 1 << what as u16 != 0
     }
 }
 
-/// What each level is moved in by: as many blanks, or the text itself.
+/// Parses the option `indent`: a number of spaces per level, or the text of one level.
 fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
-        // Below zero: as zero. What does not fit is too much.
+        // A negative number counts as zero. A number that exceeds `i64` is too large in any case.
         let n = object.extract::<i64>().unwrap_or(i64::MAX).max(0);
         return match usize::try_from(n) {
             Ok(n) if n <= MOST_INDENT => Ok(vec![b' '; n]),
@@ -288,7 +296,8 @@ fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     }
 }
 
-/// Characters that a level is indented by at most: a nested list would take any memory otherwise.
+/// The largest number of characters of an indent. It limits the memory that a deeply nested list
+/// can require.
 const MOST_INDENT: usize = 1000;
 
 fn too_wide() -> PyErr {

@@ -1,4 +1,4 @@
-//! Rows as tuples with one header.
+//! `dumps_rows`: rows that are tuples, with one list of names for all rows.
 
 use onecopy_text::{ByteSink, Tally};
 use onecopy_wire::json::KeySegments;
@@ -7,12 +7,12 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::functions::{RECENT_BYTES, moved, write};
-use super::options::{Options, options_signature, with_options};
+use super::encode::{RECENT_BYTES, moved, write};
+use super::options::{JsonWriteOptions, options_signature, with_options};
 use crate::raw::binary::FreshBytes;
-use crate::raw::method::{Args, Function};
+use crate::raw::encode::json::{JsonShape, JsonTarget};
+use crate::raw::function::{Args, Function};
 use crate::raw::text;
-use crate::raw::walk::{Shape, Target};
 
 pub(super) struct DumpsRows;
 
@@ -24,9 +24,11 @@ Rows with one header as a JSON array of objects, in a fresh `bytes`; no dict is 
 
 - names: the keys, each a `str`, all different
 - rows: an iterable of lists or tuples, each with a value for each name
-- columns: `rows` holds columns instead: a list or tuple (or another iterable) of values for each name, all of the same length
+- columns: `rows` holds columns instead: a list or tuple (or another iterable) of values for each
+  name, all of the same length
 
-The other keywords, copies and errors are those of `dumps`; `ValueError` for names that are none or not distinct.
+The other keywords, copies and errors are those of `dumps`; `ValueError` for names that are missing
+or not distinct.
 
 >>> import onecopy
 >>> onecopy.json.dumps_rows([\"id\", \"name\"], [(1, \"Basel\"), (2, \"Chur\")])
@@ -39,7 +41,7 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
     const POSITIONAL: usize = 2;
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = Options::new();
+        let mut options = JsonWriteOptions::new();
         options.take(args, 3)?;
         let by_columns = args.get(2).map_or(Ok(false), |object| object.is_truthy())?;
         let names = names(args.required(0))?;
@@ -49,9 +51,9 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
             let objects = objects(py, &names, rows, by_columns)?;
             write(
                 objects.as_any().as_borrowed(),
-                Shape::Value,
+                JsonShape::Value,
                 &options,
-                Target::new(&mut bytes),
+                JsonTarget::new(&mut bytes),
             )?;
         } else {
             let keys: Vec<String> = names.iter().map(of_name).collect::<PyResult<_>>()?;
@@ -72,16 +74,21 @@ b'[{\"id\":1,\"name\":\"Basel\"},{\"id\":2,\"name\":\"Chur\"}]'
                     let columns = columns.as_any().as_borrowed();
                     write(
                         columns,
-                        Shape::Columns(&keys),
+                        JsonShape::Columns(&keys),
                         &options,
-                        Target::new(&mut bytes),
+                        JsonTarget::new(&mut bytes),
                     )?;
                 }
             } else if rows.is_instance_of::<PyList>() || rows.is_instance_of::<PyTuple>() {
                 if rows.len()? == 0 {
                     put(&mut bytes, b"[]")?;
                 } else {
-                    write(rows, Shape::Rows(&keys), &options, Target::new(&mut bytes))?;
+                    write(
+                        rows,
+                        JsonShape::Rows(&keys),
+                        &options,
+                        JsonTarget::new(&mut bytes),
+                    )?;
                 }
             } else {
                 each(rows, names.len(), &keys, &options, &mut bytes)?;
@@ -97,12 +104,12 @@ fn put(bytes: &mut FreshBytes<'_, '_>, what: &[u8]) -> PyResult<()> {
     bytes.put(what).map_err(|_| PyMemoryError::new_err(()))
 }
 
-/// The rows of any iterable.
+/// Writes the rows of any iterable, each as an object.
 fn each<'py>(
     rows: Borrowed<'_, 'py, PyAny>,
     n_names: usize,
     keys: &KeySegments,
-    options: &Options,
+    options: &JsonWriteOptions,
     bytes: &mut FreshBytes<'_, 'py>,
 ) -> PyResult<()> {
     for (i, row) in rows.try_iter()?.enumerate() {
@@ -110,15 +117,15 @@ fn each<'py>(
         let is_row = row.is_instance_of::<PyList>() || row.is_instance_of::<PyTuple>();
         if !is_row || row.len()? != n_names {
             return Err(PyValueError::new_err(format!(
-                "row {i} has not as many values as there are names, or is no list or tuple"
+                "row {i} is not a list or tuple with one value for each name"
             )));
         }
         put(bytes, if i == 0 { b"[" } else { b"," })?;
         write(
             row.as_borrowed(),
-            Shape::Row(keys),
+            JsonShape::Row(keys),
             options,
-            Target::new(bytes),
+            JsonTarget::new(bytes),
         )?;
     }
     let is_empty = bytes.committed().is_empty();
@@ -158,7 +165,7 @@ fn of_name(name: &Bound<'_, PyString>) -> PyResult<String> {
     })
 }
 
-/// As many columns as names, each a list or tuple.
+/// Writes rows that are passed as columns: a list or tuple for each name.
 fn columns<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -167,7 +174,7 @@ fn columns<'py>(
     let mut columns = Vec::new();
     for column in object.try_iter()? {
         let column = column?;
-        // Of a class of its own, what it gives counts.
+        // An instance of a derived class may override the iterator, so its iterator is called.
         if column.is_exact_instance_of::<PyList>() || column.is_exact_instance_of::<PyTuple>() {
             columns.push(column);
         } else {
@@ -184,7 +191,7 @@ fn columns<'py>(
     PyTuple::new(py, columns)
 }
 
-/// The rows as dicts, for a style that needs them whole.
+/// Returns the rows as dicts, for options that require whole objects.
 fn objects<'py>(
     py: Python<'py>,
     names: &[Bound<'py, PyString>],
@@ -206,7 +213,7 @@ fn objects<'py>(
         let values: Vec<Bound<'py, PyAny>> = row.try_iter()?.collect::<PyResult<_>>()?;
         if values.len() != names.len() {
             return Err(PyValueError::new_err(format!(
-                "row {i} has not as many values as there are names, or is no list or tuple"
+                "row {i} is not a list or tuple with one value for each name"
             )));
         }
         let object = PyDict::new(py);

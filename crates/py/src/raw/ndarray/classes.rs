@@ -1,4 +1,4 @@
-//! NumPy's classes, once somebody has imported it.
+//! Recognizes the classes of NumPy, after other code has imported NumPy.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,34 +12,36 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use super::object::{self, Described};
 use super::{Choice, ItemType, Scalar, item_type};
 
-/// A class of NumPy's.
+/// A class of NumPy whose instances can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// `ndarray` itself.
+    /// Exactly the class `ndarray`.
     Array,
-    /// `memmap` or `matrix`: only their memory has a meaning. In other classes derived from
-    /// `ndarray` it may have another meaning: a mask, a unit of measurement.
+    /// `memmap` or `matrix`, whose memory has the same meaning as that of `ndarray`. In other
+    /// derived classes the memory may have another meaning, such as a mask or a unit of
+    /// measurement.
     DerivedArray,
-    /// Of scalars.
+    /// A class of scalars, such as `float64`.
     Scalar,
 }
 
-struct Known {
+struct NumpyClasses {
     dtype: Py<PyAny>,
     generic: Py<PyType>,
     ndarray: Py<PyType>,
     derived: [Py<PyType>; 2],
 }
 
-/// True if arrays are laid out as they are read here.
+/// `true` if NumPy's `ndarray` objects have the layout that this module reads.
 static READS_ARRAYS: AtomicBool = AtomicBool::new(false);
 
-/// True if arrays are laid out as they are read here, by a comparison with the protocol.
+/// Returns `true` if NumPy's `ndarray` objects have the layout that this module reads. The layout
+/// was compared with the result of NumPy's array interface protocol.
 pub(crate) fn reads_arrays() -> bool {
     READS_ARRAYS.load(Relaxed)
 }
 
-/// NumPy, if it is imported.
+/// Returns the module `numpy` if it was imported.
 fn numpy(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     // SAFETY: attached; the dictionary of modules is borrowed from the interpreter.
     let modules = unsafe { Bound::from_borrowed_ptr(py, ffi::PyImport_GetModuleDict()) };
@@ -48,8 +50,8 @@ fn numpy(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
         .get_item(pyo3::intern!(py, "numpy"))
 }
 
-fn known(py: Python<'_>) -> PyResult<Option<&Known>> {
-    static KNOWN: PyOnceLock<Known> = PyOnceLock::new();
+fn known(py: Python<'_>) -> PyResult<Option<&NumpyClasses>> {
+    static KNOWN: PyOnceLock<NumpyClasses> = PyOnceLock::new();
     if let Some(known) = KNOWN.get(py) {
         return Ok(Some(known));
     }
@@ -59,9 +61,9 @@ fn known(py: Python<'_>) -> PyResult<Option<&Known>> {
     let class = |name: &str| -> PyResult<Py<PyType>> {
         Ok(numpy.getattr(name)?.cast_into::<PyType>()?.unbind())
     };
-    // While it is being imported it has not all of them.
-    let made = || -> PyResult<Known> {
-        Ok(Known {
+    // While NumPy is being imported, not all of its classes exist yet.
+    let made = || -> PyResult<NumpyClasses> {
+        Ok(NumpyClasses {
             dtype: numpy.getattr("dtype")?.unbind(),
             generic: class("generic")?,
             ndarray: class("ndarray")?,
@@ -76,7 +78,7 @@ fn known(py: Python<'_>) -> PyResult<Option<&Known>> {
     Ok(KNOWN.get(py))
 }
 
-/// The class of NumPy's that this is; `None` of any other. Any Python code may run.
+/// Returns the kind of a NumPy class; `None` for any other class. Any Python code may run.
 pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     let py = class.py();
     let Some(known) = known(py)? else {
@@ -91,7 +93,8 @@ pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     if !class.is_subclass(known.generic.bind(py))? {
         return Ok(None);
     }
-    // The class of a type of items, or one derived from it, which may have another meaning.
+    // A class that derives from a scalar class may give its value another meaning, so only the
+    // class of an item type itself is accepted.
     let Ok(dtype) = known.dtype.bind(py).call1((class,)) else {
         return Ok(None);
     };
@@ -99,16 +102,16 @@ pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     Ok(is_itself.then_some(Class::Scalar))
 }
 
-/// True if an object is one of NumPy's scalars. Any Python code may run.
+/// Returns `true` if an object is a NumPy scalar. Any Python code may run.
 pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(class_of(&object.get_type())? == Some(Class::Scalar))
 }
 
-/// A class of scalars whose values are read in place.
+/// A class of scalars whose values are read from the memory of its instances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalarClass(ItemType);
 
-/// Units of `datetime64`, by their numbers in NumPy's C interface.
+/// The units of `datetime64`, indexed by their numbers in NumPy's C interface.
 const UNITS: [Option<Unit>; 14] = [
     Some(Unit::Year),
     Some(Unit::Month),
@@ -127,8 +130,8 @@ const UNITS: [Option<Unit>; 14] = [
 ];
 
 impl ScalarClass {
-    /// The class, if it is one of NumPy's scalars and they are laid out as they are read here. Any
-    /// Python code may run.
+    /// Returns the `ScalarClass` of `class`; `None` unless it is a scalar class of NumPy whose
+    /// instances have the layout that this module reads. Any Python code may run.
     pub(crate) fn find(class: &Bound<'_, PyType>) -> PyResult<Option<ScalarClass>> {
         let py = class.py();
         if class_of(class)? != Some(Class::Scalar) {
@@ -163,7 +166,8 @@ impl ScalarClass {
         Ok(Some(found))
     }
 
-    /// Some instances of the class.
+    /// Creates some instances of the class. The caller compares their memory with the layout that
+    /// this module reads.
     fn samples<'py>(
         self,
         class: &Bound<'py, PyType>,
@@ -188,59 +192,70 @@ impl ScalarClass {
         Ok(vec![array.get_item(0)?])
     }
 
-    /// True if its instances are of `float` too.
+    /// Returns `true` if the instances of the class are also instances of `float`.
     pub(crate) fn is_float(self) -> bool {
         self.0 == ItemType::Float64
     }
 
-    /// Bytes of an instance of which some are read.
+    /// Returns the smallest size of an instance from which the value can be read, in bytes.
     fn least_bytes(self) -> isize {
         let value = match self.0 {
-            // With the unit, and how many of them.
+            // The number of units, and the unit itself.
             ItemType::Moment(_) => 16,
             of => of.n_bytes(),
         };
         (size_of::<ffi::PyObject>() + value) as isize
     }
 
-    /// The value of a scalar.
+    /// Returns the value of an instance of the class.
     ///
     /// # Safety
-    /// `object` is alive, and an instance of the class itself.
+    /// `object` must be alive, and an instance of exactly this class.
     #[inline]
     pub(crate) unsafe fn read(self, object: *mut ffi::PyObject) -> Scalar {
-        // SAFETY: the value follows the head of the object, by the comparison in `find`.
-        unsafe {
-            let at = object.add(1).cast::<u8>();
-            match self.0 {
-                ItemType::Bool => Scalar::Bool(at.read() != 0),
-                ItemType::Int8 => Scalar::Int32(at.cast::<i8>().read().into()),
-                ItemType::Int16 => Scalar::Int32(at.cast::<i16>().read().into()),
-                ItemType::Int32 => Scalar::Int32(at.cast::<i32>().read()),
-                ItemType::Int64 => Scalar::Int64(at.cast::<i64>().read()),
-                ItemType::Uint8 => Scalar::Int32(at.read().into()),
-                ItemType::Uint16 => Scalar::Int32(at.cast::<u16>().read().into()),
-                ItemType::Uint32 => Scalar::Int64(at.cast::<u32>().read().into()),
-                ItemType::Uint64 => Scalar::Uint64(at.cast::<u64>().read()),
-                ItemType::Float16 => Scalar::Half(at.cast::<u16>().read()),
-                ItemType::Float32 => Scalar::Float(at.cast::<f32>().read()),
-                ItemType::Float64 => Scalar::Double(at.cast::<f64>().read()),
-                _ => {
-                    let count = at.cast::<i64>().read();
-                    let [unit, n_units] = at.add(8).cast::<[i32; 2]>().read();
-                    let unit = usize::try_from(unit).ok();
-                    let step = unit.and_then(|unit| *UNITS.get(unit)?).map(|unit| Step {
-                        unit,
-                        n_units: n_units.unsigned_abs(),
-                    });
-                    Scalar::Moment(count, step)
-                }
+        /// The fields of a `datetime64` scalar.
+        #[repr(C)]
+        struct Moment {
+            count: i64,
+            unit: [i32; 2],
+        }
+        macro_rules! value {
+            ($of:ty) => {
+                // SAFETY: a value of this type follows the head of the object, by the comparison
+                // in `find`.
+                unsafe { object.add(1).cast::<$of>().read() }
+            };
+        }
+        match self.0 {
+            ItemType::Bool => Scalar::Bool(value!(u8) != 0),
+            ItemType::Int8 => Scalar::Int32(value!(i8).into()),
+            ItemType::Int16 => Scalar::Int32(value!(i16).into()),
+            ItemType::Int32 => Scalar::Int32(value!(i32)),
+            ItemType::Int64 => Scalar::Int64(value!(i64)),
+            ItemType::Uint8 => Scalar::Int32(value!(u8).into()),
+            ItemType::Uint16 => Scalar::Int32(value!(u16).into()),
+            ItemType::Uint32 => Scalar::Int64(value!(u32).into()),
+            ItemType::Uint64 => Scalar::Uint64(value!(u64)),
+            ItemType::Float16 => Scalar::Half(value!(u16)),
+            ItemType::Float32 => Scalar::Float(value!(f32)),
+            ItemType::Float64 => Scalar::Double(value!(f64)),
+            _ => {
+                let Moment {
+                    count,
+                    unit: [unit, n_units],
+                } = value!(Moment);
+                let unit = usize::try_from(unit).ok();
+                let step = unit.and_then(|unit| *UNITS.get(unit)?).map(|unit| Step {
+                    unit,
+                    n_units: n_units.unsigned_abs(),
+                });
+                Scalar::Moment(count, step)
             }
         }
     }
 }
 
-/// Compares the struct of some arrays with what the protocol says of them.
+/// Compares the fields of some arrays with the result of the array interface protocol.
 fn arrays_are_as_read(numpy: &Bound<'_, PyAny>) -> PyResult<bool> {
     let globals = PyDict::new(numpy.py());
     globals.set_item("numpy", numpy)?;

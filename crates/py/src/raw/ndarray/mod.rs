@@ -1,15 +1,15 @@
-//! Arrays and scalars of NumPy, read in place.
+//! Reads arrays and scalars of NumPy in place.
 //!
-//! | module | what it reads |
+//! | module | contents |
 //! |---|---|
-//! | `classes` | NumPy's classes; the layout of their instances, compared with the protocol |
-//! | `object` | arrays and scalars: views of their memory, and values |
-//! | `view` | the items of the memory of an array |
+//! | `classes` | NumPy's classes, and the check of their instances' layout |
+//! | `object` | views of the memory of arrays, and values of scalars |
+//! | `view` | the items in the memory of an array |
 //!
-//! The memory belongs to the array. Code of C may write to it at any time without the GIL (ufuncs
-//! do), so each item is read once; shape and strides are read once for a [`View`]. Python code may
-//! give the array other memory (`resize(refcheck=False)`, `__setstate__`): a view is compared with
-//! its array again after any code has run, by [`is_current`].
+//! The memory belongs to the array. C code may write to it at any time without the GIL (ufuncs do),
+//! so each item is read once; shape and strides are read once for a [`View`]. Python code may
+//! replace the memory of the array (`resize(refcheck=False)`, `__setstate__`). After any code has
+//! run, [`is_current`] therefore compares a view with its array.
 
 mod classes;
 mod object;
@@ -19,9 +19,9 @@ use onecopy_wire::datetime64::Step;
 
 pub(crate) use classes::{Class, ScalarClass, class_of, is_scalar, reads_arrays};
 pub(crate) use object::{Described, Memory, describe, is_current, view_of};
-pub(crate) use view::{Bits, Item, Part, View};
+pub(crate) use view::{Bits, Item, Subarray, View};
 
-/// The type of the items of an array.
+/// The type of the items of an array, which NumPy calls `dtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemType {
     Bool,
@@ -36,11 +36,12 @@ pub(crate) enum ItemType {
     Float16,
     Float32,
     Float64,
-    /// `datetime64`; `None` of one without a unit.
+    /// `datetime64`, with its time unit; `None` for a `datetime64` without a unit.
     Moment(Option<Step>),
-    /// Texts of at most so many characters, each of 32 bits, with NULs after them.
+    /// Texts of at most this many characters. A character has 32 bits; shorter texts are padded
+    /// with NULs.
     Text(usize),
-    /// Binary of at most so many bytes, with NULs after it.
+    /// Binary values of at most this many bytes; shorter values are padded with NULs.
     Binary(usize),
 }
 
@@ -57,23 +58,23 @@ impl ItemType {
     }
 }
 
-/// The type of the items of an array, and how they are stored.
+/// The item type and the byte order of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DType {
     pub(crate) of: ItemType,
-    /// True if their bytes are in the order of another machine.
+    /// `true` if the byte order is not that of the processor.
     pub(crate) is_swapped: bool,
 }
 
 impl DType {
-    /// True if they are text or binary.
-    fn is_text(self) -> bool {
+    /// Returns `true` if the items are text or binary.
+    pub(crate) fn is_text(self) -> bool {
         matches!(self.of, ItemType::Text(_) | ItemType::Binary(_))
     }
 }
 
-/// The type of items of a kind and size, as NumPy's array interface has them; `None` of one that is
-/// not read here.
+/// Returns the item type for a kind and an item size of NumPy's array interface; `None` for an
+/// unsupported type.
 fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     Some(match (kind, n_bytes) {
         (b'b', 1) => ItemType::Bool,
@@ -95,33 +96,34 @@ fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     })
 }
 
-/// A value of a number, boolean or moment.
+/// The value of a NumPy number, boolean or datetime.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Bool(bool),
-    /// Of 32 bits or fewer, with a sign or of fewer without one.
+    /// A signed integer of up to 32 bits, or an unsigned integer of up to 16 bits.
     Int32(i32),
-    /// Of 64 bits, or of 32 without a sign.
+    /// A signed integer of 64 bits, or an unsigned integer of 32 bits.
     Int64(i64),
     Uint64(u64),
-    /// The bits of a float of 16 bits.
+    /// A 16-bit float, as its bits.
     Half(u16),
     Float(f32),
     Double(f64),
-    /// `datetime64`; `None` of one without a unit.
+    /// `datetime64`: the number of time units since 1970, and the time unit; `None` for a
+    /// `datetime64` without a unit.
     Moment(i64, Option<Step>),
 }
 
-/// Not a time, as `datetime64` has it.
+/// The value of `datetime64` that means `NaT` (not a time).
 pub(crate) const NOT_A_TIME: i64 = i64::MIN;
 
-/// Which of NumPy's objects are written, and how.
+/// The NumPy objects that an encoder writes, and their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// None: all are left to `default`.
+    /// No NumPy object is written: all are passed to `default`.
     Left,
-    /// All that have a form.
+    /// All NumPy objects that can be represented are written.
     Any,
-    /// Those that orjson writes, as it does.
+    /// Only the NumPy objects that orjson supports are written, in the form of orjson.
     Orjson,
 }

@@ -1,4 +1,4 @@
-//! NumPy's objects: the memory of arrays, the values of scalars.
+//! Reads the objects of NumPy: the memory of arrays, and the values of scalars.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -13,7 +13,7 @@ use super::classes::{Class, class_of, reads_arrays};
 use super::view::Item;
 use super::{Choice, DType, View, item_type};
 
-/// The struct of an array, as NumPy's C interface has had it since 1.7 (`PyArrayObject_fields`).
+/// The fields of an array object in NumPy's C interface since 1.7 (`PyArrayObject_fields`).
 #[repr(C)]
 pub(super) struct ArrayObject {
     head: ffi::PyObject,
@@ -38,13 +38,14 @@ struct ArrayInterface {
     first: *mut c_void,
 }
 
-/// Flags: of items that follow each other, those of the last dimension first; of items in the byte
-/// order of this machine.
+/// The flag of an array whose items are contiguous in C order: the index of the last dimension
+/// varies fastest. `NOT_SWAPPED` is the flag of an array whose items have the processor's byte
+/// order.
 const CONTIGUOUS: c_int = 1;
 const NOT_SWAPPED: c_int = 0x200;
 
-/// Types of items that are remembered in one thread: those of the first are kept, later ones
-/// replace each other.
+/// The number of cached item types that are never evicted. A thread caches up to `REMEMBERED` item
+/// types. When the cache is full, a new type replaces a type whose index is at least `KEPT`.
 const KEPT: usize = 16;
 const REMEMBERED: usize = 24;
 
@@ -52,7 +53,7 @@ thread_local! {
     static DTYPES: RefCell<Vec<(Py<PyAny>, DType)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The type of items of a `dtype`, if it is remembered.
+/// Returns the item type of a `dtype` object; `None` if it is not cached.
 #[inline]
 fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     DTYPES.with_borrow(|known| {
@@ -61,10 +62,10 @@ fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     })
 }
 
-/// Remembers the type of items of a `dtype`, and returns the one that is forgotten: to release it
-/// may run code.
+/// Caches the item type of a `dtype` object. Returns the evicted object, whose release may run
+/// code.
 fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<'py, PyAny>> {
-    // The size of text may be changed by `__setstate__`; it is read each time.
+    // `__setstate__` may change the size of text items, so text types are not cached.
     if dtype.is_text() {
         return None;
     }
@@ -84,11 +85,11 @@ fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<
     replaced.map(|(object, _)| object.into_bound(py))
 }
 
-/// The view of an array whose class and type of items are known; `None` of any other object, and if
-/// it is not written by this choice.
+/// Returns the view of an array whose class and item type are cached. `None` for any other object,
+/// and for an array that `choice` excludes.
 ///
 /// # Safety
-/// `object` is alive, attached, and of one of NumPy's classes of arrays itself.
+/// `object` must be alive and exactly of a NumPy array class, and the GIL must be held.
 #[inline]
 pub(crate) unsafe fn view_of(object: *mut ffi::PyObject, choice: Choice) -> Option<View> {
     // SAFETY: an array, in the layout that was compared with the protocol when its class was found.
@@ -100,13 +101,13 @@ pub(crate) unsafe fn view_of(object: *mut ffi::PyObject, choice: Choice) -> Opti
     is_written(&view, choice).then_some(view)
 }
 
-/// The view of an array by its struct.
+/// Returns the view of an array, which is read from the fields of the array object.
 ///
 /// # Safety
-/// As [`view_of`]; its items are of this type.
+/// As [`view_of`]; its items must be of this type.
 #[inline]
 pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Option<View> {
-    // SAFETY: an array, by the caller's word.
+    // SAFETY: an array, as the caller guarantees.
     unsafe {
         let array = object.cast::<ArrayObject>();
         let (shape, strides) = ((*array).shape, (*array).strides);
@@ -114,7 +115,7 @@ pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Opti
     }
 }
 
-/// True if an array is written by this choice.
+/// Returns `true` if `choice` includes this array.
 #[inline]
 fn is_written(view: &View, choice: Choice) -> bool {
     match choice {
@@ -129,30 +130,31 @@ fn is_written(view: &View, choice: Choice) -> bool {
     }
 }
 
-/// The form of an object of NumPy's.
+/// The form in which a NumPy object is written.
 pub(crate) enum Described<'py> {
-    /// The memory of an array; of a scalar that of one without dimensions.
+    /// The memory of an array. A scalar is treated as an array without dimensions.
     Memory(Memory<'py>),
-    /// An array of objects, or of texts of any length: the list of them.
+    /// The items of an array of objects, or of texts of variable length, as a list.
     List(Bound<'py, PyAny>),
-    /// An array in the byte order of another machine, which orjson refuses whether there is a
-    /// `default` or not.
+    /// An array whose byte order is not the processor's. orjson refuses it, even with a `default`.
     Swapped,
 }
 
-/// The memory of an array, kept alive.
+/// The memory of an array, and references that keep it alive.
 pub(crate) struct Memory<'py> {
     pub(crate) view: View,
     pub(crate) object: Bound<'py, PyAny>,
-    /// The value of `__array_struct__`, which keeps the memory alive.
+    /// The value of `__array_struct__`, which keeps the array's memory alive.
     _interface: Bound<'py, PyAny>,
-    /// Released after the memory was read, for it may run code.
+    /// A `dtype` object that was evicted from the cache of item types. It is released only after
+    /// the memory was read, because its release may run code.
     _forgotten: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Memory<'py> {
-    /// The memory that `__array_struct__` describes, or the kind of items that are not read here.
-    /// Any Python code may run, but not after the memory is looked at.
+    /// Returns the memory that `__array_struct__` describes. If the type of its items is not
+    /// supported, the inner error is the type's kind in NumPy's array interface. Any Python code
+    /// may run before the memory is examined, but not afterwards.
     fn of(object: &Bound<'py, PyAny>) -> PyResult<Result<Memory<'py>, u8>> {
         let name = pyo3::intern!(object.py(), "__array_struct__");
         let mut interface = object.getattr(name)?;
@@ -183,7 +185,7 @@ impl<'py> Memory<'py> {
     }
 }
 
-/// The struct of a capsule of `__array_struct__`.
+/// Returns the struct that the capsule from `__array_struct__` contains.
 fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface> {
     // SAFETY: attached. It is null, and an error is set, if that is no capsule without a name; such
     // a one has this struct as long as it lives, by NumPy's documentation.
@@ -196,7 +198,8 @@ fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface
     }
 }
 
-/// The unit of an array or scalar of `datetime64`.
+/// Returns the time unit of an array or scalar of `datetime64`, such as microseconds; `None` if it
+/// has no unit.
 fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     let py = object.py();
     let dtype = object.getattr(pyo3::intern!(py, "dtype"))?;
@@ -207,8 +210,8 @@ fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     Ok(Unit::of_name(&unit).map(|unit| Step { unit, n_units }))
 }
 
-/// Reads an object by NumPy's array interface; `None` of any that is none of NumPy's, has no form,
-/// or is not written by this choice. Any Python code may run.
+/// Reads an object by NumPy's array interface. `None` for an object that is not from NumPy, cannot
+/// be represented, or is excluded by `choice`. Any Python code may run.
 pub(crate) fn describe<'py>(
     object: &Bound<'py, PyAny>,
     choice: Choice,
@@ -229,11 +232,11 @@ pub(crate) fn describe<'py>(
         }
     }
     let mut memory = match Memory::of(object)? {
-        // Such scalars are objects of `str` and `bytes`.
+        // Scalars of these types are also instances of `str` or `bytes`, and are written as such.
         Ok(memory) if !is_array && memory.view.dtype().is_text() => return Ok(None),
         Ok(memory) => memory,
-        // Not their memory: the objects themselves, or what the library makes of its own form of
-        // text.
+        // The memory of such arrays contains object references, or texts in a format of NumPy's
+        // own.
         Err(b'O' | b'T') if is_array && choice == Choice::Any => {
             return Ok(Some(Described::List(object.call_method0("tolist")?)));
         }
@@ -248,13 +251,13 @@ pub(crate) fn describe<'py>(
     Ok(is_written.then_some(Described::Memory(memory)))
 }
 
-/// True if a view is still that of its array. Any Python code may run.
+/// Returns `true` if a view still describes the memory of its array. Any Python code may run.
 pub(crate) fn is_current(array: &Bound<'_, PyAny>, view: &View) -> PyResult<bool> {
     let now = Memory::of(array)?;
     Ok(now.is_ok_and(|now| now.view.is_same(view)))
 }
 
-/// True if the struct of an array is as the protocol describes it.
+/// Returns `true` if the fields of an array object agree with its array interface.
 pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(memory) = Memory::of(array)? else {
         return Ok(false);
@@ -278,10 +281,10 @@ pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 impl Item<'_> {
-    /// A text.
+    /// Returns the value of a text item as a `str`.
     ///
     /// # Errors
-    /// `MemoryError`; `ValueError` for what is no character.
+    /// `MemoryError`; `ValueError` for a code point above U+10FFFF.
     pub(crate) fn to_str<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut text = Vec::new();
         self.text(&mut text)

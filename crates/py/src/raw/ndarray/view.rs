@@ -1,20 +1,20 @@
-//! The memory of an array, by its shape and strides.
+//! `View`: the memory of an array, described by its shape and strides.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
 use super::{DType, ItemType, Scalar};
 
-/// The memory of an array. It may be read as long as no Python code has run since it was made, or
-/// [`is_current`](super::is_current) confirms it.
+/// The memory of an array. It may be read until Python code runs. After that,
+/// [`is_current`](super::is_current) must have confirmed that the array still has this memory.
 pub(crate) struct View {
     first: *const u8,
     dtype: DType,
     n_dims: usize,
-    /// The length and stride of each dimension, if they are few. Those past the last are of no
-    /// meaning.
+    /// The length and stride of each dimension, if there are at most [`INLINE_DIMS`]; unused
+    /// entries have no meaning.
     inline_dims: [Dim; INLINE_DIMS],
-    /// As [`View::inline_dims`], if there are more.
+    /// The length and stride of each dimension, if there are more than [`INLINE_DIMS`].
     heap_dims: Vec<Dim>,
 }
 
@@ -24,15 +24,16 @@ struct Dim {
     stride: isize,
 }
 
-/// Dimensions that most arrays have at most.
+/// The number of dimensions up to which a view needs no allocation.
 const INLINE_DIMS: usize = 3;
 
 impl View {
-    /// The view of an array; `None` if its lengths are none.
+    /// Creates the view of an array; `None` if a length is invalid.
     ///
     /// # Safety
-    /// All are those of one array as NumPy has them: there are `n_dims` lengths and strides, and an
-    /// item of this type is at `first` and the sum of its indexes times the strides.
+    /// The arguments must describe one array as NumPy stores it: there are `n_dims` lengths and
+    /// strides, and an item of this type is at `first` plus the sum of its indexes times the
+    /// strides.
     #[inline]
     pub(super) unsafe fn new(
         first: *const u8,
@@ -43,7 +44,7 @@ impl View {
     ) -> Option<View> {
         let n_dims = usize::try_from(n_dims).ok()?;
         let dim = |i: usize| {
-            // SAFETY: as many lengths and strides, by the caller's word.
+            // SAFETY: as many lengths and strides, as the caller guarantees.
             let (len, stride) = unsafe { (*shape.add(i), *strides.add(i)) };
             let len = usize::try_from(len).ok()?;
             Some(Dim { len, stride })
@@ -84,13 +85,13 @@ impl View {
         }
     }
 
-    /// True if both are the same memory, of the same shape and type.
+    /// Returns `true` if both views describe the same memory with the same shape and item type.
     pub(super) fn is_same(&self, other: &View) -> bool {
         self.first == other.first && self.dtype == other.dtype && self.dims() == other.dims()
     }
 
-    /// True if the items follow each other, those of the last dimension first; so for any array
-    /// without items.
+    /// Returns `true` if the items are contiguous in C order, with the last dimension varying
+    /// fastest. An array without items is contiguous.
     #[inline]
     pub(super) fn is_contiguous(&self) -> bool {
         let mut expected = self.dtype.of.n_bytes() as isize;
@@ -102,7 +103,7 @@ impl View {
         is_it || self.dims().iter().any(|dim| dim.len == 0)
     }
 
-    /// Items, and arrays of them; `usize::MAX` if that is more.
+    /// Returns the number of all items and subarrays, which is limited to `usize::MAX`.
     #[inline]
     pub(crate) fn n_written(&self) -> usize {
         let mut n_items = 1_usize;
@@ -114,21 +115,21 @@ impl View {
         n
     }
 
-    /// All of an array of one dimension or more.
+    /// Returns the whole array, which must have one or more dimensions.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the array has no dimensions.
     #[inline(always)]
-    pub(crate) fn whole(&self) -> Part<'_> {
+    pub(crate) fn whole(&self) -> Subarray<'_> {
         assert!(self.n_dims > 0, "an array without dimensions");
-        Part {
+        Subarray {
             view: self,
             at: self.first,
             dim: 0,
         }
     }
 
-    /// The item of an array without dimensions; `None` of any other.
+    /// Returns the only item of an array without dimensions; `None` for any other array.
     #[inline(always)]
     pub(crate) fn item(&self) -> Option<Item<'_>> {
         (self.n_dims == 0).then_some(Item {
@@ -139,7 +140,7 @@ impl View {
     }
 }
 
-/// An item of any type.
+/// An item of an array, of any item type.
 #[derive(Clone, Copy)]
 pub(crate) struct Item<'v> {
     at: *const u8,
@@ -156,10 +157,10 @@ impl Item<'_> {
     fn bits<T: Bits>(self) -> T {
         debug_assert_eq!(size_of::<T>(), self.dtype.of.n_bytes());
         // SAFETY: an item of this size.
-        unsafe { T::read(self.at, Order::of::<T>(self.dtype, self.at.addr())) }
+        unsafe { T::read(self.at, ItemOrder::of::<T>(self.dtype, self.at.addr())) }
     }
 
-    /// Its value; `None` of text and binary.
+    /// Returns the item's value; `None` for text and binary.
     #[inline]
     pub(crate) fn scalar(self) -> Option<Scalar> {
         Some(match self.dtype.of {
@@ -180,7 +181,8 @@ impl Item<'_> {
         })
     }
 
-    /// Copies the characters of a text, without the NULs after it; `None` without memory.
+    /// Appends the characters of a text item, without the padding, to `text`. `None` if the
+    /// allocation fails.
     pub(crate) fn text(self, text: &mut Vec<u32>) -> Option<()> {
         let ItemType::Text(n_chars) = self.dtype.of else {
             return None;
@@ -190,7 +192,7 @@ impl Item<'_> {
         for i in 0..n_chars {
             let at = self.at.wrapping_add(4 * i);
             // SAFETY: one of as many characters.
-            text.push(unsafe { u32::read(at, Order::of::<u32>(self.dtype, at.addr())) });
+            text.push(unsafe { u32::read(at, ItemOrder::of::<u32>(self.dtype, at.addr())) });
         }
         while text.last() == Some(&0) {
             text.pop();
@@ -198,7 +200,8 @@ impl Item<'_> {
         Some(())
     }
 
-    /// Copies binary, without the NULs after it; `None` without memory.
+    /// Appends the bytes of a binary item, without the padding, to `binary`. `None` if the
+    /// allocation fails.
     pub(crate) fn binary(self, binary: &mut Vec<u8>) -> Option<()> {
         let ItemType::Binary(n_bytes) = self.dtype.of else {
             return None;
@@ -207,7 +210,7 @@ impl Item<'_> {
         binary.try_reserve(n_bytes).ok()?;
         for i in 0..n_bytes {
             // SAFETY: one of as many bytes.
-            binary.push(unsafe { u8::read(self.at.wrapping_add(i), Order::Native) });
+            binary.push(unsafe { u8::read(self.at.wrapping_add(i), ItemOrder::Native) });
         }
         while binary.last() == Some(&0) {
             binary.pop();
@@ -216,21 +219,21 @@ impl Item<'_> {
     }
 }
 
-/// The selection of one index, or of none, of an array of one dimension or more.
+/// An array of one or more dimensions, or one of its subarrays.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'v> {
+pub(crate) struct Subarray<'v> {
     view: &'v View,
     at: *const u8,
     dim: usize,
 }
 
-impl<'v> Part<'v> {
+impl<'v> Subarray<'v> {
     #[inline(always)]
     pub(crate) fn len(self) -> usize {
         self.view.dims()[self.dim].len
     }
 
-    /// Dimensions that are left, 1 or more.
+    /// Returns the number of dimensions, which is at least 1.
     #[inline(always)]
     pub(crate) fn n_dims(self) -> usize {
         self.view.n_dims - self.dim
@@ -248,24 +251,24 @@ impl<'v> Part<'v> {
         self.at.wrapping_offset(stride.wrapping_mul(index as isize))
     }
 
-    /// One of the arrays that it has.
+    /// Returns the subarray at an index of the first dimension.
     ///
     /// # Panics
-    /// If it has not as many, or has items.
+    /// If the index is out of range, or there is only one dimension.
     #[inline(always)]
-    pub(crate) fn part(self, index: usize) -> Part<'v> {
+    pub(crate) fn part(self, index: usize) -> Subarray<'v> {
         assert!(self.n_dims() > 1, "an array of items");
-        Part {
+        Subarray {
             at: self.address(index),
             dim: self.dim + 1,
             ..self
         }
     }
 
-    /// One of its items.
+    /// Returns the item at an index of a one-dimensional array.
     ///
     /// # Panics
-    /// If it has not as many, or has arrays.
+    /// If the index is out of range, or there are several dimensions.
     #[inline(always)]
     pub(crate) fn item(self, index: usize) -> Item<'v> {
         assert!(self.n_dims() == 1, "an array of arrays");
@@ -276,44 +279,44 @@ impl<'v> Part<'v> {
         }
     }
 
-    /// Its items, by their bits.
+    /// Returns the items of a one-dimensional array as integers with their bits.
     ///
     /// # Panics
-    /// If they are not of this size, or it has arrays.
+    /// If the items do not have the size of `T`, or there are several dimensions.
     #[inline(always)]
-    pub(crate) fn items<T: Bits>(self) -> Items<'v, T> {
+    pub(crate) fn items<T: Bits>(self) -> ArrayItems<'v, T> {
         let stride = self.view.dims()[self.dim].stride;
         assert!(self.n_dims() == 1 && size_of::<T>() == self.view.dtype.of.n_bytes());
-        Items {
+        ArrayItems {
             at: self.at,
             stride,
             len: self.len(),
-            order: Order::of::<T>(self.view.dtype, self.at.addr() | stride.unsigned_abs()),
+            order: ItemOrder::of::<T>(self.view.dtype, self.at.addr() | stride.unsigned_abs()),
             view: PhantomData,
         }
     }
 }
 
-/// Items of one size.
+/// The items of a one-dimensional array, which are read as integers of type `T`.
 #[derive(Clone, Copy)]
-pub(crate) struct Items<'v, T> {
+pub(crate) struct ArrayItems<'v, T> {
     at: *const u8,
     stride: isize,
     len: usize,
-    order: Order,
+    order: ItemOrder,
     view: PhantomData<(&'v View, T)>,
 }
 
-impl<T: Bits> Items<'_, T> {
+impl<T: Bits> ArrayItems<'_, T> {
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The bits of one of them, read once.
+    /// Returns the bits of the item at an index. Its memory is read only once.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the index is out of range.
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> T {
         assert!(index < self.len, "an index past the end");
@@ -325,12 +328,13 @@ impl<T: Bits> Items<'_, T> {
     }
 }
 
-impl Items<'_, u8> {
-    /// Up to four of them that follow each other, each read once, the first in the lowest byte; zeros
-    /// for those that are missing.
+impl ArrayItems<'_, u8> {
+    /// Returns the `n` items (at most four) from `index` on, each as one byte of the result. The
+    /// first item is in the lowest byte; if `n` is less than four, the remaining bytes are 0. Each
+    /// item is read once.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If an index is out of range.
     #[inline(always)]
     pub(crate) fn four(&self, index: usize, n: usize) -> u32 {
         assert!(n <= 4 && index <= self.len && n <= self.len - index);
@@ -343,54 +347,56 @@ impl Items<'_, u8> {
     }
 }
 
-/// How the bytes of an item are read.
+/// The way in which the bytes of an item are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// In one piece: at an address of its size.
+pub(crate) enum ItemOrder {
+    /// An item is read with one load, because its address is aligned.
     Native,
-    /// Byte by byte.
+    /// An item is read byte by byte, because its address may not be aligned.
     Bytewise,
-    /// Byte by byte, from the last to the first.
+    /// An item is read byte by byte, from the last byte to the first, because the byte order is not
+    /// the processor's.
     Swapped,
 }
 
-impl Order {
-    /// Of items at addresses that have no lower bits than these.
+impl ItemOrder {
+    /// Returns the way to read the items of an array. `address` is aligned for `T` only if the
+    /// addresses of all items are aligned.
     #[inline(always)]
-    fn of<T>(dtype: DType, address: usize) -> Order {
+    fn of<T>(dtype: DType, address: usize) -> ItemOrder {
         match dtype.is_swapped {
-            true => Order::Swapped,
-            false if address.is_multiple_of(align_of::<T>()) => Order::Native,
-            false => Order::Bytewise,
+            true => ItemOrder::Swapped,
+            false if address.is_multiple_of(align_of::<T>()) => ItemOrder::Native,
+            false => ItemOrder::Bytewise,
         }
     }
 }
 
-/// The bits of an item.
+/// An integer type with the size of an item, which receives the bits of the item.
 pub(crate) trait Bits: Copy {
-    /// Reads an item: each of its bytes once, whatever writes to it meanwhile.
+    /// Reads an item. Each of its bytes is read only once, so concurrent writes are harmless.
     ///
     /// # Safety
-    /// `at` is readable for an item, and its address fits the order.
-    unsafe fn read(at: *const u8, order: Order) -> Self;
+    /// An item at `at` must be readable, and its address must be valid for the order.
+    unsafe fn read(at: *const u8, order: ItemOrder) -> Self;
 }
 
 macro_rules! bits {
     ($($bits:ty),*) => {$(
         impl Bits for $bits {
             #[inline(always)]
-            unsafe fn read(at: *const u8, order: Order) -> $bits {
-                if order == Order::Native {
-                    // SAFETY: readable, and aligned, by the caller's word.
+            unsafe fn read(at: *const u8, order: ItemOrder) -> $bits {
+                if order == ItemOrder::Native {
+                    // SAFETY: readable, and aligned, as the caller guarantees.
                     return unsafe { at.cast::<$bits>().read_volatile() };
                 }
                 let mut bytes = [0; size_of::<$bits>()];
                 for (i, byte) in bytes.iter_mut().enumerate() {
-                    // SAFETY: readable, by the caller's word.
+                    // SAFETY: readable, as the caller guarantees.
                     *byte = unsafe { at.add(i).read_volatile() };
                 }
                 match order {
-                    Order::Swapped => <$bits>::from_ne_bytes(bytes).swap_bytes(),
+                    ItemOrder::Swapped => <$bits>::from_ne_bytes(bytes).swap_bytes(),
                     _ => <$bits>::from_ne_bytes(bytes),
                 }
             }

@@ -1,8 +1,8 @@
-//! The values that wait for the end of their list or dict.
+//! `Building`: collects the values of open lists and dicts until each list or dict ends.
 //!
-//! A container is made at its end, when it is known how many items it has: lists of the right size, dicts without a resize.
-//! What waits is bounded: past some thousand values, what there is of each open container goes into it, and it grows from
-//! there in place.
+//! A list or dict is created at its end, when its number of items is known, so it never has to be
+//! resized. The number of pending values is limited. At the limit, all open lists and dicts are
+//! created early, from the values that are pending. Later values are added to them.
 
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
@@ -12,74 +12,77 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::containers::{self, Pending};
-use super::keys::{Keys, NONE};
+use super::recent_keys::{Keys, NONE};
 use super::shapes::Shapes;
-use super::values::{self, Values};
+use super::string_cache::{self, StringCache};
 use crate::raw::collector::HeldOff;
 
-/// Values that wait, keys among them, before they are put into their containers.
+/// The largest number of pending values, which include keys.
 const MOST_WAITING: usize = 2048;
 
-/// Levels whose memory is kept for the next call.
+/// The largest number of levels of nested lists and dicts whose memory is kept for the next call.
 const KEPT_LEVELS: usize = 1024;
 
-/// An open list or dict.
-struct Frame {
-    /// Where its items start among those that wait.
+/// A list or dict that has begun and not ended.
+struct OpenContainer {
+    /// The index of the container's first pending value among all pending values.
     start: usize,
-    /// The list or dict, where items were put into it already.
+    /// The list or dict into which earlier pending values were moved; null if none were moved.
     container: *mut ffi::PyObject,
-    /// What the keys' guesses were before it.
+    /// The value of `guess` when this container began. It is restored when the container ends.
     before: Guess,
     is_dict: bool,
-    /// Whether one of its values may hold others.
+    /// `true` if one of the container's values may contain other objects.
     has_container: bool,
-    /// Keys that were put into it already, each as often as it stands there.
+    /// The number of keys that were moved into `container`; a duplicate key counts each time.
     n_put: usize,
 }
 
-/// Where one is among the keys: what the next one is guessed from.
+/// The position in [`Keys`] from which the next key is guessed.
 #[derive(Clone, Copy)]
 struct Guess {
-    /// The key before in the same object, or [`NONE`].
+    /// The slot of the previous key of the same object; [`NONE`] if there is none.
     last: u16,
-    /// The key whose value the container is.
+    /// The slot of the key whose value is the innermost open container, or a list that contains it.
     owner: u16,
 }
 
-/// What is kept from one call to the next: memory, and the keys that were seen.
-struct State {
+/// The state that is reused from call to call: memory, and caches of recent keys and strings.
+struct BuilderCache {
     waiting: Vec<*mut ffi::PyObject>,
-    frames: Vec<Frame>,
+    frames: Vec<OpenContainer>,
     keys: Keys,
     shapes: Shapes,
-    values: Values,
+    values: StringCache,
 }
 
-/// The state of the last call, where none is under way. A call takes it and puts it back: one inside of another, or in another
-/// thread, makes its own. What it holds belongs to the one interpreter that this module is for, in each process of a fork.
-static KEPT: AtomicPtr<State> = AtomicPtr::new(null_mut());
+/// The state of the last call, while no call is running. A call removes it from this variable and
+/// stores it again at its end. A nested call, or a call in another thread, creates a state of its
+/// own. The objects in the state belong to the only interpreter of the process, also after a fork.
+static KEPT: AtomicPtr<BuilderCache> = AtomicPtr::new(null_mut());
 
-/// A value under construction.
+/// The builder of a Python object from the events of a reader.
 pub(crate) struct Building<'py> {
     py: Python<'py>,
-    /// Always there until the drop.
-    state: ManuallyDrop<Box<State>>,
+    /// The state that is reused from call to call. It is removed only during `drop`.
+    state: ManuallyDrop<Box<BuilderCache>>,
     guess: Guess,
-    /// The key that is likely to come next, or [`NONE`].
+    /// The slot of the key that is expected next; [`NONE`] if no key is expected.
     likely: u16,
     no_collection: Option<HeldOff<'py>>,
 }
 
 impl<'py> Building<'py> {
-    /// Nothing yet. Where `is_alone`, no foreign code runs until it is done, and the collector is held off.
+    /// Creates an empty builder. If `is_alone` is `true`, no code of the caller runs until the
+    /// object is complete, and the garbage collector is disabled meanwhile.
     #[inline]
     pub(crate) fn new(py: Python<'py>, is_alone: bool) -> Building<'py> {
         let kept = KEPT.swap(null_mut(), Ordering::Acquire);
         let state = if kept.is_null() {
             new_state()
         } else {
-            // SAFETY: made by `Box::into_raw` in `drop`, and taken out by the swap: nobody else has it.
+            // SAFETY: made by `Box::into_raw` in `drop`, and taken out by the swap: there is no
+            // other reference.
             unsafe { Box::from_raw(kept) }
         };
         Building {
@@ -98,7 +101,7 @@ impl<'py> Building<'py> {
         self.py
     }
 
-    /// Adds a value, or a key where one is due.
+    /// Adds a value to the innermost container, or a key if one is expected.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: Bound<'py, PyAny>) -> PyResult<()> {
         if self.state.waiting.len() == self.state.waiting.capacity() {
@@ -108,13 +111,13 @@ impl<'py> Building<'py> {
         Ok(())
     }
 
-    /// Whether to look for a string of ASCII among those that were made before.
+    /// Returns `true` if an ASCII string of this length should be looked up in the string cache.
     #[inline(always)]
     pub(crate) fn is_looking(&mut self, len: usize) -> bool {
-        (2..=values::MOST_BYTES).contains(&len) && self.state.values.is_worth_while()
+        (2..=string_cache::MOST_BYTES).contains(&len) && self.state.values.is_worth_while()
     }
 
-    /// The string of ASCII with this hash that was made before, if `is_it`.
+    /// Returns the cached ASCII string with this hash for which `is_it` returns `true`.
     #[inline(always)]
     pub(crate) fn find(
         &mut self,
@@ -124,7 +127,7 @@ impl<'py> Building<'py> {
         self.state.values.find(self.py, hash, is_it)
     }
 
-    /// The string of ASCII that was found last, if `is_it`.
+    /// Returns the ASCII string that was found last, if `is_it` returns `true` for it.
     #[inline(always)]
     pub(crate) fn find_last(
         &mut self,
@@ -133,36 +136,38 @@ impl<'py> Building<'py> {
         self.state.values.last(self.py, is_it)
     }
 
-    /// Remembers a string of ASCII.
+    /// Adds an ASCII string to the string cache.
     #[inline(always)]
     pub(crate) fn remember(&mut self, hash: u32, string: &Bound<'py, PyAny>) {
         self.state.values.put(hash, string);
     }
 
-    /// The key that is likely to come next, in UTF-8: all of it ASCII, unless the text is UTF-8 too.
+    /// Returns the UTF-8 of the key that is expected next; `None` if there is none. If the input is
+    /// not UTF-8, only ASCII keys are returned.
     #[inline(always)]
     pub(crate) fn guess(&self, is_utf8: bool) -> Option<&[u8]> {
         let guess = self.state.keys.text(self.likely)?;
         (is_utf8 || self.state.keys.is_ascii(self.likely)).then_some(guess)
     }
 
-    /// Adds the key of [`Building::guess`].
+    /// Adds the key that [`Building::guess`] has returned.
     #[inline(always)]
     pub(crate) fn push_likely_key(&mut self) -> PyResult<()> {
         let at = self.likely;
         let key = self.state.keys.get(self.py, at);
         self.guess.last = at;
-        self.likely = self.state.keys.behind(at);
+        self.likely = self.state.keys.likely_next(at);
         self.push(key)
     }
 
-    /// Where a key is, by a number that most texts have for themselves; else the place that it may take.
+    /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
+    /// If there is no such key, returns, as the error, the slot in which the key may be stored.
     #[inline(always)]
     pub(crate) fn find_key(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         self.state.keys.find(hash, is_it)
     }
 
-    /// Puts a key that is the `str` of this UTF-8 into a place.
+    /// Stores the `str` of a key, whose UTF-8 is `text`, in a slot of the key cache.
     pub(crate) fn keep_key(
         &mut self,
         at: u16,
@@ -173,18 +178,18 @@ impl<'py> Building<'py> {
         self.state.keys.set(at, hash, text, key)
     }
 
-    /// Adds the key of a place.
+    /// Adds the key that is stored in a slot.
     #[inline(always)]
     pub(crate) fn push_kept_key(&mut self, at: u16) -> PyResult<()> {
         let keys = &mut self.state.keys;
         keys.learn(self.guess.last, self.guess.owner, at);
         let key = keys.get(self.py, at);
         self.guess.last = at;
-        self.likely = keys.behind(at);
+        self.likely = keys.likely_next(at);
         self.push(key)
     }
 
-    /// Adds any other key.
+    /// Adds a key that is not stored in the key cache.
     #[inline]
     pub(crate) fn push_key(&mut self, key: Bound<'py, PyAny>) -> PyResult<()> {
         self.guess.last = NONE;
@@ -192,12 +197,12 @@ impl<'py> Building<'py> {
         self.push(key)
     }
 
-    /// Begins a list or dict.
+    /// Begins a list, or a dict if `is_dict` is `true`.
     #[inline(always)]
     pub(crate) fn begin(&mut self, is_dict: bool) {
         let before = self.guess;
         let start = self.state.waiting.len();
-        self.state.frames.push(Frame {
+        self.state.frames.push(OpenContainer {
             start,
             container: null_mut(),
             before,
@@ -214,7 +219,7 @@ impl<'py> Building<'py> {
         }
     }
 
-    /// A list without items, which needs no frame.
+    /// Returns a new list without items, for which no container is opened.
     #[inline(always)]
     pub(crate) fn empty_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
         self.has_container();
@@ -222,7 +227,7 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyList_New(0)) }
     }
 
-    /// A dict without keys, which needs no frame.
+    /// Returns a new dict without keys, for which no container is opened.
     #[inline(always)]
     pub(crate) fn empty_dict(&mut self) -> PyResult<Bound<'py, PyAny>> {
         self.has_container();
@@ -230,7 +235,7 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyDict_New()) }
     }
 
-    /// Runs code of others: the collector is on meanwhile.
+    /// Calls `run`, which is code of the caller, with the garbage collector enabled.
     #[inline]
     pub(crate) fn with_foreign<R>(&mut self, run: impl FnOnce() -> R) -> R {
         let is_held = self.no_collection.take().is_some();
@@ -239,13 +244,13 @@ impl<'py> Building<'py> {
         made
     }
 
-    /// Lists and dicts that are open.
+    /// Returns the number of open lists and dicts.
     #[inline]
     pub(crate) fn depth(&self) -> usize {
         self.state.frames.len()
     }
 
-    /// Notes that one of the values of the innermost container may hold others.
+    /// Records that a value of the innermost list or dict may contain other objects.
     #[inline(always)]
     pub(crate) fn has_container(&mut self) {
         if let Some(frame) = self.state.frames.last_mut() {
@@ -253,72 +258,74 @@ impl<'py> Building<'py> {
         }
     }
 
-    /// The list that was begun last, taken out.
+    /// Ends the innermost list and returns it.
     ///
     /// # Panics
-    /// Where none was begun: a bug of the caller (so for all below).
+    /// If no list was begun, which is a bug of the caller; the same holds for all functions below.
     #[inline(always)]
     pub(crate) fn end_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let frame = self.end(false);
         let pending = Pending::take(&mut self.state.waiting, frame.start);
-        // SAFETY: the values from the start on are what waits for this list, each with a reference of ours; the container is
-        // null or a list that `containers` has made of those before.
+        // SAFETY: the values from the start on are the pending ones of this list, each with a
+        // reference of ours; the container is null or a list that `containers` has made of earlier
+        // ones.
         unsafe { containers::list(py, pending, frame.container) }
     }
 
-    /// The dict that was begun last, taken out, and whether a key stood in it twice.
+    /// Ends the innermost dict. Returns it, and `true` if one of its keys occurred twice.
     #[inline(always)]
     pub(crate) fn end_dict(&mut self) -> PyResult<(Bound<'py, PyAny>, bool)> {
         let py = self.py;
         let frame = self.end(true);
-        let State {
+        let BuilderCache {
             waiting, shapes, ..
         } = &mut **self.state;
         let pending = Pending::take(waiting, frame.start);
         if frame.container.is_null() {
-            // SAFETY: the values from the start on are what waits for this dict, keys and values by turns, each with a reference
-            // of ours.
+            // SAFETY: the values from the start on are the pending ones of this dict, keys and
+            // values by turns, each with a reference of ours.
             let made = unsafe { shapes.copy(py, pending.items(), frame.has_container) };
             if let Some(made) = made {
                 return Ok((made, false));
             }
         }
-        // SAFETY: the values from the start on are what waits for this dict, keys and values by turns, each with a reference of
-        // ours; the container is null or a dict that `containers` has made of those before.
+        // SAFETY: the values from the start on are the pending ones of this dict, keys and values
+        // by turns, each with a reference of ours; the container is null or a dict that
+        // `containers` has made of earlier ones.
         unsafe { containers::dict(py, pending, frame.container, frame.n_put) }
     }
 
-    /// Takes the innermost container off.
+    /// Pops the innermost container, and restores the guess for the next key.
     #[inline(always)]
-    fn end(&mut self, is_dict: bool) -> Frame {
+    fn end(&mut self, is_dict: bool) -> OpenContainer {
         let frame = self.state.frames.pop().expect("one was begun");
         assert!(frame.is_dict == is_dict);
         self.guess = frame.before;
         if frame.before.last != NONE {
-            self.likely = self.state.keys.behind(frame.before.last);
+            self.likely = self.state.keys.likely_next(frame.before.last);
         }
         self.has_container();
         frame
     }
 
-    /// The value, once all was told.
+    /// Returns the complete object, after the last event.
     ///
     /// # Panics
-    /// Where there is not exactly one: a bug of the caller.
+    /// If there is not exactly one value, which is a bug of the caller.
     #[inline]
     pub(crate) fn finish(mut self) -> Bound<'py, PyAny> {
         assert!(self.state.frames.is_empty() && self.state.waiting.len() == 1);
         let value = self.state.waiting.pop().expect("counted");
-        // SAFETY: an object with a reference of ours, which goes with it.
+        // SAFETY: an object with a reference of ours, which is passed on.
         unsafe { Bound::from_owned_ptr(self.py, value) }
     }
 
-    /// Puts what waits into its containers, and makes room for more.
+    /// Moves the pending values into their containers, to make space for more values.
     #[cold]
     #[inline(never)]
     fn spill(&mut self) -> PyResult<()> {
-        let State {
+        let BuilderCache {
             waiting, frames, ..
         } = &mut **self.state;
         let mut kept = 0;
@@ -327,15 +334,16 @@ impl<'py> Building<'py> {
             let end = frames.get(i + 1).map_or(waiting.len(), |next| next.start);
             let frame = &mut frames[i];
             let start = frame.start;
-            // The key of an open value, or of one that is yet to come, waits on.
+            // In a dict, the key whose value is not complete yet remains pending.
             let n_waiting_on = usize::from(frame.is_dict && !(end - start).is_multiple_of(2));
             let n = end - start - n_waiting_on;
-            // Where an error is raised below, each value has gone or is null.
+            // If an exception is raised below, each of these values is null: it was moved or
+            // released.
             let items = &mut waiting[start..start + n];
             if n > 0 {
                 frame.n_put += n / 2;
-                // SAFETY: what waits for this container, with a reference of ours each; the container is null or what
-                // this has made before. Each item is taken, and null then.
+                // SAFETY: the pending values of this container, with a reference of ours each; the
+                // container is null or was made here before. Each item is taken, and null then.
                 frame.container = unsafe {
                     if frame.is_dict {
                         containers::put_in_dict(self.py, frame.container, items)?
@@ -352,7 +360,7 @@ impl<'py> Building<'py> {
         }
         waiting.truncate(kept);
         if waiting.len() > waiting.capacity() / 2 {
-            // Thousands of levels of objects: a key waits for each.
+            // With thousands of nested dicts, the keys that remain pending fill the space.
             waiting.reserve(waiting.capacity());
         }
         Ok(())
@@ -360,13 +368,13 @@ impl<'py> Building<'py> {
 }
 
 #[cold]
-fn new_state() -> Box<State> {
-    Box::new(State {
+fn new_state() -> Box<BuilderCache> {
+    Box::new(BuilderCache {
         waiting: Vec::with_capacity(MOST_WAITING),
         frames: Vec::with_capacity(64),
         keys: Keys::new(),
         shapes: Shapes::new(),
-        values: Values::new(),
+        values: StringCache::new(),
     })
 }
 
@@ -374,7 +382,7 @@ impl Drop for Building<'_> {
     fn drop(&mut self) {
         let state = &mut *self.state;
         state.values.clear(self.py);
-        // What is left where it failed. CPython takes deep ones apart without recursion.
+        // After a failure, some values remain. CPython frees deeply nested ones without recursion.
         for value in state.waiting.drain(..) {
             // SAFETY: null, or an object with a reference of ours; attached ('py).
             unsafe { ffi::Py_XDECREF(value) };
@@ -389,11 +397,11 @@ impl Drop for Building<'_> {
         if state.waiting.capacity() > MOST_WAITING {
             state.waiting.shrink_to(MOST_WAITING);
         }
-        // SAFETY: this is the drop, and nothing looks at the state behind it.
+        // SAFETY: this is the drop, and nothing uses the state after it.
         let state = unsafe { ManuallyDrop::take(&mut self.state) };
         let other = KEPT.swap(Box::into_raw(state), Ordering::AcqRel);
         if !other.is_null() {
-            // SAFETY: as in `new`; its keys are let go while attached.
+            // SAFETY: as in `new`; its keys are released while attached.
             let mut other = unsafe { Box::from_raw(other) };
             other.keys.clear(self.py);
             other.shapes.clear(self.py);

@@ -1,31 +1,31 @@
-//! Lists and dicts of the values that wait for them.
+//! Creates lists and dicts from the pending values of `Building`.
 
 use std::ptr::null_mut;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Values with a reference of ours each, which whoever takes them must pass on.
+/// Pending values. Each has an owned reference, which must be passed on or released.
 pub(super) struct Pending<'a>(&'a mut [*mut ffi::PyObject]);
 
 impl<'a> Pending<'a> {
-    /// Those from `start` on.
+    /// Returns the pending values from index `start` on, and removes them from `waiting`.
     #[inline(always)]
     pub(super) fn take(waiting: &'a mut Vec<*mut ffi::PyObject>, start: usize) -> Pending<'a> {
         let (at, n) = (waiting.as_mut_ptr(), waiting.len());
         assert!(start <= n);
         waiting.truncate(start);
-        // SAFETY: pointers that were initialised; the vector is borrowed and does not look behind its end.
+        // SAFETY: initialised pointers; the vector is borrowed, and the range ends with it.
         Pending(unsafe { std::slice::from_raw_parts_mut(at.add(start), n - start) })
     }
 
-    /// The values.
+    /// Returns the values, alternately keys and values for a dict.
     #[inline(always)]
     pub(super) fn items(&self) -> &[*mut ffi::PyObject] {
         self.0
     }
 
-    /// Gives all of them up.
+    /// Releases the references to all values.
     #[cold]
     fn give_up(self) {
         for &mut value in self.0 {
@@ -35,10 +35,12 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// A list of what was put into `container`, where it is not null, and of what waits.
+/// Creates a list of the pending values. If `container` is not null, they are appended to this
+/// list.
 ///
 /// # Safety
-/// Every value is an object with a reference of ours; the container is null or a list of ours from [`put_in_list`].
+/// Every value must be an object with an owned reference; the container must be null, or a list
+/// from [`put_in_list`].
 #[inline(always)]
 pub(super) unsafe fn list<'py>(
     py: Python<'py>,
@@ -46,7 +48,8 @@ pub(super) unsafe fn list<'py>(
     container: *mut ffi::PyObject,
 ) -> PyResult<Bound<'py, PyAny>> {
     let n = pending.0.len();
-    // SAFETY: attached; a new list of n items, all null, is ours alone, and takes as many references.
+    // SAFETY: attached; a new list of n items, all null, has no other reference, and takes as many
+    // references.
     unsafe {
         if container.is_null() {
             let list = ffi::PyList_New(n as ffi::Py_ssize_t);
@@ -64,15 +67,18 @@ pub(super) unsafe fn list<'py>(
     }
 }
 
+/// Appends the pending values to the list `container`, frees the unused capacity of the list, and
+/// returns the list.
+///
 /// # Safety
-/// As [`list`], with a container.
+/// As [`list`]; `container` must be a container that [`list`] accepts.
 #[cold]
 unsafe fn grown_list<'py>(
     py: Python<'py>,
     pending: Pending<'_>,
     container: *mut ffi::PyObject,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the duty of the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         if let Err(e) = put_in_list(py, container, pending.0) {
             pending.give_up();
@@ -84,7 +90,8 @@ unsafe fn grown_list<'py>(
     }
 }
 
-/// Puts values at the end of a list, a new one where it is null. They are null then.
+/// Appends `values` to a list, or to a new one if `container` is null, and sets each of `values`
+/// to null.
 ///
 /// # Safety
 /// As [`list`].
@@ -93,63 +100,89 @@ pub(super) unsafe fn put_in_list(
     container: *mut ffi::PyObject,
     values: &mut [*mut ffi::PyObject],
 ) -> PyResult<*mut ffi::PyObject> {
-    // SAFETY: attached. A list of ours that nobody else changes meanwhile: no foreign code runs here. Its items lie in memory
-    // of PyMem_Realloc, room for `allocated` of them, `ob_size` of which are set.
-    unsafe {
-        let list = if container.is_null() {
-            let list = ffi::PyList_New(0);
-            if list.is_null() {
-                return Err(PyErr::fetch(py));
-            }
-            list
-        } else {
-            container
-        };
-        #[cfg(Py_GIL_DISABLED)]
-        for value in values {
-            let failed = ffi::PyList_Append(list, *value);
-            if failed != 0 {
-                return Err(PyErr::fetch(py));
-            }
-            ffi::Py_DECREF(std::mem::replace(value, null_mut()));
+    // SAFETY: attached; a new list, or one of ours.
+    let list = unsafe {
+        match container.is_null() {
+            true => Bound::from_owned_ptr_or_err(py, ffi::PyList_New(0))?,
+            false => Bound::from_owned_ptr(py, container),
         }
-        #[cfg(not(Py_GIL_DISABLED))]
-        {
-            let n = ffi::PyList_GET_SIZE(list).unsigned_abs();
-            let n_all = n + values.len();
-            let fields = list.cast::<ffi::PyListObject>();
-            if (*fields).allocated.unsigned_abs() < n_all {
-                // A sixteenth more, of which the pages that are not used are never touched: a long list grows by its pages, or in
-                // place, and is seldom copied.
-                let room = n_all + n_all / 16;
-                let at = (*fields).ob_item.cast();
-                let at = ffi::PyMem_Realloc(at, room * size_of::<*mut ffi::PyObject>());
-                if at.is_null() {
-                    if container.is_null() {
-                        ffi::Py_DECREF(list);
-                    }
-                    return Err(pyo3::exceptions::PyMemoryError::new_err(()));
-                }
-                (*fields).ob_item = at.cast();
-                (*fields).allocated = room as ffi::Py_ssize_t;
+    };
+    // SAFETY: a list of ours that nobody else changes meanwhile; the caller's reference to its own
+    // container stays with it.
+    let done = unsafe { append(list.as_ptr(), values) };
+    match done {
+        Ok(()) => Ok(list.into_ptr()),
+        Err(error) => {
+            if !container.is_null() {
+                let _ = list.into_ptr();
             }
-            let to = (*fields).ob_item.add(n);
-            std::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len());
-            values.fill(null_mut());
-            (*list.cast::<ffi::PyVarObject>()).ob_size = n_all as ffi::Py_ssize_t;
+            Err(error)
         }
-        Ok(list)
     }
 }
 
-/// Gives back the room that a list does not use.
+/// Appends `values` to a list, and sets each of `values` to null. This implementation is for
+/// free-threaded interpreters.
 ///
 /// # Safety
-/// A list of ours, with items.
+/// The GIL must be held. `list` must be owned, and each value must be an object with an owned
+/// reference.
+#[cfg(Py_GIL_DISABLED)]
+unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) -> PyResult<()> {
+    for value in values {
+        // SAFETY: the caller guarantees the requirements; the list has a reference of its own.
+        unsafe {
+            if ffi::PyList_Append(list, *value) != 0 {
+                return Err(PyErr::fetch(Python::assume_attached()));
+            }
+            ffi::Py_DECREF(std::mem::replace(value, null_mut()));
+        }
+    }
+    Ok(())
+}
+
+/// Appends `values` to a list by moving their references, and sets each of `values` to null.
+///
+/// # Safety
+/// The GIL must be held. `list` must be owned, and each value must be an object with an owned
+/// reference; no code of the caller runs here.
+#[cfg(not(Py_GIL_DISABLED))]
+unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) -> PyResult<()> {
+    // SAFETY: a list, of which nobody else has a reference to its fields.
+    let fields = unsafe { &mut *list.cast::<ffi::PyListObject>() };
+    let n = fields.ob_base.ob_size.unsigned_abs();
+    let n_all = n + values.len();
+    if fields.allocated.unsigned_abs() < n_all {
+        // The capacity is a sixteenth larger than required; pages that are not used are never
+        // written to. A long list grows by moving pages or in place, so it is rarely copied.
+        let capacity = n_all + n_all / 16;
+        let n_bytes = capacity * size_of::<*mut ffi::PyObject>();
+        // SAFETY: the items are in memory of `PyMem_Realloc`.
+        let at = unsafe { ffi::PyMem_Realloc(fields.ob_item.cast(), n_bytes) };
+        if at.is_null() {
+            return Err(pyo3::exceptions::PyMemoryError::new_err(()));
+        }
+        fields.ob_item = at.cast();
+        fields.allocated = capacity as ffi::Py_ssize_t;
+    }
+    // SAFETY: there is space for as many after the items that are set, as made sure above.
+    unsafe {
+        let to = fields.ob_item.add(n);
+        std::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len());
+    }
+    values.fill(null_mut());
+    fields.ob_base.ob_size = n_all as ffi::Py_ssize_t;
+    Ok(())
+}
+
+/// Frees the unused capacity of a list.
+///
+/// # Safety
+/// `list` must be owned and not empty.
 unsafe fn trim(list: *mut ffi::PyObject) {
     #[cfg(not(Py_GIL_DISABLED))]
-    // SAFETY: a list of ours that nobody else changes meanwhile, whose items lie in memory of PyMem_Realloc. Where the
-    // memory cannot be made smaller it stays as it is.
+    // SAFETY: a list of ours that no other code changes meanwhile, whose items are in memory of
+    // PyMem_Realloc. If the memory cannot be made smaller it is unchanged.
     unsafe {
         let fields = list.cast::<ffi::PyListObject>();
         let n = ffi::PyList_GET_SIZE(list).unsigned_abs();
@@ -176,31 +209,34 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-/// A dict for so many keys.
+/// Creates a dict with space for `n` keys.
 ///
 /// # Safety
-/// Attached.
+/// The GIL must be held.
 unsafe fn new_dict(n: usize) -> *mut ffi::PyObject {
     #[cfg(not(Py_3_14))]
-    // SAFETY: the duty of the caller; of CPython up to 3.13 it is known that it has the function.
+    // SAFETY: the caller guarantees the requirements; of CPython up to 3.13 it is known that it has
+    // the function.
     return unsafe { _PyDict_NewPresized(n as ffi::Py_ssize_t) };
     #[cfg(Py_3_14)]
-    // SAFETY: the duty of the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         let _ = n;
         ffi::PyDict_New()
     }
 }
 
+/// Sets the value of a key in a dict. Returns `false` if that fails.
+///
 /// # Safety
-/// A dict, a `str` and an object; attached.
+/// The arguments must be a dict, a `str` and an object, and the GIL must be held.
 #[inline(always)]
 unsafe fn set_item(
     dict: *mut ffi::PyObject,
     key: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> bool {
-    // SAFETY: the duty of the caller. A `str` knows its hash once it was asked for it.
+    // SAFETY: the caller guarantees the requirements. A `str` caches its hash after the first call.
     unsafe {
         #[cfg(not(Py_3_14))]
         {
@@ -217,12 +253,13 @@ unsafe fn set_item(
     }
 }
 
-/// A dict of what was put into `container`, where it is not null, `n_put` times, and of what waits, keys and values by turns;
-/// and whether a key stood in it twice.
+/// Creates a dict of the pending keys and values, which alternate. If `container` is not null, they
+/// are added to this dict instead; `n_put` keys were added to it before. The second item of the
+/// result is `true` if a key occurs twice.
 ///
 /// # Safety
-/// Every value is an object with a reference of ours, every other one a `str`; the container is null or a dict of ours from
-/// [`put_in_dict`].
+/// Every value must be an object with an owned reference, every other one a `str`; the container
+/// must be null, or a dict from [`put_in_dict`].
 #[inline(always)]
 pub(super) unsafe fn dict<'py>(
     py: Python<'py>,
@@ -231,7 +268,7 @@ pub(super) unsafe fn dict<'py>(
     n_put: usize,
 ) -> PyResult<(Bound<'py, PyAny>, bool)> {
     let n = pending.0.len() / 2;
-    // SAFETY: the duty of the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         let made = match put_in_dict(py, container, pending.0) {
             Ok(made) => Bound::from_owned_ptr(py, made),
@@ -246,7 +283,8 @@ pub(super) unsafe fn dict<'py>(
     }
 }
 
-/// Puts keys and values into a dict, a new one where it is null. They are null then.
+/// Adds keys and values to a dict, or to a new one if `container` is null, and sets each of `items`
+/// to null.
 ///
 /// # Safety
 /// As [`dict`].
@@ -256,19 +294,19 @@ pub(super) unsafe fn put_in_dict(
     container: *mut ffi::PyObject,
     items: &mut [*mut ffi::PyObject],
 ) -> PyResult<*mut ffi::PyObject> {
-    // SAFETY: attached; keys are `str`, whose hash and comparison run no foreign code. The dict takes references of its own.
-    unsafe {
-        let dict = if container.is_null() {
-            let dict = new_dict(items.len() / 2);
-            if dict.is_null() {
-                return Err(PyErr::fetch(py));
-            }
-            dict
-        } else {
-            container
-        };
-        for pair in items.as_chunks_mut::<2>().0 {
-            let [key, value] = *pair;
+    let mut dict = container;
+    if dict.is_null() {
+        // SAFETY: attached.
+        dict = unsafe { new_dict(items.len() / 2) };
+        if dict.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+    }
+    for pair in items.as_chunks_mut::<2>().0 {
+        let [key, value] = *pair;
+        // SAFETY: keys are `str`, whose hash and comparison run no foreign code. The dict has
+        // references of its own.
+        unsafe {
             if !set_item(dict, key, value) {
                 if container.is_null() {
                     ffi::Py_DECREF(dict);
@@ -279,6 +317,6 @@ pub(super) unsafe fn put_in_dict(
             ffi::Py_DECREF(key);
             ffi::Py_DECREF(value);
         }
-        Ok(dict)
     }
+    Ok(dict)
 }

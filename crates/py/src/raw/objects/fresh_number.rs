@@ -1,7 +1,8 @@
-//! Fresh `int` and `float` objects without a call for each.
+//! Creates `int` and `float` objects without calling CPython for each of them.
 //!
-//! As with `str` (`raw/fresh.rs`): an allocation and a header that is known. What a header is, is compared with CPython's own
-//! objects when the module is imported; where anything differs, CPython makes all of them.
+//! A new object is an allocation with a copy of a header, as `raw/fresh.rs` does for `str` objects.
+//! When the module is imported, the header is compared with those of objects that CPython has
+//! created. If they differ, CPython creates all numbers.
 
 use std::sync::OnceLock;
 
@@ -11,12 +12,12 @@ use pyo3::types::{PyInt, PyType};
 
 use crate::raw::number;
 
-/// Bits of a digit of an `int`.
+/// The number of bits in one internal digit of an `int`.
 const DIGIT_BITS: u32 = 30;
-/// Digits of 64 bits.
+/// The number of internal digits (of 30 bits) that a 64-bit integer has in an `int`.
 const MOST_DIGITS: usize = 3;
 
-/// A `float` as it lies in memory.
+/// The memory layout of a `float`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Float {
@@ -24,17 +25,17 @@ struct Float {
     value: f64,
 }
 
-/// An `int` as it lies in memory.
+/// The memory layout of an `int`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Int {
     head: [usize; 2],
-    /// Number of digits and the sign.
+    /// The number of internal digits, and the sign.
     tag: usize,
     digits: [u32; MOST_DIGITS],
 }
 
-/// The heads (references, type) of fresh objects.
+/// The headers (reference count and type) of new objects.
 #[derive(Clone, Copy)]
 struct Heads {
     float: [usize; 2],
@@ -43,7 +44,7 @@ struct Heads {
 
 static HEADS: OnceLock<Heads> = OnceLock::new();
 
-/// A maker of numbers: the heads are looked up once for all.
+/// Creates numbers. The headers are looked up once for all of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'py>(Python<'py>, Option<&'static Heads>);
 
@@ -53,11 +54,12 @@ impl<'py> Numbers<'py> {
         Numbers(py, HEADS.get())
     }
 
-    /// A `float`.
+    /// Creates a `float`.
     #[inline(always)]
     pub(crate) fn float(self, value: f64) -> PyResult<Bound<'py, PyAny>> {
         if let Some(heads) = self.1 {
-            // SAFETY: attached. A place of the size of a `float`, with what CPython writes there, by the comparison in `take`.
+            // SAFETY: attached. Memory of the size of a `float`, with the contents that CPython
+            // writes, by the comparison in `take`.
             unsafe {
                 let at = ffi::PyObject_Malloc(size_of::<Float>()).cast::<Float>();
                 if !at.is_null() {
@@ -72,10 +74,10 @@ impl<'py> Numbers<'py> {
         number::float(self.0, value)
     }
 
-    /// An `int`.
+    /// Creates an `int`.
     #[inline(always)]
     pub(crate) fn int(self, value: i64) -> PyResult<Bound<'py, PyAny>> {
-        // The small ones are shared; one of three digits is rare.
+        // CPython shares the small integers. Integers of three internal digits are rare.
         if let Some(heads) = self.1
             && !(-5..=256).contains(&value)
             && value.unsigned_abs() < 1 << (2 * DIGIT_BITS)
@@ -83,8 +85,9 @@ impl<'py> Numbers<'py> {
             let made = composed(heads.int, value);
             let two = usize::from(made.digits[1] != 0);
             let size = std::mem::offset_of!(Int, digits) + 4 * (1 + two);
-            // SAFETY: as for `float`. Memory comes in blocks of at least 16 bytes, but asked for is what CPython asks for:
-            // the second digit is written where there is room for it.
+            // SAFETY: as for `float`. Memory comes in blocks of at least 16 bytes, but the
+            // requested size is CPython's: the second digit is written only if there is space for
+            // it.
             unsafe {
                 let at = ffi::PyObject_Malloc(size).cast::<u8>();
                 if !at.is_null() {
@@ -101,11 +104,11 @@ impl<'py> Numbers<'py> {
     }
 }
 
-/// A class of integers that adds nothing to `int`.
+/// A class that derives from `int` and does not define a constructor.
 #[derive(Debug)]
 pub(crate) struct Integers {
     class: Py<PyType>,
-    /// Whether its instances are laid out as `int` is.
+    /// `true` if the instances of the class have the memory layout of `int`.
     is_known: bool,
 }
 
@@ -125,7 +128,7 @@ impl Integers {
         }
     }
 
-    /// One of them: what `int.__new__` makes, no code of the class is run.
+    /// Creates an instance as `int.__new__` does. No code of the class runs.
     #[inline]
     pub(crate) fn make<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         let class = self.class.bind(py);
@@ -138,8 +141,8 @@ impl Integers {
         }
         let composed = composed([0; 2], value);
         let two = composed.digits[1] != 0;
-        // SAFETY: attached; a class laid out as `int` is, checked in `new`: an instance with room for as many digits as are
-        // written, which nobody has seen yet. (A zero has one digit, all zeros.)
+        // SAFETY: attached; a class with the layout of `int`, as checked in `new`: a new instance
+        // with space for as many digits as are written. (A zero has one digit, all zeros.)
         unsafe {
             let made = ffi::PyType_GenericAlloc(class.as_type_ptr(), 1 + isize::from(two));
             let made = Bound::from_owned_ptr_or_err(py, made)?;
@@ -155,10 +158,12 @@ impl Integers {
     }
 }
 
-/// What stands in place of the number of digits and the sign of 0: none; from 3.12 on the sign has a sign of its own.
+/// The value of the field `tag` for an `int` of 0, whose number of digits is 0. From 3.12 on, the
+/// sign has separate bits, which are not 0.
 const ZERO_TAG: usize = if cfg!(Py_3_12) { 1 } else { 0 };
 
-/// An `int` as CPython lays it out, from 3.12 on with the number of digits and the sign in bits of their own.
+/// Returns an `int` in the memory layout of CPython. From 3.12 on, the number of digits and the
+/// sign have separate bits of the field `tag`.
 #[inline(always)]
 fn composed(head: [usize; 2], value: i64) -> Int {
     let rest = value.unsigned_abs();
@@ -178,12 +183,14 @@ fn composed(head: [usize; 2], value: i64) -> Int {
     Int { head, tag, digits }
 }
 
-/// Takes the heads, where copies of them are as good as CPython's own; called when the module is imported.
+/// Reads the headers of numbers that CPython created. They are stored if objects with copies of
+/// these headers are equal to numbers of CPython. The function is called when the module is
+/// imported.
 pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
     if cfg!(any(Py_3_14, Py_GIL_DISABLED)) || cfg!(not(target_pointer_width = "64")) {
         return Ok(());
     }
-    // A build that counts all references does so where it makes objects.
+    // A build that counts all references counts new objects where it creates them.
     if py.import("sys")?.hasattr("gettotalrefcount")? {
         return Ok(());
     }
@@ -234,7 +241,7 @@ pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
         int = Some(head);
     }
     let Some(int) = int else { return Ok(()) };
-    // A second import in this process finds the same.
+    // A second import in the same process reads the same headers.
     let _ = HEADS.set(Heads { float, int });
     Ok(())
 }

@@ -1,19 +1,18 @@
-//! Objects made of what the reader of a format tells: JSON's, BSON's.
-//!
-//! | module | what it holds |
+//! Creates Python objects from the events of the JSON and BSON readers.
+//! | module | contents |
 //! |---|---|
-//! | [`building`] | the values that wait for the end of their list or dict |
-//! | [`containers`] | lists and dicts of them |
-//! | [`fresh_number`] | numbers |
-//! | [`keys`] | keys that were made before |
-//! | [`shapes`] | dicts with the same keys as one before |
-//! | [`values`] | short strings that were made before |
-//! | [`scalars`] | texts, and numbers of many digits |
+//! | [`building`] | the values that are pending until the end of their list or dict |
+//! | [`containers`] | creates lists and dicts from these values |
+//! | [`fresh_number`] | creates `int` and `float` objects |
+//! | [`recent_keys`] | a cache of recent keys |
+//! | [`shapes`] | a cache of dicts, from which dicts with the same keys are copied |
+//! | [`string_cache`] | a cache of recent short strings |
+//! | [`scalars`] | creates `str` objects, and `int` objects of many digits |
 
 pub(crate) mod building;
 mod containers;
 pub(crate) mod fresh_number;
-mod keys;
+mod recent_keys;
 pub(crate) mod scalars;
 mod shapes;
-pub(crate) mod values;
+pub(crate) mod string_cache;

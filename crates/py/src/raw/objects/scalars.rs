@@ -1,4 +1,4 @@
-//! Numbers and texts.
+//! Creates `str` objects, and `int` objects of many digits, from JSON and BSON.
 
 use std::mem::MaybeUninit;
 
@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use crate::raw::fresh::{Blanks, blank};
 use crate::raw::text::{MakeError, Small, make, make_cell};
 
-/// An `int` of these digits, with a `-` where it has one, at most 640: of more, `sys.set_int_max_str_digits` may refuse.
+/// Creates an `int` from at most 640 digits, with an optional `-`. For more digits, CPython may
+/// raise an exception because of `sys.set_int_max_str_digits`.
 pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let digits = std::ffi::CString::new(digits).expect("digits have no zero byte");
     // SAFETY: attached; a C string.
@@ -20,7 +21,7 @@ pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py
     }
 }
 
-/// A `str` of ASCII.
+/// Creates a `str` from ASCII of any length.
 #[inline(always)]
 pub(crate) fn ascii<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -38,7 +39,7 @@ pub(crate) fn ascii<'py, K: Kernels>(
     ascii_of_other_length(blanks.py(), text)
 }
 
-/// As [`ascii`], of no, one or very many characters.
+/// Implements [`ascii`] for a text of no or one character, or of very many characters.
 #[inline(never)]
 fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Bound<'py, PyAny>> {
     let text = text.bytes();
@@ -48,7 +49,8 @@ fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Boun
     }
     let kind = Kind::Ascii;
     let made = blank(py, Shape { kind, n_chars })?;
-    // SAFETY: a fresh `str` of one byte for each character, all of which are ASCII; it is no shared one.
+    // SAFETY: a fresh `str` of one byte for each character, all of which are ASCII; it is not a
+    // shared one.
     unsafe {
         let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
         std::ptr::copy_nonoverlapping(text.as_ptr(), data, n_chars);
@@ -56,7 +58,7 @@ fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Boun
     Ok(made)
 }
 
-/// The `str` of no or one character that everybody shares.
+/// Returns the `str` that CPython shares for an empty text or for one character.
 #[inline]
 fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let kind = ffi::PyUnicode_1BYTE_KIND as std::ffi::c_int;
@@ -68,7 +70,7 @@ fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// A `str` of short UTF-8 that is not all ASCII; `None` of any other text.
+/// Creates a `str` from short UTF-8 that is not all ASCII. `None` for any other text.
 #[inline(always)]
 pub(crate) fn short_utf8<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -80,7 +82,7 @@ pub(crate) fn short_utf8<'py, K: Kernels>(
     Some(made.made.0)
 }
 
-/// A `str` of any text.
+/// Creates a `str` from a text of any length and encoding.
 #[inline(always)]
 pub(crate) fn text<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -102,7 +104,8 @@ pub(crate) fn text<'py, K: Kernels>(
     other_text(blanks.py(), text, tally)
 }
 
-/// A short text of 16-bit units without surrogates; `None` of any other.
+/// Creates a `str` from a short text of 16-bit code units without surrogates. `None` for any other
+/// text.
 #[inline(always)]
 fn short_ucs2<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -112,13 +115,13 @@ fn short_ucs2<'py, K: Kernels>(
     // SAFETY: units seen as their bytes.
     let bytes = unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) };
     let made = make_cell::<K, CellUtf16<false>>(blanks, kernels, bytes, None)?;
-    // SAFETY: a `str` that was just made. Of four bytes a unit it is where two surrogates were taken for a pair, which they are
-    // not in this form.
+    // SAFETY: a `str` that was just made. It has four bytes a unit if two surrogates were taken for
+    // a pair, which they are not in this form.
     let is_paired = unsafe { ffi::PyUnicode_KIND(made.as_ptr()) } == ffi::PyUnicode_4BYTE_KIND;
     (!is_paired).then_some(made)
 }
 
-/// A `str` of any text, by the way of long ones.
+/// Creates a `str` from a text of any length, with the code for long texts.
 #[inline(never)]
 pub(crate) fn other_text<'py>(
     py: Python<'py>,
@@ -131,43 +134,44 @@ pub(crate) fn other_text<'py>(
     }
 }
 
-/// Why no `str` of characters could be made.
-pub(crate) enum Failed<E> {
-    /// There is something wrong with them.
+/// The reason for which no `str` was created.
+pub(crate) enum StrFailure<E> {
+    /// One of the characters is invalid.
     Chars(E),
-    /// No memory.
+    /// The allocation failed.
     Python(PyErr),
 }
 
-/// A `str` of characters, lone surrogates among them; `chars` gives the same ones twice.
+/// Creates a `str` from code points, which may include lone surrogates. `chars` is called twice,
+/// and must return the same code points each time.
 ///
 /// # Errors
-/// [`Failed`].
+/// [`StrFailure`].
 pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     py: Python<'py>,
     chars: impl Fn() -> I,
-) -> Result<Bound<'py, PyAny>, Failed<E>> {
+) -> Result<Bound<'py, PyAny>, StrFailure<E>> {
     let (mut all, mut n_chars) = (0, 0);
     for c in chars() {
-        all |= c.map_err(Failed::Chars)?;
+        all |= c.map_err(StrFailure::Chars)?;
         n_chars += 1;
     }
-    // A `str` of no or one character may be a shared one, which nobody writes to.
+    // CPython may share a `str` of at most one character, so such a `str` is not written to.
     let mut few = [0; 1];
     if n_chars <= few.len() {
         for (place, c) in few.iter_mut().zip(chars()) {
-            *place = c.map_err(Failed::Chars)?;
+            *place = c.map_err(StrFailure::Chars)?;
         }
         // SAFETY: attached; as many units of 32 bits.
         return unsafe {
             let kind = ffi::PyUnicode_4BYTE_KIND as std::ffi::c_int;
             let n = n_chars as ffi::Py_ssize_t;
             let made = ffi::PyUnicode_FromKindAndData(kind, few.as_ptr().cast(), n);
-            Bound::from_owned_ptr_or_err(py, made).map_err(Failed::Python)
+            Bound::from_owned_ptr_or_err(py, made).map_err(StrFailure::Python)
         };
     }
     let kind = Kind::of(all);
-    let made = blank(py, Shape { kind, n_chars }).map_err(Failed::Python)?;
+    let made = blank(py, Shape { kind, n_chars }).map_err(StrFailure::Python)?;
     // SAFETY: a fresh `str` of this kind and length that nobody has seen; it is not shared.
     let data = unsafe { ffi::PyUnicode_DATA(made.as_ptr()) };
     macro_rules! write {
@@ -178,7 +182,7 @@ pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
             };
             let mut n = 0;
             for (place, c) in place.iter_mut().zip(chars()) {
-                place.write(c.map_err(Failed::Chars)? as $unit);
+                place.write(c.map_err(StrFailure::Chars)? as $unit);
                 n += 1;
             }
             assert_eq!(n, n_chars, "other characters the second time");
@@ -192,7 +196,7 @@ pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     Ok(made)
 }
 
-/// A `str` that is written part by part.
+/// A new `str` whose characters are written in several parts.
 pub(crate) struct InParts<'py> {
     made: Bound<'py, PyAny>,
     shape: Shape,
@@ -200,7 +204,7 @@ pub(crate) struct InParts<'py> {
 }
 
 impl<'py> InParts<'py> {
-    /// One of this shape, of at least two characters.
+    /// Creates a `str` with the kind and length of `shape`, which must be at least two characters.
     pub(crate) fn new(py: Python<'py>, shape: Shape) -> PyResult<InParts<'py>> {
         assert!(shape.n_chars > 1);
         Ok(InParts {
@@ -210,15 +214,16 @@ impl<'py> InParts<'py> {
         })
     }
 
-    /// Writes the next part.
+    /// Writes the next part of the characters.
     ///
     /// # Panics
-    /// Where it does not fit: a bug of the caller.
+    /// If the part does not fit, which is a bug of the caller.
     pub(crate) fn put(&mut self, part: &Measured<'_>) {
         let Shape { kind, n_chars } = part.shape();
         let rest = self.shape.n_chars - self.n_chars;
         assert!(n_chars <= rest && kind <= self.shape.kind);
-        // SAFETY: a fresh `str` of this kind that nobody has seen and that is not shared; as many of its units are left.
+        // SAFETY: a fresh `str` of this kind that has no other reference and is not shared; as many
+        // of its units are left.
         unsafe {
             let data = ffi::PyUnicode_DATA(self.made.as_ptr());
             macro_rules! place {
@@ -245,9 +250,10 @@ impl<'py> InParts<'py> {
         if let Ok(part) = onecopy_text::measure(Units::Utf32(&unit), Policy::Strict) {
             return self.put(&part);
         }
-        // A lone surrogate, by the caller's leave.
+        // `Measured` does not accept a lone surrogate, which the caller has permitted.
         assert!(self.n_chars < self.shape.n_chars && self.shape.kind >= Kind::Ucs2);
-        // SAFETY: a fresh `str` of two or four bytes a unit that nobody has seen; there is a unit left.
+        // SAFETY: a fresh `str` of two or four bytes a unit that has no other reference; there is a
+        // unit left.
         unsafe {
             let data = ffi::PyUnicode_DATA(self.made.as_ptr());
             if self.shape.kind == Kind::Ucs2 {
@@ -259,10 +265,10 @@ impl<'py> InParts<'py> {
         self.n_chars += 1;
     }
 
-    /// The `str`.
+    /// Returns the complete `str`.
     ///
     /// # Panics
-    /// Where not all was written: a bug of the caller.
+    /// If not all characters were written, which is a bug of the caller.
     pub(crate) fn finish(self) -> Bound<'py, PyAny> {
         assert_eq!(self.n_chars, self.shape.n_chars);
         self.made

@@ -1,50 +1,55 @@
-//! Dicts with the same keys as one before.
+//! `Shapes`: creates a dict by copying an earlier dict that has the same keys.
 //!
-//! A dict for n keys is n look-ups and as many insertions, about 20 ns each. A copy of a dict that has the keys already
-//! (`PyDict_Copy`) is a copy of its table in one piece; what is left is to put the values into it. So the dict of a shape that
-//! was seen twice is kept, each of its values None, and copied from then on.
+//! To create a dict with n keys takes n lookups and n insertions, about 20 ns each. `PyDict_Copy`
+//! of a dict with the same keys copies its table at once, and then only the values must be set. If
+//! a shape (a list of keys) occurs twice, a dict with these keys and with None for each value is
+//! therefore cached, and copied from then on.
 //!
-//! The values are written where the table has them. Its layout is that of CPython 3.10 to 3.13, and looked at for each shape
-//! before it is trusted; other interpreters insert one by one.
+//! The values are written directly into the table of the copy. The layout of the table is that of
+//! CPython 3.10 to 3.13, and is checked for each shape before it is used. With other interpreters,
+//! keys are inserted one by one.
 
 use std::ptr::null_mut;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Shapes that are kept.
+/// The number of slots for shapes.
 const SHAPES: usize = 64;
-/// Places that a shape may be in.
+/// The number of slots in which a shape may be stored.
 const WAYS: usize = 4;
-/// How often others must ask in vain for the place of a shape that was just used.
+/// A slot that was used recently is replaced only after this number of attempts to store another
+/// shape.
 const CREDIT: u8 = 8;
-/// Keys that a shape has at least: fewer are inserted as fast.
+/// The smallest number of keys of a cached shape. A dict with fewer keys is created as fast by
+/// insertions.
 const LEAST_KEYS: usize = 2;
-/// Keys that a shape has at most: what is kept is bounded.
+/// The largest number of keys of a cached shape, which limits the memory of the cache.
 const MOST_KEYS: usize = 48;
 
-/// A shape by a number that most lists of keys have for themselves.
+/// A cached shape, which is identified by its hash.
 #[derive(Clone, Copy)]
-struct Shape {
+struct ShapeSlot {
     tag: u64,
     n_keys: u32,
     credit: u8,
-    /// A dict of these keys with None for each value, and a reference of ours; null until the shape is seen again.
+    /// An owned reference to a dict with these keys and None for each value; null if the shape has
+    /// occurred only once.
     template: *mut ffi::PyObject,
-    /// Where its entries are from the start of its table.
+    /// The offset of the entries in the dict's table, in bytes.
     entries_at: usize,
 }
 
-/// The shapes that were seen.
+/// The cache of shapes, and of dicts that have them.
 pub(super) struct Shapes {
-    shapes: Box<[Shape]>,
-    /// Whether the tables are laid out as we know.
+    shapes: Box<[ShapeSlot]>,
+    /// `true` until a dict's table with an unknown layout was found.
     is_known: bool,
 }
 
-/// A key and its value in a table.
+/// A key and its value in a table of entries.
 #[repr(C)]
-struct Entry {
+struct ShapeEntry {
     #[cfg(not(Py_3_11))]
     hash: ffi::Py_hash_t,
     key: *mut ffi::PyObject,
@@ -53,7 +58,7 @@ struct Entry {
 
 impl Shapes {
     pub(super) fn new() -> Shapes {
-        let none = Shape {
+        let none = ShapeSlot {
             tag: 0,
             n_keys: 0,
             credit: 0,
@@ -66,12 +71,13 @@ impl Shapes {
         }
     }
 
-    /// A dict of these keys and values by turns, whose references go into it; `None` where the shape is not known, or there is
-    /// no memory.
+    /// Creates a dict from pairs of keys and values, and becomes the owner of their references.
+    /// Returns `None` if the shape is not cached, or the allocation fails; the caller then remains
+    /// the owner of the references.
     ///
     /// # Safety
-    /// Attached. Each is an object with a reference of ours, every other one a `str`; `has_container` is true where a value may
-    /// hold others.
+    /// The GIL must be held. Each item must be an object with an owned reference, every other one a
+    /// `str`; `has_container` must be true if a value may contain others.
     #[inline(always)]
     pub(super) unsafe fn copy<'py>(
         &mut self,
@@ -94,15 +100,16 @@ impl Shapes {
             shape.tag == tag && shape.n_keys as usize == n_keys && !shape.template.is_null()
         });
         let Some(shape) = known else {
-            // SAFETY: the duty of the caller.
+            // SAFETY: the caller guarantees the requirements.
             unsafe { self.learn(py, tag, pairs) };
             return None;
         };
         shape.credit = CREDIT;
         let shape = *shape;
-        // SAFETY: the template is a dict of `n_keys` entries, which lie where `learn` has seen them; a copy has its
-        // own table, laid out alike. Its keys get references by the copy, and ours are given up; its values are None, each with a
-        // reference, and are replaced by ours.
+        // SAFETY: the template is a dict of `n_keys` entries at the positions that `learn` has
+        // checked; a copy has its own table, with the same layout. Its keys get references by the
+        // copy, and ours are released; its values are None, each with a reference, and are replaced
+        // by ours.
         unsafe {
             let entries = entries_of(shape.template, shape.entries_at);
             let is_same =
@@ -125,14 +132,15 @@ impl Shapes {
             }
             drop_nones(n_keys);
             if has_container {
-                // A dict of plain values is not on the collector's list, and its copy is not.
+                // The garbage collector does not track a dict of plain values, and does not track
+                // the dict's copy.
                 ffi::PyObject_GC_Track(made.cast());
             }
             Some(Bound::from_owned_ptr(py, made))
         }
     }
 
-    /// Notes a shape, or makes its template where it was noted before.
+    /// Records that a shape has occurred. If it had occurred before, caches a dict with its keys.
     ///
     /// # Safety
     /// As [`Shapes::copy`].
@@ -175,12 +183,12 @@ impl Shapes {
                 }
                 self.is_known = false;
             }
-            // A key stands in it twice, or the table is another one than we know.
+            // A key occurs twice, or the table has another layout.
             ffi::Py_DECREF(template);
         }
     }
 
-    /// Lets all of them go.
+    /// Releases the dicts of all shapes.
     pub(super) fn clear(&mut self, _attached: Python<'_>) {
         for shape in &mut self.shapes {
             let template = std::mem::replace(&mut shape.template, null_mut());
@@ -190,29 +198,30 @@ impl Shapes {
     }
 }
 
-/// The start of a table's entries.
+/// Returns the address of the first entry in a dict's table.
 ///
 /// # Safety
-/// A dict whose table has its entries there.
+/// `dict` must have a table whose entries are at this offset.
 #[inline(always)]
-unsafe fn entries_of(dict: *mut ffi::PyObject, entries_at: usize) -> *mut Entry {
-    // SAFETY: the duty of the caller.
+unsafe fn entries_of(dict: *mut ffi::PyObject, entries_at: usize) -> *mut ShapeEntry {
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         let table = (*dict.cast::<ffi::PyDictObject>()).ma_keys;
         table.byte_add(entries_at).cast()
     }
 }
 
-/// Where the entries of a dict's table are, if these are its keys and None the value of each.
+/// Returns the offset of the entries in a dict's table; `None` if the table does not have the keys
+/// of `pairs` there, each with the value None.
 ///
 /// # Safety
-/// A dict with as many keys as there are pairs, all `str`.
+/// `dict` must have as many keys as there are pairs, all `str`.
 unsafe fn find_entries(
     dict: *mut ffi::PyObject,
     pairs: &[[*mut ffi::PyObject; 2]],
 ) -> Option<usize> {
-    // SAFETY: the table starts with a header, then come the indices, then the entries, by CPython's `pycore_dict.h`
-    // (3.10: `dict-common.h`); of the entries there are at least as many as there are keys.
+    // SAFETY: the table starts with a header, then come the indices, then the entries, by CPython's
+    // `pycore_dict.h` (3.10: `dict-common.h`); there are at least as many entries as keys.
     unsafe {
         let dict = dict.cast::<ffi::PyDictObject>();
         if !(*dict).ma_values.is_null() {
@@ -221,7 +230,8 @@ unsafe fn find_entries(
         let table = (*dict).ma_keys.cast::<u8>();
         #[cfg(Py_3_11)]
         let entries_at = {
-            // References, then a byte each: log2 of the size, log2 of the bytes of the indices, the kind of the table.
+            // The table begins with the reference count, followed by one byte each for: log2 of the
+            // size, log2 of the indices' size in bytes, and the kind of the table.
             let (log2_bytes, kind) = (table.add(9).read(), table.add(10).read());
             if kind != 1 || log2_bytes > 12 {
                 return None;
@@ -230,14 +240,14 @@ unsafe fn find_entries(
         };
         #[cfg(not(Py_3_11))]
         let entries_at = {
-            // References, size, a function, and two counts.
+            // The table begins with the reference count, the size, a function, and two counts.
             let size = table.add(8).cast::<isize>().read();
             if !(8..=0xFF).contains(&size) {
                 return None;
             }
             40 + size.unsigned_abs()
         };
-        let entries = table.add(entries_at).cast::<Entry>();
+        let entries = table.add(entries_at).cast::<ShapeEntry>();
         let is_good = |(i, &[key, _]): (usize, &[*mut ffi::PyObject; 2])| {
             (*entries.add(i)).key == key && (*entries.add(i)).value == ffi::Py_None()
         };
@@ -245,15 +255,15 @@ unsafe fn find_entries(
     }
 }
 
-/// Gives up so many references to None.
+/// Releases `n` owned references to None.
 ///
 /// # Safety
-/// They are ours; attached.
+/// The references must be owned, and the GIL must be held.
 #[inline(always)]
 unsafe fn drop_nones(n: usize) {
-    // From 3.12 on nobody counts them.
+    // From 3.12 on, references to None are not counted.
     #[cfg(not(Py_3_12))]
-    // SAFETY: the duty of the caller: others are left.
+    // SAFETY: the caller guarantees the requirements: others are left.
     unsafe {
         (*ffi::Py_None()).ob_refcnt -= n as ffi::Py_ssize_t;
     }

@@ -1,37 +1,44 @@
-//! Where values land that do not fit their place in the block: one growing buffer, emptied at each fetch.
+//! `Arena`: the memory for values that do not fit in their slot in a block. It is one buffer that
+//! grows, and is cleared before each fetch.
 
 use std::ops::Range;
 
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// Bytes aligned for 16-bit text, in pieces that stay valid by their offsets while the arena grows.
+/// Memory for values, aligned for 16-bit text. A value is addressed by its offset, which stays
+/// valid while the arena grows.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    /// Room for a few values that are only a little too long, in 8-byte words, so that every piece that begins at a
-    /// multiple of 8 is aligned; empty where there are pages.
+    /// Memory for a few values that are slightly longer than their slots; empty if `pages` is used.
+    /// It consists of 8-byte words, so that a value that begins at a multiple of 8 is aligned.
     words: Vec<u64>,
-    /// Room for more.
+    /// Memory from the system, if the values do not fit in `words`; otherwise `None`.
     pages: Option<Pages>,
     len: usize,
-    /// Finished cells, by the number that their indicator carries, each with its slot.
+    /// The complete values: the slot and the byte range of each. The index of a value in this
+    /// vector is stored in the indicator of the value's slot.
     cells: Vec<(usize, Range<usize>)>,
-    /// Bytes that growing has moved since they were last asked for.
+    /// The number of bytes that were moved when the arena grew, since the last call of
+    /// `take_moved_bytes`.
     moved_bytes: usize,
 }
 
-/// Room in words, in bytes.
+/// The largest capacity of `words` in bytes. An arena that needs more memory uses `pages`.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// Room in pages at first: a block full of long values ([`crate::source::Budget`]) with one more part. Pages that are not
-/// written to are only address space.
+/// The initial capacity of `pages` in bytes: it suffices for a block of the largest size
+/// ([`crate::source::Budget`]) and one more part of a value. Unwritten pages use only address
+/// space.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// An arena that has grown beyond this gives the rest back at the next fetch: one 50 MB cell must not stay for ever.
+/// If the capacity of an arena exceeds this number of bytes, the arena frees the excess when it is
+/// cleared for the next fetch. The memory of a 50 MB value is thus freed after its row.
 const KEEP_BYTES: usize = 2 * BLOCK_BYTES;
 
 impl Arena {
-    /// One for more of the same, which need not grow as this one had to.
+    /// Creates an empty arena for another block of the same statement. The new arena uses memory
+    /// from the system (`pages`) if this arena uses it.
     pub(crate) fn another(&self) -> Arena {
         Arena {
             pages: self.pages.as_ref().and_then(|_| Pages::new(BLOCK_BYTES)),
@@ -39,38 +46,40 @@ impl Arena {
         }
     }
 
-    /// Forgets all that it holds.
+    /// Removes all values. If the capacity exceeds `KEEP_BYTES`, it is reduced to `BLOCK_BYTES`.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.cells.clear();
         if let Some(pages) = &mut self.pages
             && pages.bytes().len() > KEEP_BYTES
         {
-            // To give memory back may fail like any call; then it stays.
+            // If the memory cannot be returned to the system, it stays allocated.
             let _ = pages.resize(BLOCK_BYTES);
         }
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes in use, including a value that has not ended.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes that were moved since this was last asked, because the arena grew: what the ledger counts as copied.
+    /// Returns the number of bytes that were moved because the arena grew, since the last call; the
+    /// `Ledger` counts these bytes as copied.
     pub(crate) fn take_moved_bytes(&mut self) -> usize {
         std::mem::take(&mut self.moved_bytes)
     }
 
-    /// Begins a piece: an aligned place.
+    /// Begins a value at the next offset that is a multiple of 8; returns the offset.
     pub(crate) fn begin(&mut self) -> usize {
         self.len = self.len.next_multiple_of(8);
         self.len
     }
 
-    /// A window of `n` bytes at the end of what is held.
+    /// Returns a window, a buffer for one call of `SQLGetData`: the `n` writable bytes that follow
+    /// the bytes in use.
     ///
     /// # Errors
-    /// Without memory: a driver may report any length.
+    /// The allocation failed; `n` may be any length that a driver reports.
     pub(crate) fn window(&mut self, n: usize) -> Result<&mut [u8], Error> {
         let end = self.len.saturating_add(n);
         if self.bytes().len() < end {
@@ -99,29 +108,31 @@ impl Arena {
         Some(())
     }
 
-    /// Keeps the first `n` bytes of the last window.
+    /// Adds the first `n` bytes of the window that was returned last to the bytes in use.
     pub(crate) fn commit(&mut self, n: usize) {
         self.len += n;
         debug_assert!(self.len <= self.bytes().len());
     }
 
-    /// Ends a cell of `slot` that began at `start`; returns its number.
+    /// Ends the value of `slot` that began at `start`; returns the number by which [`Arena::cell`]
+    /// finds the value.
     pub(crate) fn end_cell(&mut self, slot: usize, start: usize) -> usize {
         self.cells.push((slot, start..self.len));
         self.cells.len() - 1
     }
 
-    /// The bytes of cell `number`; `None` unless it is one of `slot`. The number is in memory that
-    /// a driver may write to.
+    /// Returns the bytes of value `number`; `None` if the value does not belong to `slot`. The
+    /// number comes from an indicator, to which a driver may write.
     pub(crate) fn cell(&self, slot: usize, number: usize) -> Option<&[u8]> {
         let (_, range) = self.cells.get(number).filter(|(of, _)| *of == slot)?;
         self.bytes().get(range.clone())
     }
 
-    /// Corrects the form of the value that began at `start`; it may grow by one byte.
+    /// Calls `tidy`, which normalises a driver-specific form, for the value from `start` to the end
+    /// of the bytes in use. The value may become one byte longer.
     ///
     /// # Errors
-    /// Without memory.
+    /// The allocation failed.
     pub(crate) fn tidy(
         &mut self,
         start: usize,
@@ -134,7 +145,7 @@ impl Arena {
         Ok(())
     }
 
-    /// The bytes at `range`.
+    /// Returns the bytes of the arena at the offsets `range`.
     pub(crate) fn at(&self, range: Range<usize>) -> &[u8] {
         &self.bytes()[range]
     }
@@ -142,7 +153,7 @@ impl Arena {
     fn bytes(&self) -> &[u8] {
         match &self.pages {
             Some(pages) => pages.bytes(),
-            // SAFETY: `u64` words are initialised bytes; the length is theirs.
+            // SAFETY: a `u64` word consists of initialised bytes; the length is that of all words.
             None => unsafe {
                 std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 8)
             },
@@ -152,7 +163,8 @@ impl Arena {
     fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.pages {
             Some(pages) => pages.bytes_mut(),
-            // SAFETY: as `bytes`; every byte pattern is a `u64`.
+            // SAFETY: as in `bytes`; every byte pattern is a valid `u64`, and `self` is borrowed
+            // mutably.
             None => unsafe {
                 std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.words.len() * 8)
             },
@@ -175,7 +187,7 @@ mod tests {
             arena.commit(usize::from(i));
             numbers.push(arena.end_cell(10 * usize::from(i), start));
         }
-        assert_eq!(arena.take_moved_bytes(), 0, "it had room for all");
+        assert_eq!(arena.take_moved_bytes(), 0, "its capacity was sufficient");
         let held = arena.len();
         arena.window(FIRST_BYTES).unwrap();
         assert_eq!(arena.take_moved_bytes(), held);

@@ -1,4 +1,5 @@
-//! Memory that a driver writes into: aligned for every C type of ODBC, at a fixed place, always initialised.
+//! `Buffer`: memory to which a driver writes. It is aligned for every C type of ODBC, has a fixed
+//! address, and is always initialised.
 
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
@@ -6,22 +7,28 @@ use std::sync::Once;
 
 use crate::error::Error;
 
-/// Alignment of every buffer: that of the widest C type bound.
+/// The alignment of every buffer in bytes: the largest alignment of a C type of ODBC.
 const ALIGN: usize = 8;
 
-/// Size of the block that [`keep_freed_pages`] frees. Twice this is kept; results are gathered in memory of 1 MiB and above,
-/// which is to come from `mmap` still, where growing moves pages instead of bytes.
+/// The size in bytes of the allocation that [`keep_freed_pages`] frees. After that, the C library
+/// keeps up to twice this number of freed bytes. Chunks of 1 MiB and more still come from `mmap`,
+/// which grows them by remapping pages instead of copying bytes.
 const LARGEST_FREED: usize = 512 << 10;
 
-/// Lets the C library keep about 1 MiB of freed memory instead of giving it back after each statement: once a process.
+/// Makes the C library keep about 1 MiB of freed memory instead of returning it to the system after
+/// each statement. Calls after the first have no effect.
 ///
-/// glibc trims its heap as soon as 128 KiB are free at its end, until it has seen a larger block freed; then it keeps twice
-/// that block's size ("dynamic mmap threshold", `mallopt(3)`). Blocks of this room would teach it, but they go on from
-/// statement to statement and are freed last. psqlodbc allocates each cell: of a query of 1,000 rows 117 page faults were
-/// the heap that the query before had given back, 5 to 7 % of its CPU time. Elsewhere this is an allocation like any other.
+/// glibc returns the end of its heap to the system as soon as 128 KiB are free there. When a larger
+/// allocation is freed, glibc raises this threshold to twice the size of the allocation ("dynamic
+/// mmap threshold", `mallopt(3)`). This function makes and frees such an allocation. The buffers of
+/// this crate are seldom freed, because later statements reuse them, so they rarely raise the
+/// threshold. The threshold matters for psqlodbc, which allocates each cell. With the initial
+/// threshold, a query of 1,000 rows had 117 page faults (5 to 7 % of its CPU time) in heap that the
+/// previous query had returned to the system. C libraries other than glibc may not have this
+/// threshold; the allocation then has no effect.
 pub(crate) fn keep_freed_pages() {
     static ONCE: Once = Once::new();
-    // Not elided, and its pages are never touched.
+    // `black_box` keeps the compiler from removing the allocation. Its pages are never written.
     ONCE.call_once(|| drop(std::hint::black_box(Buffer::zeroed(LARGEST_FREED))));
 }
 
@@ -32,28 +39,30 @@ pub(crate) struct Buffer {
     len: usize,
 }
 
-// SAFETY: the buffer owns its memory alone; who writes through `ptr` is ordered by the statement's exclusive access.
+// SAFETY: only the buffer owns its memory; writes through `ptr` are ordered by the statement's
+// exclusive access.
 unsafe impl Send for Buffer {}
-// SAFETY: the buffer owns its memory alone, and shared access only reads.
+// SAFETY: only the buffer owns its memory, and shared access only reads.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` zeroed bytes (pages that are never touched cost nothing).
+    /// Allocates `len` zeroed bytes; pages that are never written use no memory.
     ///
     /// # Errors
-    /// Without memory: the length may come from a driver's description of a column.
+    /// The allocation failed; the length may come from a driver's description of a column.
     pub(crate) fn zeroed(len: usize) -> Result<Buffer, Error> {
         let layout = Buffer::layout(len).ok_or_else(|| Error::no_memory(len))?;
-        // SAFETY: the layout's size is at least `ALIGN`, hence not zero.
+        // SAFETY: the layout's size is at least `ALIGN`, so it is not zero.
         let ptr = unsafe { alloc::alloc_zeroed(layout) };
         let ptr = NonNull::new(ptr).ok_or_else(|| Error::no_memory(len))?;
         Ok(Buffer { ptr, len })
     }
 
-    /// At least `len` bytes: `spare` where it is large enough (with what it held), else a fresh one.
+    /// Returns a buffer of at least `len` bytes. If `spare` is large enough, it is returned with
+    /// its old contents; otherwise the buffer is new and zeroed.
     ///
     /// # Errors
-    /// As [`Buffer::zeroed`].
+    /// The errors of [`Buffer::zeroed`].
     pub(crate) fn reuse(spare: Option<Buffer>, len: usize) -> Result<Buffer, Error> {
         match spare.filter(|b| b.len >= len) {
             Some(buffer) => Ok(buffer),
@@ -61,7 +70,7 @@ impl Buffer {
         }
     }
 
-    /// Size in bytes.
+    /// Returns the size of the buffer in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -70,21 +79,23 @@ impl Buffer {
         Layout::from_size_align(len.max(ALIGN), ALIGN).ok()
     }
 
-    /// The start, for binding. Writing through it needs exclusive access to the buffer's owner.
+    /// Returns the address of the first byte, to pass it to the driver. A write through the pointer
+    /// requires exclusive access to the owner of the buffer.
     pub(crate) fn ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
 
-    /// All bytes.
+    /// Returns all bytes of the buffer.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: `len` initialised bytes (zeroed at the start, later written by the driver), not written while `self`
-        // is borrowed: a driver writes only inside calls made with the statement borrowed mutably.
+        // SAFETY: `len` initialised bytes (zeroed at the start, later written by the driver), to
+        // which nothing writes while `self` is borrowed: a driver writes only in calls for which
+        // the statement is borrowed mutably.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 
-    /// All bytes, to write.
+    /// Returns all bytes of the buffer for writing.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as `bytes`, and `self` is borrowed mutably.
+        // SAFETY: as in `bytes`, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
     }
 }
@@ -92,7 +103,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if let Some(layout) = Buffer::layout(self.len) {
-            // SAFETY: allocated by `zeroed` with this same layout, which there was then.
+            // SAFETY: `zeroed` allocated the memory with this layout, which depends only on `len`.
             unsafe { alloc::dealloc(self.ptr.as_ptr(), layout) };
         }
     }

@@ -1,18 +1,22 @@
-//! The driver calls that read rows and long values.
+//! `FetchCalls`: the driver calls that read rows and long values.
 
 use super::rowset::Rowset;
 use crate::error::Error;
 use crate::odbc::ffi;
 
-/// The driver calls that the state machine makes; a trait so that it can be tested without a driver.
+/// The driver calls of the block reader, as a trait, so that tests can replace the driver.
 pub(crate) trait FetchCalls {
-    /// Brings rows into the rowset from slot 0 on (by column: as many as fit; by row: one, into slot `into`).
+    /// Fetches rows into the rowset. In the layout by column, the driver fills as many rows as the
+    /// rowset has slots for, from slot 0 on. In the layout by row, it fills one row, in slot
+    /// `into`.
     fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> RowsFetched;
 
-    /// Makes `row` (slot number, by column) the row that `get_data` reads.
+    /// Selects the row that later calls of `get_data` read, by the number of its slot. Used only in
+    /// the layout by column.
     fn position(&mut self, row: usize) -> Result<(), Error>;
 
-    /// `SQLGetData` of `column` into `window`: its return code (`SUCCESS`, `SUCCESS_WITH_INFO`, `NO_DATA`) and indicator.
+    /// Calls `SQLGetData` for `column` with the buffer `window`; returns the return code
+    /// (`SUCCESS`, `SUCCESS_WITH_INFO`, `NO_DATA`) and the indicator.
     fn get_data(
         &mut self,
         column: usize,
@@ -21,7 +25,8 @@ pub(crate) trait FetchCalls {
     ) -> Result<(ffi::Return, isize), Error>;
 }
 
-/// What a call of [`FetchCalls::fetch_rows`] brought: good rows, then perhaps a failure. No rows and no failure is the end.
+/// The result of [`FetchCalls::fetch_rows`]: rows, and the failure that occurred after them, if
+/// any. If it has neither rows nor a failure, the result has ended.
 #[derive(Debug, Default)]
 pub(crate) struct RowsFetched {
     pub(crate) n_rows: usize,
@@ -29,7 +34,7 @@ pub(crate) struct RowsFetched {
 }
 
 impl RowsFetched {
-    /// A failure before any row.
+    /// Creates the result of a fetch that failed before it returned a row.
     pub(crate) fn failed(failure: Error) -> RowsFetched {
         RowsFetched {
             n_rows: 0,

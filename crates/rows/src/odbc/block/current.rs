@@ -1,9 +1,10 @@
-//! The block that is emitted from: a view of the rowset and the arena.
+//! `CurrentBlock`: the rows that a fetch of an ODBC statement returned. It emits them from the
+//! slots of the `Rowset` and from the `Arena`.
 
 use onecopy_text::Units;
 
 use super::arena::Arena;
-use super::long::{Part, RowsetSlice};
+use super::long::{ArenaPart, RowsetSlice};
 use super::rowset::Rowset;
 use crate::cell::{Cell, LongKind};
 use crate::odbc::column::{Kind, Raw, each_kind};
@@ -18,7 +19,7 @@ pub struct CurrentBlock {
 }
 
 impl std::fmt::Debug for CurrentBlock {
-    /// Its size alone: the values are nobody's business in a log.
+    /// Prints only the size: a log must not contain values.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CurrentBlock")
             .field("n_rows", &self.view.n_rows)
@@ -27,7 +28,8 @@ impl std::fmt::Debug for CurrentBlock {
 }
 
 impl CurrentBlock {
-    /// An empty one for rows of the same statement.
+    /// Creates an empty block, into which another fetch of the same statement can be made while
+    /// this block is emitted.
     pub(crate) fn another(&self) -> CurrentBlock {
         CurrentBlock {
             arena: self.arena.another(),
@@ -35,13 +37,13 @@ impl CurrentBlock {
         }
     }
 
-    /// Forgets its rows.
+    /// Removes the rows of the block.
     pub(crate) fn clear(&mut self) {
         self.view = RowsetSlice::default();
         self.arena.clear();
     }
 
-    /// Emits the columns `from..to` of the row in `slot`.
+    /// Emits the values in columns `from..to` of the row in `slot` to the sink.
     #[inline]
     fn cells<S: RowSink>(
         &self,
@@ -57,7 +59,12 @@ impl CurrentBlock {
         Ok(())
     }
 
-    fn part<S: RowSink>(&self, rowset: &Rowset, part: &Part, sink: &mut S) -> Result<(), S::Error> {
+    fn part<S: RowSink>(
+        &self,
+        rowset: &Rowset,
+        part: &ArenaPart,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
         let bytes = self.arena.at(part.bytes.clone());
         if bytes.is_empty() {
             return Ok(());
@@ -121,7 +128,8 @@ impl Block for CurrentBlock {
         if let Some(rowset) = &self.rowset {
             let slots = self.view.first_slot + first_row;
             for (index, column) in rowset.columns.iter().enumerate() {
-                // One loop per kind: the choice is made once per column, not once per cell.
+                // The match on the column kind is outside the loop: it is made once per column, not
+                // once per cell.
                 each_kind!(column.kind, kind => {
                     for row in 0..n_rows {
                         let cell = match rowset.raw(column, slots + row, &self.arena) {
@@ -137,15 +145,16 @@ impl Block for CurrentBlock {
     }
 }
 
-/// `Units` of a raw value, for kinds of text; here because the alignment of slots and arena is this module's promise.
+/// Converts text in the rowset or the arena to `Units`. The method is in this module because this
+/// module guarantees the alignment of slots and arena values.
 impl<'b> Raw<'b> {
-    /// The bytes as UTF-16.
+    /// Returns the bytes as UTF-16 text, in native byte order.
     pub(crate) fn utf16(self) -> Units<'b> {
         let bytes = self.bytes();
         let n = bytes.len() / 2;
         debug_assert_eq!(bytes.as_ptr() as usize % 2, 0);
-        // SAFETY: slots of wide text begin at even addresses with even strides, pieces of the arena at multiples of 8;
-        // `n` units lie inside the slice.
+        // SAFETY: slots of wide text begin at even addresses with even strides, values in the arena
+        // at multiples of 8; `n` units lie inside the slice.
         Units::Utf16(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), n) })
     }
 }

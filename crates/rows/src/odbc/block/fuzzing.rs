@@ -1,4 +1,4 @@
-//! Rows of a driver whose answers are any bytes, for the fuzz target of the block reader.
+//! A fake driver that returns arbitrary bytes, for the fuzz target of the block reader.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::odbc::quirks::{UNKNOWN, Width};
 use crate::schema::Schema;
 use crate::source::{Budget, Fetched, LongValues, Source};
 
-/// SQL types of columns, with sizes that are bound in full, in part, and not at all.
+/// The SQL types and sizes of the columns of the fake driver. By its size, a column has a slot in
+/// which every value fits, has a slot in which only short values fit, or is not bound to a slot.
 const TYPES: [(i16, usize); 18] = [
     (sql::VARCHAR, 5),
     (sql::LONGVARCHAR, 0),
@@ -37,7 +38,7 @@ const TYPES: [(i16, usize); 18] = [
     (0, usize::MAX),
 ];
 
-/// Indicators that have a meaning, or had one.
+/// Indicators that have a meaning in the current version or an earlier version of ODBC.
 const INDICATORS: [isize; 14] = [
     ffi::NULL_DATA,
     ffi::NO_TOTAL,
@@ -55,7 +56,8 @@ const INDICATORS: [isize; 14] = [
     -100,
 ];
 
-/// The bytes that answer, from the first to the last.
+/// The input bytes of the fuzz target, which the fake driver consumes in order to choose the result
+/// of each call.
 struct Answers {
     bytes: Vec<u8>,
     at: usize,
@@ -75,8 +77,9 @@ impl Answers {
         &self.bytes[from..to]
     }
 
-    /// One of the table's, or any small or large number. Of binary values none that is large: there
-    /// all bytes of a window count as written, and converting them is only slow.
+    /// Returns an indicator of [`INDICATORS`], or any small or large number. For a binary value the
+    /// number is never large, because large numbers would only make the fuzz target slow: the
+    /// reader counts every byte of a binary window as written.
     fn indicator(&mut self, is_binary: bool) -> isize {
         let chosen = self.byte().unwrap_or_default();
         let indicator = match INDICATORS.get(chosen) {
@@ -112,8 +115,9 @@ impl FetchCalls for Answers {
                 let indicator = self.indicator(slots.spec.variable && slots.spec.terminator == 0);
                 let n = self.byte().unwrap_or_default().min(slots.spec.bytes);
                 let value = self.take(n);
-                // SAFETY: as a driver does: at most the slot's bytes, and its indicator; `slot` is
-                // below the capacity, since a block has `most` rows, and by row `into` is below it.
+                // SAFETY: as a driver does, it writes at most the slot's bytes, and the slot's
+                // indicator; `slot` is below the capacity, because a block has `most` rows, and
+                // `into` is below the capacity.
                 unsafe {
                     let to = rowset.slot_ptr(column, slot);
                     std::ptr::copy_nonoverlapping(value.as_ptr(), to, value.len());
@@ -149,7 +153,7 @@ impl FetchCalls for Answers {
         let value = self.take(n.min(window.len()));
         window[..value.len()].copy_from_slice(value);
         if chosen & 64 != 0 {
-            // The whole window, with its terminator.
+            // The whole window is filled, and its last two bytes are a terminator.
             window.fill(b'x');
             let end = window.len().saturating_sub(2);
             window[end..].fill(0);
@@ -158,7 +162,7 @@ impl FetchCalls for Answers {
     }
 }
 
-/// Rows as the walk over a block reads them.
+/// The rows that the block reader reads from the fake driver.
 pub struct AnsweredRows {
     schema: Schema,
     walk: RowsetReader,
@@ -168,10 +172,11 @@ pub struct AnsweredRows {
 }
 
 impl AnsweredRows {
-    /// Rows whose columns and answers `bytes` choose.
+    /// Creates the fake driver and the block reader. `bytes` determine the columns and the results
+    /// of the driver's calls.
     ///
     /// # Panics
-    /// Without memory for a few small rows.
+    /// The allocation of a few small rows failed.
     #[must_use]
     pub fn new(bytes: &[u8]) -> AnsweredRows {
         let mut answers = Answers {

@@ -1,4 +1,5 @@
-//! Values that do not fit their slot: fetched whole, or part by part over many fetches.
+//! `RowsetReader`: reads the values that do not fit in their slot, either whole or in parts over
+//! several fetches.
 //!
 //! ```text
 //!             fetch_rows                    walk row by row, column by column
@@ -7,62 +8,69 @@
 //!                                ├── whole (or shorter than a part) → arena, goes on
 //!                                └── longer than a part → its first part → arena; the view ends inside this row
 //!                                                              │ next fetch
-//!                                                              ├── part, not the last → a view of that part alone
+//!                                                              ├── part, not the last → a view of only that part
 //!                                                              └── last part → goes on with the row's next column
 //! ```
 //!
-//! FetchCalls go to the driver in ascending order of rows and columns, which is what a driver without any extension of
-//! `SQLGetData` asks for.
+//! The reader calls the driver in ascending order of rows and columns. Drivers without any
+//! extension of `SQLGetData` require this order.
 
 use std::ops::Range;
 
 use super::arena::Arena;
 use super::calls::FetchCalls;
-use super::piece::{Progress, Value, invalid_length, piece, value, window_for};
+use super::piece::{FirstPiece, ValueProgress, invalid_length, piece, value, window_for};
 use super::rowset::{Access, Fit, Rowset};
 use crate::error::{Error, ErrorKind};
 use crate::odbc::column::Today;
 use crate::odbc::ffi::{self, c};
 use crate::source::{Budget, LongValues};
 
-/// A part of a long value, in the arena.
+/// A part of a long value, and its position in the arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ArenaPart {
     pub(crate) column: usize,
     pub(crate) bytes: Range<usize>,
     pub(crate) last: bool,
 }
 
-/// What may be emitted after a fetch.
+/// The rows that may be emitted after a fetch, as a range of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowsetSlice {
-    /// Slot of its first row.
+    /// The number of the slot that contains the first row of the range.
     pub(crate) first_slot: usize,
-    /// Rows, partial ones included.
+    /// The number of rows, including rows of which only a part was read.
     pub(crate) n_rows: usize,
-    /// The first row goes on inside this value.
-    pub(crate) resume: Option<Part>,
-    /// The last row ends inside this value, of which the first part is here.
-    pub(crate) stop: Option<Part>,
+    /// The part of a long value with which the first row continues, if the row was begun in an
+    /// earlier slice.
+    pub(crate) resume: Option<ArenaPart>,
+    /// The part of a long value with which the last row ends, if the row will continue in the next
+    /// slice.
+    pub(crate) stop: Option<ArenaPart>,
 }
 
-/// Where the walk over the rows stands.
+/// Reads the rows of fetches and their long values, and stores which rows and parts were read.
 #[derive(Debug)]
 pub(crate) struct RowsetReader {
-    /// Rows in slots that are not in a view yet: `next..end`.
+    /// The slots of the rows that were fetched but not yet returned in a slice are `next..end`.
     next: usize,
     end: usize,
-    /// A value of row `next` is under way.
-    under_way: Option<(usize, Progress)>,
-    /// Whether any column needs a look at each of its rows.
+    /// The column of row `next` whose value was read only in part, and how much of the value was
+    /// read; `None` if no value was read in part.
+    under_way: Option<(usize, ValueProgress)>,
+    /// `true` if each row must be checked for values that do not fit in their slot.
     check: bool,
-    /// What comes after the rows `next..end`, or after the last view: rows before a failure are given first.
+    /// The error to return after the rows `next..end`; `None` if no call has failed.
     failure: Option<Box<Error>>,
-    /// Rows of the result before slot 0 (by column), or given whole (by row).
+    /// The number of rows of the result that precede this rowset. In the layout by column, these
+    /// are the rows before slot 0; in the layout by row, these are the rows that were returned
+    /// whole.
     before: u64,
-    /// The slot that `get_data` reads, where it was positioned.
+    /// The slot of the row that `get_data` reads; `None` if `position` was not called since the
+    /// last fetch.
     positioned: Option<usize>,
-    /// When the statement was executed: the driver's today is of then.
+    /// The date on which the statement was executed. Some drivers return this date instead of a
+    /// date that they cannot parse.
     today: Today,
 }
 
@@ -80,12 +88,13 @@ impl RowsetReader {
         }
     }
 
-    /// Whether the next view begins with rows that are still the driver's: none of those before it is needed any more.
+    /// Returns `true` if all fetched rows were returned, so that the next slice begins with a new
+    /// fetch.
     pub(crate) fn is_between_blocks(&self) -> bool {
         self.next == self.end && self.under_way.is_none() && self.failure.is_none()
     }
 
-    /// The next view; one of no rows at the end.
+    /// Returns the next slice of rows; an empty slice after the last row.
     pub(crate) fn advance<C: FetchCalls>(
         &mut self,
         rowset: &mut Rowset,
@@ -119,7 +128,7 @@ impl RowsetReader {
             self.failure = brought.failure.map(Box::new);
             for column in 0..rowset.columns.len() {
                 rowset.tidy(column, 0..brought.n_rows);
-                // The first row at fault ends the block, whichever column it is found in.
+                // The first row with an error ends the block, whichever column has the error.
                 let mut row = 0;
                 while row < self.end {
                     if let Err(error) = self.check_date(column, row, rowset, arena, calls) {
@@ -183,7 +192,8 @@ impl RowsetReader {
         budget: Budget,
     ) -> Result<RowsetSlice, Error> {
         if self.under_way.is_some() {
-            // The row with the value under way is a view of its own until it is complete.
+            // The row whose value is read in parts is returned as a slice of its own until it is
+            // complete.
             let mut view = RowsetSlice {
                 first_slot: self.next,
                 ..RowsetSlice::default()
@@ -234,7 +244,9 @@ impl RowsetReader {
         Ok(view)
     }
 
-    /// [`RowsetReader::row`] from its first column on, then what a block by column does for all rows at once.
+    /// Reads a row from the first column on, by [`RowsetReader::row`], and normalises its values.
+    /// (In the layout by column, the values of all rows are normalised after the fetch.) Returns
+    /// `true` if the row is complete.
     fn whole_row<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,
@@ -253,13 +265,16 @@ impl RowsetReader {
         Ok(true)
     }
 
-    /// Fails with what was kept until the rows before it were given.
+    /// Returns the stored error, if there is one. Must be called after the rows that precede the
+    /// error were returned.
     fn fail_now(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), |failure| Err(*failure))
     }
 
-    /// Looks again, as a number, at a date that the driver may have made up: see `Quirks::fills_dates`. The number is what
-    /// C's `atof` makes of the server's text: the year, or an infinity.
+    /// Detects a date that the driver cannot parse and for which it has returned the current date;
+    /// see `Quirks::fills_dates`. If the value may be such a date, it is read a second time, as a
+    /// number. The driver makes the number from the server's text by C's `atof`: the year, or an
+    /// infinity. Returns an error if the number is above 9999 or infinite.
     #[inline]
     fn check_date<C: FetchCalls>(
         &mut self,
@@ -283,7 +298,7 @@ impl RowsetReader {
             let sign = if year < 0.0 { "-" } else { "" };
             format!("`{sign}infinity`, which the driver has no date for")
         } else if year > 9999.0 {
-            format!("a date of the year {year}, and the driver knows none above 9999")
+            format!("a date of the year {year}, and the driver supports none above 9999")
         } else {
             return Ok(());
         };
@@ -291,7 +306,7 @@ impl RowsetReader {
         Err(Error::new(ErrorKind::Data, format!("{what}\n{remedy}")).at_column(column, ""))
     }
 
-    /// Makes `row` the one that `get_data` reads, where the block has several.
+    /// Selects `row` as the row that `get_data` reads, if the block has several rows.
     fn position<C: FetchCalls>(
         &mut self,
         row: usize,
@@ -305,7 +320,8 @@ impl RowsetReader {
         Ok(())
     }
 
-    /// Goes on with the value under way, if there is one. Returns whether its row can go on, from `column`.
+    /// Reads the next part of a long value that was read only in part, if there is one. Returns
+    /// `true` if the remaining columns of the value's row can be read, from `column` on.
     fn resume<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,
@@ -340,7 +356,7 @@ impl RowsetReader {
             error.at_column(under_way, "").at_row(row)
         })?;
         self.under_way = Some((under_way, progress));
-        view.resume = Some(Part {
+        view.resume = Some(ArenaPart {
             column: under_way,
             bytes: start..arena.len(),
             last: piece.last,
@@ -351,13 +367,14 @@ impl RowsetReader {
         }
         self.under_way = None;
         *column = under_way + 1;
-        // The row counts again when the walk enters it.
+        // `row` counts this row again.
         view.n_rows = 0;
         self.check = true;
         Ok(true)
     }
 
-    /// Brings what is missing of row `self.next`, from column `from` on. Returns whether the row is complete.
+    /// Reads the values of row `self.next` that are not in their slots, from column `from` on.
+    /// Returns `true` if the row is complete.
     fn row<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,
@@ -397,8 +414,8 @@ impl RowsetReader {
                 long_values,
             );
             match brought.map_err(|e| e.at_column(column, ""))? {
-                Value::Null => rowset.set_indicator(column, row, ffi::NULL_DATA),
-                Value::Whole => {
+                FirstPiece::Null => rowset.set_indicator(column, row, ffi::NULL_DATA),
+                FirstPiece::Whole => {
                     let len = arena.len() - start;
                     if !spec.variable && len != spec.bytes {
                         let message = format!(
@@ -414,8 +431,8 @@ impl RowsetReader {
                     let number = arena.end_cell(slot, start);
                     rowset.set_arena_cell(column, row, number);
                 }
-                Value::FirstPart(progress) => {
-                    view.stop = Some(Part {
+                FirstPiece::FirstPart(progress) => {
+                    view.stop = Some(ArenaPart {
                         column,
                         bytes: start..arena.len(),
                         last: false,

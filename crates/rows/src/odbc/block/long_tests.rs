@@ -1,4 +1,4 @@
-//! The walk over a block against a fake driver with every manner that drivers have.
+//! Tests of the block reader with a fake driver that imitates the real drivers.
 
 use proptest::prelude::*;
 
@@ -12,30 +12,35 @@ use crate::odbc::quirks::{Width, known};
 use crate::source::{Block, Emitted, RowSink};
 use onecopy_text::Units;
 
-/// How the fake driver tells lengths and fills windows.
+/// The variable behaviour of the fake driver: how it reports lengths, and how it fills the buffers
+/// of `SQLGetData`.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     by_row: bool,
-    /// Text columns are not bound.
+    /// `true` if the text columns of the fake driver are not bound, so that `SQLGetData` reads
+    /// them.
     get_data: bool,
-    /// `SQL_NO_TOTAL` instead of what is left.
+    /// `true` if the driver reports `SQL_NO_TOTAL` instead of the number of bytes that remain of a
+    /// value.
     no_total: bool,
-    /// Stops this many bytes short of a full window, as a driver that splits no character does.
+    /// The number of bytes that the fake driver leaves unwritten at the end of a buffer. Real
+    /// drivers leave bytes unwritten if they do not split characters.
     short: usize,
-    /// A value that ends with its window is followed by `SQL_NO_DATA`.
+    /// `true` if the driver returns `SQL_NO_DATA` at the next call after a value has ended exactly
+    /// at the end of the buffer.
     no_data: bool,
 }
 
-/// Where the fake driver fails.
+/// The call in which the fake driver fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// The fetch that would bring this row, after the rows before it.
+    /// The fetch that reaches this row (from 0) fails; the rows before it are returned.
     Fetch(usize),
-    /// SQLGetData in this row.
+    /// `SQLGetData` fails in this row (from 0).
     GetData(usize),
 }
 
-/// A driver of two text columns and a number between them.
+/// A fake driver with two text columns and a column of numbers between them.
 struct Fake {
     rows: Vec<Row>,
     manner: Manner,
@@ -43,7 +48,8 @@ struct Fake {
     fetched: usize,
     first: usize,
     row: usize,
-    /// Column being read piecewise, and how far.
+    /// The column that is being read in parts, and the number of its bytes that were read; `None`
+    /// if no column is being read.
     reading: Option<(usize, usize)>,
 }
 
@@ -65,7 +71,8 @@ impl Fake {
                 rowset.slot_ptr(column, slot),
                 rowset.indicator_ptr(column, slot),
             );
-            // SAFETY: what a driver does: at most the slot's bytes, and its indicator.
+            // SAFETY: as a driver does, it writes at most the slot's bytes, and the slot's
+            // indicator.
             unsafe {
                 let Some(value) = self.value(row, column) else {
                     *indicator = ffi::NULL_DATA;
@@ -81,7 +88,8 @@ impl Fake {
                 };
             }
         }
-        // SAFETY: `slot` is below the number of slots, and those of the second column have eight bytes.
+        // SAFETY: `slot` is below the number of slots, and the slots of the second column have
+        // eight bytes.
         unsafe {
             *rowset.slot_ptr(1, slot).cast::<i64>() = self.rows[row].1;
             *rowset.indicator_ptr(1, slot) = 8;
@@ -138,23 +146,24 @@ impl FetchCalls for Fake {
         if rest.is_empty() && from > 0 {
             return Ok((ffi::NO_DATA, 0));
         }
-        let room = window.len() - 1;
-        let ends = rest.len() < room || (rest.len() == room && !self.manner.no_data);
+        let space = window.len() - 1;
+        let ends = rest.len() < space || (rest.len() == space && !self.manner.no_data);
         if ends {
             window[..rest.len()].copy_from_slice(rest);
             window[rest.len()] = 0;
             self.reading = Some((column, value.len()));
             return Ok((ffi::SUCCESS, rest.len() as isize));
         }
-        let n = (room - self.manner.short.min(room - 1)).min(rest.len());
+        let n = (space - self.manner.short.min(space - 1)).min(rest.len());
         window[..n].copy_from_slice(&rest[..n]);
         window[n] = 0;
         self.reading = Some((column, from + n));
         let left = if self.manner.no_total {
             ffi::NO_TOTAL
         } else {
-            // With `no_data` the window was exactly full; the driver does not know yet that this was all.
-            (rest.len() as isize).max(room as isize + 1)
+            // With `no_data`, the value has filled the window exactly, and the driver does not know
+            // yet that the value has ended.
+            (rest.len() as isize).max(space as isize + 1)
         };
         Ok((ffi::SUCCESS_WITH_INFO, left))
     }
@@ -162,7 +171,7 @@ impl FetchCalls for Fake {
 
 type Row = (Option<Vec<u8>>, i64, Option<Vec<u8>>);
 
-/// Puts rows together again.
+/// A row sink that joins the parts of long values.
 #[derive(Default)]
 struct Together {
     rows: Vec<Row>,
@@ -275,7 +284,7 @@ fn read(
 }
 
 fn value() -> impl Strategy<Value = Option<Vec<u8>>> {
-    // Around the slot (1,024), the part sizes and the first window (16 KiB).
+    // Lengths near the size of a slot (1,024), the sizes of parts, and the first window (16 KiB).
     let length = prop_oneof![
         0usize..40,
         1000usize..1100,
@@ -329,7 +338,7 @@ proptest! {
         block_rows in 1usize..9,
     ) {
         let at = at % rows.len();
-        // Each row asks the driver for its text.
+        // Text columns are not bound, so each row reads its text by `SQLGetData`.
         let manner = Manner { by_row, get_data: true, no_total, short: 0, no_data: false };
         let mode = match part_bytes {
             Some(part_bytes) => LongValues::Parts { part_bytes },

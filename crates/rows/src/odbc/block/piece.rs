@@ -1,4 +1,5 @@
-//! A value by `SQLGetData`, into the end of the arena: in one window, in windows that grow, or part by part.
+//! Reads a value by `SQLGetData` into the arena: in one window, in windows that grow, or in parts.
+//! A window is the buffer of one call.
 
 use super::arena::Arena;
 use super::calls::FetchCalls;
@@ -7,32 +8,40 @@ use crate::odbc::column::is_whole_units;
 use crate::odbc::ffi;
 use crate::source::LongValues;
 
-/// First window for a value whose length the driver does not tell.
+/// The size in bytes of the first window (the buffer of one `SQLGetData` call) for a value whose
+/// length the driver does not report.
 const FIRST_WINDOW: usize = 16 << 10;
-/// Largest window for such a value: windows double up to this.
+/// The size in bytes up to which the windows (buffers of `SQLGetData` calls) for a value of unknown
+/// length double.
 const LARGEST_WINDOW: usize = 4 << 20;
 
-/// Largest window for a value of which no more than this was read yet, whatever length the driver
-/// reports: memory is for bytes that came.
+/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) as long as no more
+/// bytes than this of the value were read. The limit applies whatever length the driver reports, so
+/// a wrong length cannot cause a larger allocation.
 const LARGEST_UNSEEN: usize = 64 << 20;
-/// Bytes of a value at most: more than any server carries, and a bound for a driver that never ends.
+/// The largest length of a value in bytes: more than any server sends, and a limit for a driver
+/// that returns data without an end.
 pub(crate) const LARGEST_VALUE: usize = 1 << 31;
 
-/// FetchCalls in a row that may return nothing of a value that is not at its end.
+/// The largest number of consecutive calls that may return no bytes of a value before its end.
 const MOST_EMPTY: usize = 3;
 
-/// How many bytes short of a full window a driver may stop and be noticed; a character has at most 4.
+/// The number of marked bytes at the end of a window (the buffer of an `SQLGetData` call). They are
+/// set to a mark before the call. If the mark remains, the driver has not filled the window. More
+/// than one character (4 bytes) is marked.
 const MARKED: usize = 64;
 
-/// What a value turned out to be.
-pub(super) enum Value {
+/// The outcome of reading the beginning of a value: NULL, the whole value, or its first part.
+pub(super) enum FirstPiece {
     Null,
     Whole,
-    FirstPart(Progress),
+    FirstPart(ValueProgress),
 }
 
-/// Reads a value from its beginning into the arena: all of it, or its first part where it is to stream.
-#[allow(clippy::too_many_arguments)] // One call site; a struct of them would only rename them.
+/// Reads a value from its beginning into the arena: the whole value, or its first part if the value
+/// is emitted in parts.
+// There is one call site; a struct of the arguments would only rename them.
+#[allow(clippy::too_many_arguments)]
 pub(super) fn value<C: FetchCalls>(
     calls: &mut C,
     arena: &mut Arena,
@@ -42,7 +51,7 @@ pub(super) fn value<C: FetchCalls>(
     known: Option<usize>,
     streams: bool,
     long_values: LongValues,
-) -> Result<Value, Error> {
+) -> Result<FirstPiece, Error> {
     let part = match long_values {
         LongValues::Parts { part_bytes } if streams => Some(part_bytes.max(64) & !7),
         _ => None,
@@ -53,21 +62,21 @@ pub(super) fn value<C: FetchCalls>(
         (None, None) => FIRST_WINDOW,
         (None, Some(part)) => part.min(FIRST_WINDOW) + terminator,
     };
-    let mut progress = Progress::of(known);
+    let mut progress = ValueProgress::of(known);
     loop {
         let window_now = window.min(LARGEST_UNSEEN.max(progress.n_bytes));
         let piece = piece(calls, arena, column, c_type, terminator, window_now)?;
         progress.add(&piece)?;
         if piece.null {
-            return Ok(Value::Null);
+            return Ok(FirstPiece::Null);
         }
         if piece.last {
-            return Ok(Value::Whole);
+            return Ok(FirstPiece::Whole);
         }
         let held = progress.n_bytes;
         match part {
             Some(part) if held + 64 > part || piece.rest.is_none_or(|rest| rest > part - held) => {
-                return Ok(Value::FirstPart(progress));
+                return Ok(FirstPiece::FirstPart(progress));
             }
             _ => {}
         }
@@ -78,34 +87,35 @@ pub(super) fn value<C: FetchCalls>(
     }
 }
 
-/// How far a value was read.
+/// The progress of reading a value by several calls of `SQLGetData`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct ValueProgress {
     n_bytes: usize,
     n_empty: usize,
-    /// Bytes of the whole value, by the driver.
+    /// The length of the whole value in bytes, as the driver reports it; 0 if it is unknown.
     reported: usize,
 }
 
-impl Progress {
-    /// Of a value that was not read yet, with the length that the driver reports.
-    fn of(reported: Option<usize>) -> Progress {
-        Progress {
+impl ValueProgress {
+    /// Creates the progress of a value of which nothing was read. `reported` is the length in bytes
+    /// that the driver reports; `None` if it is unknown.
+    fn of(reported: Option<usize>) -> ValueProgress {
+        ValueProgress {
             reported: reported.unwrap_or_default(),
-            ..Progress::default()
+            ..ValueProgress::default()
         }
     }
 
-    /// Counts a piece.
+    /// Adds the bytes that one call has read to the progress.
     ///
     /// # Errors
-    /// The driver goes on without an end, or ends long before the length that it reported.
+    /// The driver returns data without an end, or ends long before the length that it reported.
     pub(crate) fn add(&mut self, piece: &Piece) -> Result<(), Error> {
         self.n_bytes = self.n_bytes.saturating_add(piece.len);
         self.n_empty = if piece.len > 0 { 0 } else { self.n_empty + 1 };
         if piece.last {
-            // Some drivers count in the encoding of the server, or characters: a factor of four
-            // is no contradiction.
+            // Some drivers report a length in the encoding of the server, or in characters: a
+            // length of up to four times the bytes that were read is plausible.
             let most = self.n_bytes.saturating_mul(4).saturating_add(MARKED);
             if self.reported > most && !piece.null {
                 return Err(cut(self.reported, self.n_bytes));
@@ -116,11 +126,11 @@ impl Progress {
             self.reported = self.n_bytes.saturating_add(rest);
         }
         if self.n_empty > MOST_EMPTY {
-            let message = "the driver reports more of a value and returns none of it";
+            let message = "the driver reports that a value continues, and returns no more of it";
             return Err(Error::new(ErrorKind::Data, message));
         }
         if self.n_bytes > LARGEST_VALUE {
-            let message = "the driver returns more than 2 GiB of a value, and no end of it";
+            let message = "the driver returns more than 2 GiB of a value, without its end";
             return Err(Error::new(ErrorKind::Data, message));
         }
         Ok(())
@@ -133,7 +143,8 @@ fn cut(reported: usize, held: usize) -> Error {
     Error::new(ErrorKind::Data, message)
 }
 
-/// Window for the next part of a value under way.
+/// Returns the size in bytes of the window (the buffer of an `SQLGetData` call) for the next part
+/// of a value.
 pub(super) fn window_for(long_values: LongValues, terminator: usize) -> usize {
     match long_values {
         LongValues::Parts { part_bytes } => (part_bytes.max(64) & !7) + terminator,
@@ -141,16 +152,17 @@ pub(super) fn window_for(long_values: LongValues, terminator: usize) -> usize {
     }
 }
 
-/// What one call of `SQLGetData` brought.
+/// The result of one call of `SQLGetData`: a part of a value.
 pub(crate) struct Piece {
     pub(crate) null: bool,
     pub(crate) last: bool,
     pub(crate) len: usize,
-    /// Bytes that the driver says are still to come.
+    /// The number of bytes that remain of the value after this call, as the driver reports it;
+    /// `None` if it is unknown.
     rest: Option<usize>,
 }
 
-/// One `SQLGetData` into the end of the arena.
+/// Calls `SQLGetData` once, with a window at the end of the arena as the buffer.
 pub(super) fn piece<C: FetchCalls>(
     calls: &mut C,
     arena: &mut Arena,
@@ -164,7 +176,8 @@ pub(super) fn piece<C: FetchCalls>(
     Ok(piece)
 }
 
-/// One `SQLGetData` into `buffer`, which has room for the terminator too.
+/// Calls `SQLGetData` once, with `buffer` as the window. The size of `buffer` includes the
+/// terminator.
 pub(crate) fn piece_into<C: FetchCalls>(
     calls: &mut C,
     column: usize,
@@ -172,8 +185,10 @@ pub(crate) fn piece_into<C: FetchCalls>(
     terminator: usize,
     buffer: &mut [u8],
 ) -> Result<Piece, Error> {
-    // A driver may stop a few bytes short of a full window so as not to split a character, and its indicator does not
-    // tell by how many. 0xFF, in no UTF-8 text and no UTF-16 terminator, marks what it did not write.
+    // A driver may stop a few bytes before the end of a full window to avoid splitting a character,
+    // and its indicator does not report this. The end of the window is therefore filled with 0xFF,
+    // which occurs neither in UTF-8 nor in a terminator of UTF-16, to find the bytes that were not
+    // written.
     let marked = buffer.len().saturating_sub(MARKED + terminator);
     if terminator > 0 {
         buffer[marked..].fill(0xFF);
@@ -195,7 +210,7 @@ pub(crate) fn piece_into<C: FetchCalls>(
             rest: None,
         });
     }
-    let room = buffer.len() - terminator;
+    let capacity = buffer.len() - terminator;
     let total = match indicator {
         ffi::NO_TOTAL => None,
         _ => Some(usize::try_from(indicator).map_err(|_| invalid_length(indicator))?),
@@ -205,7 +220,7 @@ pub(crate) fn piece_into<C: FetchCalls>(
         total => total,
     };
     let len = match total {
-        Some(total) if total <= room => {
+        Some(total) if total <= capacity => {
             return Ok(Piece {
                 null: false,
                 last: true,
@@ -215,11 +230,11 @@ pub(crate) fn piece_into<C: FetchCalls>(
         }
         None if code == ffi::SUCCESS => match terminator {
             0 => return Err(no_length()),
-            // No total, no warning: the driver has written all there was.
+            // Without a total length and without a warning, the driver has written the whole value.
             _ => until_terminator(buffer, terminator),
         },
-        _ if terminator == 0 => room,
-        // A full window ends in the marked bytes.
+        _ if terminator == 0 => capacity,
+        // If all marked bytes are unchanged, the window is not full, and the length is unknown.
         _ if marked > 0 && buffer[marked..].iter().all(|b| *b == 0xFF) => return Err(no_length()),
         _ => written(buffer, terminator),
     };
@@ -232,7 +247,7 @@ pub(crate) fn piece_into<C: FetchCalls>(
     })
 }
 
-/// The error of a length that ODBC does not have.
+/// Creates the error for a length that ODBC does not define.
 #[cold]
 pub(super) fn invalid_length(indicator: isize) -> Error {
     let message = format!("the driver reports a length of {indicator} bytes");
@@ -245,20 +260,21 @@ fn no_length() -> Error {
     Error::new(ErrorKind::Data, message)
 }
 
-/// Bytes of text up to the first terminator; all of them without one.
+/// Returns the number of bytes of text before the first terminator; all bytes if there is none.
 fn until_terminator(window: &[u8], terminator: usize) -> usize {
     let mut units = window.chunks_exact(terminator);
     let n_units = units.position(|unit| unit.iter().all(|b| *b == 0));
     n_units.map_or(window.len() - terminator, |n| n * terminator)
 }
 
-/// Bytes of text in a window whose end was marked with 0xFF: up to the terminator that stands last.
+/// Returns the number of bytes of text in a window: the bytes before the last terminator. The
+/// window must have been filled with 0xFF before the driver wrote to it.
 fn written(window: &[u8], terminator: usize) -> usize {
     let mut end = window.len();
     while end > terminator && window[end - 1] == 0xFF {
         end -= 1;
     }
-    // `end` is now behind the terminator. (Wide: both its bytes are zero.)
+    // `end` is the position after the terminator (in wide text, both of its bytes are zero).
     end.saturating_sub(terminator)
 }
 
@@ -281,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_value_without_an_end_ends_after_2_gib() {
-        let mut progress = Progress::of(None);
+        let mut progress = ValueProgress::of(None);
         let n_windows = LARGEST_VALUE / LARGEST_WINDOW;
         for _ in 0..n_windows {
             progress.add(&piece(LARGEST_WINDOW, false, None)).unwrap();
@@ -292,13 +308,13 @@ mod tests {
 
     #[test]
     fn a_value_of_which_nothing_comes_ends_after_a_few_calls() {
-        let mut progress = Progress::of(Some(1 << 40));
+        let mut progress = ValueProgress::of(Some(1 << 40));
         progress.add(&piece(8, false, Some(1 << 40))).unwrap();
         for _ in 0..MOST_EMPTY {
             progress.add(&piece(0, false, Some(1 << 40))).unwrap();
         }
         let shown = message(progress.add(&piece(0, false, Some(1 << 40))));
-        assert!(shown.contains("returns none of it"), "{shown}");
+        assert!(shown.contains("returns no more of it"), "{shown}");
     }
 
     #[test]
@@ -309,10 +325,10 @@ mod tests {
             (Some(4 * 100 + MARKED + 1), 100, true),
             (Some(usize::MAX), 1 << 20, true),
         ] {
-            let shown = message(Progress::of(reported).add(&piece(held, true, None)));
+            let shown = message(ValueProgress::of(reported).add(&piece(held, true, None)));
             assert_eq!(!shown.is_empty(), is_error, "{reported:?} {shown}");
         }
-        let mut progress = Progress::of(None);
+        let mut progress = ValueProgress::of(None);
         progress.add(&piece(100, false, Some(1 << 40))).unwrap();
         let shown = message(progress.add(&piece(0, true, None)));
         assert!(shown.contains("and returns 100"), "{shown}");

@@ -1,9 +1,12 @@
-//! The bound buffers of a statement: for each column a slot and an indicator per row.
+//! `Rowset`: the bound buffers of a statement. Each column has a slot and an indicator for each
+//! row.
 //!
-//! Two layouts. *By column*: one array per column, filled by one `SQLFetch` for many rows. *By row*: rows one behind the
-//! other, filled by one `SQLFetch` each with a moving `SQL_ATTR_ROW_BIND_OFFSET_PTR`; for drivers that cannot fetch the
-//! tail of a long value inside a block (binding is the win, not the block: anchors, rows, section 10).
-//! Either way a slot is `base + row * stride`.
+//! There are two layouts. *By column*: one array for each column, filled by one `SQLFetch` for many
+//! rows. *By row*: consecutive rows, each filled by one `SQLFetch` after
+//! `SQL_ATTR_ROW_BIND_OFFSET_PTR` was moved. The layout by row is for drivers whose `SQLGetData`
+//! reads the end of a long value only if the fetch returned one row. (Fetching row by row is not
+//! slower: a fetch is fast because its buffers are bound, not because it returns many rows.) In
+//! each layout, the slot of `row` is at `base + row * stride`.
 
 use super::arena::Arena;
 use super::buffer::Buffer;
@@ -13,62 +16,66 @@ use crate::odbc::column::is_whole_units;
 use crate::odbc::column::{Kind, Planned, Raw, Spec, Today};
 use crate::odbc::ffi;
 
-/// Indicators at or below this are ours: cell `BASE - indicator` of the arena.
+/// An indicator at or below this number was written by this crate: the value is in the arena, and
+/// its number there is `ARENA_BASE - indicator`.
 const ARENA_BASE: isize = -1_000_000;
 
-/// How a column's value comes into its slot.
+/// The way in which the values of a column are read: at the fetch, after it, or on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Bound: `SQLFetch` writes it.
+    /// The column is bound: `SQLFetch` writes each value to its slot in the rowset.
     Bound,
-    /// Not bound: `SQLGetData` after the fetch, in column order.
+    /// The column is not bound: after the fetch, `SQLGetData` reads each value, in column order.
     GetData,
-    /// Not bound, and NULL in its row: who wants the value asks for it part by part.
+    /// The column is not bound, and rows contain NULL for it: the caller reads the value in parts,
+    /// on request.
     Deferred,
 }
 
-/// How a bound value is in its slot.
+/// The state of a bound value in its slot: complete, cut off, or with an invalid length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It is NULL, or all of it is there.
+    /// The slot contains the complete value, or the value is NULL.
     Whole,
-    /// It did not fit; its length, if the driver reports one.
+    /// The value did not fit in its slot. Contains the value's length in bytes, if the driver
+    /// reports it.
     Cut(Option<usize>),
-    /// The driver reports a length that ODBC does not have.
+    /// The driver reported a length that ODBC does not define.
     Invalid(isize),
 }
 
-/// A column of a rowset.
+/// The slots (buffers for values) and indicators (lengths or NULL) of one column of a rowset.
 #[derive(Debug)]
 pub(crate) struct ColumnBuffer {
     pub(crate) kind: Kind,
     pub(crate) spec: Spec,
     pub(crate) access: Access,
-    /// Where its first slot is, as an offset into `data`.
+    /// The offset of the column's first slot in `data`, in bytes.
     base: usize,
-    /// Where its first indicator is, as an offset into `data`.
+    /// The offset of the column's first indicator in `data`, in bytes.
     indicators: usize,
     stride: usize,
     indicator_stride: usize,
 }
 
-/// All buffers of a statement.
+/// The slots (buffers for values) and indicators (lengths or NULL) of all columns of a statement.
 #[derive(Debug)]
 pub(crate) struct Rowset {
     pub(crate) columns: Vec<ColumnBuffer>,
     data: Buffer,
-    /// Rows that there is room for.
+    /// The number of rows that fit in the rowset.
     pub(crate) capacity: usize,
-    /// Bytes of a row in the layout by row; 0 in the layout by column.
+    /// The size of a row in bytes in the layout by row; 0 in the layout by column.
     pub(crate) row_bytes: usize,
 }
 
 impl Rowset {
-    /// Buffers for `capacity` rows; `by_row` chooses the layout. They are made in `spare` where that is large enough: the
-    /// pages of a fresh block cost more than the driver's call for a short result (128 faults for 512 KiB).
+    /// Creates buffers for `capacity` rows, in the layout by row if `by_row` is `true`. The buffers
+    /// use the memory of `spare` if it is large enough. For a short result, the page faults of
+    /// newly allocated memory (128 for 512 KiB) take longer than the driver's call.
     ///
     /// # Errors
-    /// Without memory.
+    /// The allocation failed.
     pub(crate) fn new(
         columns: &[(Planned, Access)],
         capacity: usize,
@@ -86,7 +93,8 @@ impl Rowset {
                 (stride, indicator_stride) = (row_bytes, row_bytes);
                 at += 8 + slot;
             } else {
-                // The stride of a bound array is the size of its C type or the buffer length given, exactly.
+                // ODBC requires this stride of a bound array: the size of the C type, or the buffer
+                // length that was passed.
                 (stride, indicator_stride) = (planned.spec.bytes, 8);
                 base = at;
                 at += (stride * capacity).next_multiple_of(8);
@@ -114,9 +122,9 @@ impl Rowset {
         Ok(rowset)
     }
 
-    /// Clears the indicators of `rows` before each fetch, since a driver may leave some unwritten:
-    /// Connector/ODBC 3.1.15 writes that of a `SQL_C_BIT` only where the value is NULL. Those of
-    /// deferred columns are NULL.
+    /// Clears the indicators of `rows`; it must be called before each fetch, because a driver may
+    /// leave some unwritten: Connector/ODBC 3.1.15 writes the indicator of a `SQL_C_BIT` only if
+    /// the value is NULL. The indicators of deferred columns become NULL.
     pub(crate) fn clear_indicators(&mut self, rows: std::ops::Range<usize>) {
         let bytes = self.data.bytes_mut();
         for slots in &self.columns {
@@ -131,12 +139,12 @@ impl Rowset {
         }
     }
 
-    /// Its memory, for the next statement. No driver may write into it any more.
+    /// Returns the memory, for the next statement. No driver may write to it afterwards.
     pub(crate) fn into_buffer(self) -> Buffer {
         self.data
     }
 
-    /// Bytes that a row of these columns takes, indicators included.
+    /// Returns the size in bytes of a row of these columns, including the indicators.
     pub(crate) fn bytes_per_row(columns: &[Planned]) -> usize {
         columns
             .iter()
@@ -145,24 +153,25 @@ impl Rowset {
             .max(1)
     }
 
-    /// Where its memory is: what tells two rowsets apart.
+    /// Returns the address of the buffers, which identifies the rowset.
     pub(crate) fn address(&self) -> usize {
         self.data.ptr() as usize
     }
 
-    /// Where the driver writes the value of `row`.
+    /// Returns the address to which the driver writes the value of `row` in `column`.
     pub(crate) fn slot_ptr(&self, column: usize, row: usize) -> *mut u8 {
         let c = &self.columns[column];
         debug_assert!(row < self.capacity);
-        // SAFETY: `base + capacity * stride` lies inside the buffer by construction, and `row < capacity`.
+        // SAFETY: `base + capacity * stride` lies inside the buffer by construction, and `row <
+        // capacity`.
         unsafe { self.data.ptr().add(c.base + row * c.stride) }
     }
 
-    /// Where the driver writes the indicator of `row`.
+    /// Returns the address to which the driver writes the indicator of `row` in `column`.
     pub(crate) fn indicator_ptr(&self, column: usize, row: usize) -> *mut isize {
         let c = &self.columns[column];
         debug_assert!(row < self.capacity);
-        // SAFETY: as `slot_ptr`; indicators begin at multiples of 8 in an 8-aligned buffer.
+        // SAFETY: as in `slot_ptr`; indicators begin at multiples of 8 in an 8-aligned buffer.
         unsafe {
             self.data
                 .ptr()
@@ -171,12 +180,12 @@ impl Rowset {
         }
     }
 
-    /// A number that no other slot has: where its indicator is.
+    /// Returns a number that identifies a slot: the offset of the slot's indicator.
     pub(crate) fn slot(column: &ColumnBuffer, row: usize) -> usize {
         column.indicators + row * column.indicator_stride
     }
 
-    /// The indicator of `row`, read once: a driver may write to it at any time.
+    /// Returns the indicator of `row`, which is read once: a driver may write to it at any time.
     pub(crate) fn indicator(&self, column: &ColumnBuffer, row: usize) -> isize {
         let at = Rowset::slot(column, row);
         let bytes = self.data.bytes()[at..at + 8]
@@ -185,20 +194,20 @@ impl Rowset {
         isize::from_ne_bytes(bytes)
     }
 
-    /// Says that the value of `row` is cell `number` of the arena.
+    /// Stores in the indicator of `row` that its value is number `number` in the arena.
     pub(crate) fn set_arena_cell(&mut self, column: usize, row: usize, number: usize) {
         let number = isize::try_from(number).expect("a block has fewer cells than isize::MAX");
         self.set_indicator(column, row, ARENA_BASE - number);
     }
 
-    /// Sets the indicator of `row`.
+    /// Sets the indicator of `row` in `column` to `value`.
     pub(crate) fn set_indicator(&mut self, column: usize, row: usize, value: isize) {
         let c = &self.columns[column];
         let at = c.indicators + row * c.indicator_stride;
         self.data.bytes_mut()[at..at + 8].copy_from_slice(&value.to_ne_bytes());
     }
 
-    /// How the bound value of `row` is in its slot.
+    /// Returns how the bound value of `row` fits in its slot.
     pub(crate) fn fit(&self, column: &ColumnBuffer, row: usize) -> Fit {
         if !column.spec.variable {
             return Fit::Whole;
@@ -216,13 +225,13 @@ impl Rowset {
         }
     }
 
-    /// Returns whether any bound value among the first `n_rows` rows of `column` is not whole.
+    /// Returns `true` if a value in the first `n_rows` rows of `column` did not fit in its slot.
     pub(crate) fn any_cut(&self, column: &ColumnBuffer, n_rows: usize) -> bool {
         column.spec.variable && (0..n_rows).any(|row| self.fit(column, row) != Fit::Whole)
     }
 
-    /// Puts values right that a driver writes in another form (a decimal without its leading zero, money with its sign),
-    /// in place.
+    /// Normalises, in the slots, values that the driver writes in another form: a decimal without
+    /// its leading zero, money with its currency sign.
     pub(crate) fn tidy(&mut self, column: usize, rows: std::ops::Range<usize>) {
         let Some(tidy) = self.columns[column].kind.tidy() else {
             return;
@@ -242,8 +251,9 @@ impl Rowset {
         }
     }
 
-    /// Bytes of the largest among some rows of `n_rows` from `first` on: every so many, the last one included. `None` where
-    /// there are none.
+    /// Returns the size in bytes of the largest row in a sample of the `n_rows` rows from `first`
+    /// on; `None` if there are no rows. The sample's rows have equal distances and include the last
+    /// row.
     pub(crate) fn largest_row(&self, first: usize, n_rows: usize, arena: &Arena) -> Option<usize> {
         let step = (n_rows / 16).max(1);
         (0..n_rows)
@@ -254,8 +264,9 @@ impl Rowset {
                     .iter()
                     .map(|c| {
                         let indicator = self.indicator(c, first + row);
-                        // A value that is read in parts still has its whole length as indicator; the
-                        // columns after it are not read yet, and may have those of another row.
+                        // The indicator of a value that is read in parts still contains the whole
+                        // length. The columns after that value are not read yet, and may have
+                        // indicators of another row.
                         let bytes = match usize::try_from(indicator) {
                             Ok(len) => len,
                             Err(_) => {
@@ -270,7 +281,8 @@ impl Rowset {
             .max()
     }
 
-    /// Whether the driver may have filled the value of `row` with today's date.
+    /// Returns `true` if the driver may have returned the current date because it could not parse
+    /// the date of `row`.
     pub(crate) fn may_be_driver_default(
         &self,
         column: &ColumnBuffer,
@@ -282,7 +294,7 @@ impl Rowset {
             .is_some_and(|raw| column.kind.may_be_driver_default(raw, today))
     }
 
-    /// The value of `row`.
+    /// Returns the bytes of the value of `row`; `None` if the value is NULL.
     #[inline]
     pub(crate) fn raw<'b>(
         &'b self,
@@ -294,7 +306,8 @@ impl Rowset {
         let at = column.base + row * column.stride;
         if indicator >= 0 {
             let len = if column.spec.variable {
-                // A driver that claims more than the slot was handled by the walk; this bound keeps us inside.
+                // The reader has handled a length that exceeds the slot; this limit only keeps the
+                // access inside the slot.
                 (indicator as usize).min(column.spec.bytes)
             } else {
                 column.spec.bytes
@@ -303,15 +316,17 @@ impl Rowset {
         } else if indicator == ffi::NULL_DATA {
             None
         } else if !column.spec.variable && column.access == Access::Bound {
-            // Fixed-size values need no length: some drivers leave another negative number there.
+            // A value of fixed size needs no length: for it, some drivers store a negative number
+            // other than NULL's.
             Some(Raw::new(&self.data.bytes()[at..at + column.spec.bytes]))
         } else {
             self.arena_cell(column, row, indicator, arena).map(Raw::new)
         }
     }
 
-    /// The cell of the arena that this indicator of `row` names; `None` unless it is one of that
-    /// slot: whatever a driver writes to an indicator, it gives no other slot's value.
+    /// Returns the arena value to which the indicator of `row` refers. Returns `None` if that value
+    /// belongs to another slot: a driver may write any number to the indicator, and must not
+    /// thereby select the value of another slot.
     fn arena_cell<'b>(
         &self,
         column: &ColumnBuffer,
@@ -323,7 +338,7 @@ impl Rowset {
         arena.cell(Rowset::slot(column, row), number)
     }
 
-    /// The value of `row` as a cell.
+    /// Returns the value of `row` in `column` as a cell.
     #[inline]
     pub(crate) fn cell<'b>(
         &'b self,
@@ -338,7 +353,7 @@ impl Rowset {
     }
 }
 
-/// Bytes of a slot in the layout by row: aligned for the next one.
+/// Returns the size of a slot in the layout by row, rounded up to the alignment of the next slot.
 fn slot_bytes(spec: &Spec) -> usize {
     spec.bytes.next_multiple_of(8)
 }

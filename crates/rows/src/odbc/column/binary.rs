@@ -1,16 +1,18 @@
-//! Binary values.
+//! `Binary`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for binary
+//! values.
 
 use super::spec::{DECLARED_BYTES, OPEN_BYTES, Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
-/// Bytes as they are.
+/// A binary value, whose bytes are returned unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Binary;
 
 impl Binary {
-    /// `size` is the declared one, 0 where unknown.
+    /// Returns the kind, binding and type of a binary column; `size` is the declared size in bytes,
+    /// 0 if it is unknown.
     pub(crate) fn plan(size: usize) -> Plan<Self> {
         let open = size == 0 || size > DECLARED_BYTES;
         let spec = Spec {

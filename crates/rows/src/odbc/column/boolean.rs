@@ -1,11 +1,12 @@
-//! Booleans and single bits (`SQL_BIT`).
+//! `Boolean`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for booleans and
+//! single bits (`SQL_BIT`).
 
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
-/// One byte, 0 or 1.
+/// A boolean, bound as `SQL_C_BIT`: one byte, 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Boolean;
 

@@ -1,4 +1,6 @@
-//! Dates.
+//! `DateStruct`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for dates.
+//! `Today`: the current date. It serves to detect that a driver has returned the current date
+//! instead of a date that it cannot parse.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,36 +9,38 @@ use crate::cell::{self, Cell};
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
-/// `SQL_DATE_STRUCT`: year (signed), month, day.
+/// A date, bound as `SQL_DATE_STRUCT`: year (signed), month and day, 16 bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Date {
-    /// The driver fills what it cannot read with today's date.
+pub(crate) struct DateStruct {
+    /// `true` if the driver returns the current date instead of a date that it cannot parse.
     pub(super) filled: bool,
 }
 
-impl Date {
+impl DateStruct {
     pub(crate) fn plan(filled: bool) -> Plan<Self> {
         (
-            Date { filled },
+            DateStruct { filled },
             Spec::fixed(c::TYPE_DATE, 6),
             ColumnType::Date,
         )
     }
 
-    /// MariaDB's `0000-00-00` is no date: NULL, as the driver and its native clients give it. A zero month or day alone is
-    /// left to the sink, which refuses it: the year is not to be lost.
+    /// Returns the date as a cell. MariaDB's `0000-00-00` is not a date: it is returned as NULL, as
+    /// by MariaDB's own clients. A date with only a zero month or day is passed to the sink, which
+    /// refuses it: as NULL, it would lose its year without an error.
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         date(raw).map_or(Cell::Null, Cell::Date)
     }
 }
 
-/// Month and day of yesterday, today and tomorrow (UTC): today's date in any time zone, around midnight as well.
+/// The month and the day of yesterday, today and tomorrow in UTC. One of them is the current date
+/// in any time zone, also around midnight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Today([(u16, u16); 3]);
 
 impl Today {
-    /// By the system's clock.
+    /// Reads the current date from the system's clock.
     pub(crate) fn now() -> Today {
         let seconds = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -51,7 +55,8 @@ impl Today {
     }
 }
 
-/// Month and day of a day counted from 1970-01-01 (after Howard Hinnant, "chrono-compatible low-level date algorithms").
+/// Returns the month and the day of the date that is `day` days after 1970-01-01 (after Howard
+/// Hinnant, "chrono-compatible low-level date algorithms").
 fn month_and_day(day: i64) -> (u16, u16) {
     let day_of_era = (day + 719_468).rem_euclid(146_097);
     let year_of_era =
@@ -67,13 +72,14 @@ fn month_and_day(day: i64) -> (u16, u16) {
     (month as u16, day as u16)
 }
 
-/// A field of a struct at `at`; one that does not fit is 255, which no sink accepts.
+/// Returns the 16-bit field at byte `at` of an ODBC struct. A value above 255 becomes 255, which no
+/// sink accepts.
 #[inline]
 pub(super) fn field(raw: Raw<'_>, at: usize) -> u8 {
     u8::try_from(raw.u16(at)).unwrap_or(u8::MAX)
 }
 
-/// The date at the start of any of ODBC's structs; `None` where all of it is zero.
+/// Returns the date at the start of an ODBC struct; `None` if its year, month and day are zero.
 #[inline]
 pub(super) fn date(raw: Raw<'_>) -> Option<cell::Date> {
     let date = cell::Date {

@@ -1,6 +1,9 @@
-//! Dates bound as text: for those that their driver would give as NULL.
+//! `DateText` and `TimestampText`: the column kinds (the bound buffer, and its conversion to a
+//! [`Cell`]) for dates and timestamps that are bound as text, because the driver would return zero
+//! dates as NULL.
 //!
-//! MariaDB and MySQL may hold `0000-00-00`, and months and days of zero. Their driver makes a NULL of the first.
+//! MariaDB and MySQL can store `0000-00-00`, and dates with a zero month or day. Their driver
+//! returns `0000-00-00` as NULL.
 
 use onecopy_text::Units;
 
@@ -9,13 +12,13 @@ use super::time;
 use crate::cell::{self, Cell};
 use crate::database::ZeroDates;
 
-/// `yyyy-mm-dd`.
+/// A date, bound as text of the form `yyyy-mm-dd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DateText {
     as_text: bool,
 }
 
-/// `yyyy-mm-dd hh:mm:ss[.ffffff]`.
+/// A timestamp, bound as text of the form `yyyy-mm-dd hh:mm:ss[.ffffff]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimestampText {
     as_text: bool,
@@ -23,7 +26,8 @@ pub(crate) struct TimestampText {
 }
 
 impl DateText {
-    /// Kind and buffer, where this is wanted.
+    /// Returns the column kind and its binding; `None` if the option for zero dates does not
+    /// require a binding as text.
     pub(super) fn plan(zero_dates: ZeroDates) -> Option<(Self, Spec)> {
         let as_text = zero_dates == ZeroDates::Text;
         (zero_dates != ZeroDates::Null).then(|| (DateText { as_text }, Spec::digits(16)))
@@ -39,7 +43,8 @@ impl DateText {
 }
 
 impl TimestampText {
-    /// As [`DateText::plan`].
+    /// Returns the column kind and its binding, for timestamps with `digits` digits of fraction;
+    /// `None` if the option for zero dates does not require a binding as text.
     pub(super) fn plan(zero_dates: ZeroDates, digits: u8) -> Option<(Self, Spec)> {
         let as_text = zero_dates == ZeroDates::Text;
         let kind = TimestampText { as_text, digits };
@@ -55,7 +60,7 @@ impl TimestampText {
     }
 }
 
-/// Whether month and day are there: a sink refuses what has a zero in their place.
+/// Returns `true` if neither month nor day is zero; sinks refuse a zero month or day.
 fn is_whole(date: cell::Date) -> bool {
     date.month != 0 && date.day != 0
 }

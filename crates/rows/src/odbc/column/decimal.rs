@@ -1,16 +1,19 @@
-//! Exact decimals, bound as text: every digit arrives, and `SQL_C_NUMERIC` would have to be set up per descriptor.
+//! `AsciiDecimal`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for exact
+//! decimals, bound as text. Text has every digit, whereas `SQL_C_NUMERIC` would require additional
+//! calls to set precision and scale.
 
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
-/// Digits in ASCII.
+/// An exact decimal, bound as ASCII text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Decimal;
+pub(crate) struct AsciiDecimal;
 
-impl Decimal {
-    /// Room for the declared digits, with a sign, a point, a leading zero and the terminator. PostgreSQL's `numeric`
-    /// without precision can have thousands: those are longer than their slot and are fetched whole.
+impl AsciiDecimal {
+    /// Returns the plan of the column: a slot for the declared digits, a sign, a point, a leading
+    /// zero and the terminator. A `numeric` of PostgreSQL without precision can have thousands of
+    /// digits. If it does not fit in its slot, `SQLGetData` reads the whole value.
     pub(crate) fn plan(precision: usize, scale: i16) -> Plan<Self> {
         let digits = precision.clamp(38, 255) + usize::try_from(scale.max(0)).unwrap_or(0).min(255);
         let column_type = ColumnType::Decimal {
@@ -18,7 +21,7 @@ impl Decimal {
             scale: i8::try_from(scale).unwrap_or(0),
         };
         (
-            Decimal,
+            AsciiDecimal,
             Spec::digits((digits + 8).next_multiple_of(8)),
             column_type,
         )
@@ -34,7 +37,8 @@ impl Decimal {
     }
 }
 
-/// PostgreSQL's `numeric` knows NaN and infinities, which have no digits: as floats they meet the sink's rule for those.
+/// Converts the NaN and infinities of PostgreSQL's `numeric`, which have no digits, to floats, so
+/// that the sink treats them as non-finite floats.
 #[cold]
 fn not_finite(bytes: &[u8]) -> Cell<'_> {
     match bytes {
@@ -45,7 +49,8 @@ fn not_finite(bytes: &[u8]) -> Cell<'_> {
     }
 }
 
-/// `.5` and `-.5`, as SQL Server's drivers write them, become `0.5` and `-0.5`.
+/// Inserts the leading zero that SQL Server's drivers omit: `.5` and `-.5` become `0.5` and `-0.5`.
+/// Returns the new length.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let sign = usize::from(matches!(slot.first(), Some(b'-' | b'+')));
     let has_digit = slot.get(sign + 1).is_some_and(u8::is_ascii_digit) && sign + 1 < len;

@@ -1,24 +1,27 @@
-//! Floats of 32 and 64 bit, and those of 64 bit that are cheaper as text.
+//! `Real`, `RealInDouble`, `Double` and `DoubleText`: the column kinds (the bound buffer, and its
+//! conversion to a [`Cell`]) for 32-bit and 64-bit floats. `DoubleText` is bound as text, which is
+//! faster with some drivers.
 
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
-/// 32 bit.
+/// A 32-bit float, bound as `SQL_C_FLOAT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Real;
 
-/// 32 bit, bound as 64: see `Quirks::real_as_double`.
+/// A 32-bit float, bound as a 64-bit float (`SQL_C_DOUBLE`); see `Quirks::real_as_double`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RealInDouble;
 
-/// 64 bit.
+/// A 64-bit float, bound as `SQL_C_DOUBLE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Double;
 
-/// 64 bit, bound as the text that the driver holds. psqlodbc makes a double of it with three comparisons of words and
-/// `strtod`, 0.12 µs a cell; both conversions are right to the last bit, and ours takes 0.03 µs.
+/// A 64-bit float, bound as text. psqlodbc receives text. To convert it to a double, psqlodbc
+/// compares it with the three words for NaN and infinities, and calls `strtod` (0.12 µs per cell in
+/// total). The conversion of this crate takes 0.03 µs; both conversions are correctly rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DoubleText;
 
@@ -56,7 +59,7 @@ impl Double {
 }
 
 impl DoubleText {
-    /// Room for 17 digits, sign, point and exponent.
+    /// Returns the plan of the column: a slot for 17 digits, sign, point and exponent.
     pub(crate) fn plan() -> Plan<Self> {
         (DoubleText, Spec::digits(32), ColumnType::Double)
     }
@@ -64,7 +67,7 @@ impl DoubleText {
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         let text = std::str::from_utf8(raw.bytes()).unwrap_or_default();
-        // What is no float goes on as it is, for the sink to refuse.
+        // Text that is not a float is passed to the sink, which refuses it.
         text.parse().map_or(Cell::Decimal(raw.bytes()), Cell::F64)
     }
 }

@@ -1,16 +1,17 @@
-//! Integers to 64 bit: all bound as 64 bit, so that PostgreSQL's unsigned `oid`, described as a signed 32-bit integer,
-//! keeps its value.
+//! `Integer` and `Unsigned`: the column kinds of integers up to 64 bits. All are bound as 64-bit
+//! integers, so that PostgreSQL's unsigned `oid`, which the driver describes as a signed 32-bit
+//! integer, keeps its value.
 
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
-/// Signed, and unsigned of less than 64 bit.
+/// A signed integer, or an unsigned integer of less than 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Integer;
 
-/// Unsigned 64 bit (MariaDB).
+/// An unsigned 64-bit integer (MariaDB).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unsigned;
 

@@ -1,11 +1,13 @@
-//! Spans of time, bound as text: PostgreSQL's `interval` and MariaDB's `time` beyond a day.
+//! `Interval`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for durations,
+//! such as PostgreSQL's `interval`, bound as text.
 
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::interval;
 use crate::schema::ColumnType;
 
-/// `[-]h:mm:ss[.ffffff]` with days before it (`-1 days +02:03:04`), in ASCII.
+/// A duration, bound as ASCII text of the form `[-]h:mm:ss[.ffffff]`, with days before it if it has
+/// any (`-1 days +02:03:04`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval;
 

@@ -1,7 +1,7 @@
-//! Column kinds: which buffer does a column need, and how is a cell read from it.
+//! Column kinds. A kind determines the buffer that is bound for a column, and reads a cell from it.
 //!
-//! One file per kind, each answering those two questions; [`plan`] is the one place where SQL types are told apart. A
-//! new kind is a file, a line in [`Kind`] and a line in [`plan`].
+//! Each kind has its own file; only [`plan`] matches on SQL types. A new kind is a new file, a line
+//! in [`Kind`] and a line in [`plan`].
 
 mod binary;
 mod boolean;
@@ -29,7 +29,7 @@ use crate::odbc::quirks::{Quirks, Width};
 use crate::schema::{Column, ColumnType};
 use crate::sql::dialect::Dialect;
 
-/// A column ready to be bound.
+/// A column of a result with its kind, the binding of its buffer, and its schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) kind: Kind,
@@ -37,10 +37,11 @@ pub(crate) struct Planned {
     pub(crate) column: Column,
 }
 
-/// Declares the enum of kinds and the macro that calls the same code for each.
+/// Declares the enum of column kinds, and the macro that dispatches a call to the kind.
 macro_rules! kinds {
     ($($variant:ident($type:ty)),* $(,)?) => {
-        /// How a cell is read from its buffer.
+        /// The kind of a result's column: how a buffer is bound for it, and how a [`Cell`] is read
+        /// from the buffer.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Kind {
             $(#[allow(missing_docs)] $variant($type),)*
@@ -60,23 +61,24 @@ kinds! {
     Double(float::Double),
     DoubleText(float::DoubleText),
     Boolean(boolean::Boolean),
-    Decimal(decimal::Decimal),
+    Decimal(decimal::AsciiDecimal),
     Money(money::Money),
-    Narrow(text::Narrow),
-    Wide(text::Wide),
+    Narrow(text::NarrowText),
+    Wide(text::WideText),
     Binary(binary::Binary),
-    Date(date::Date),
+    Date(date::DateStruct),
     DateText(date_text::DateText),
     Time(time::TimeText),
     SsTime(time::SsTime),
-    Timestamp(timestamp::Timestamp),
+    Timestamp(timestamp::TimestampStruct),
     TimestampText(date_text::TimestampText),
     TimestampOffset(timestamp::WithOffset),
     Interval(interval::Interval),
     Uuid(uuid::Uuid),
 }
 
-/// Runs `$body` with `$kind` bound to the kind's own value: one copy of the body per kind.
+/// Evaluates `$body` with `$kind` bound to the value in the variant; the body is compiled
+/// separately for each kind.
 macro_rules! each_kind {
     ($value:expr, $kind:ident => $body:expr) => {
         match $value {
@@ -107,18 +109,19 @@ macro_rules! each_kind {
 pub(crate) use each_kind;
 
 impl Kind {
-    /// The value as a cell.
+    /// Reads `raw`, the bytes of a value, as a cell.
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         each_kind!(self, kind => kind.cell(raw))
     }
 
-    /// Whether values may pass in parts.
+    /// Returns `true` if values of this kind may be emitted in parts.
     pub(crate) fn streams(&self) -> bool {
         matches!(self, Kind::Narrow(_) | Kind::Wide(_) | Kind::Binary(_))
     }
 
-    /// Whether the driver may have filled a date that it could not read with today's: see [`Kind::doubtful`].
+    /// Returns `true` if the driver returns the current date instead of a date that it cannot
+    /// parse; see [`Kind::may_be_driver_default`].
     pub(crate) fn fills_dates(&self) -> bool {
         match self {
             Kind::Date(kind) => kind.filled,
@@ -127,8 +130,9 @@ impl Kind {
         }
     }
 
-    /// Whether this value may be such a fill: month and day of about today, and midnight; or one of the two moments that
-    /// stand for the infinities.
+    /// Returns `true` if the driver may have filled this value instead of reading it. Such a value
+    /// has the month and the day of the current date and the time midnight, or is one of the two
+    /// timestamps that the driver writes for infinities.
     #[inline]
     pub(crate) fn may_be_driver_default(&self, raw: Raw<'_>, today: &Today) -> bool {
         let filled = today.is_about(raw.u16(2), raw.u16(4))
@@ -136,8 +140,9 @@ impl Kind {
         filled || (matches!(self, Kind::Timestamp(_)) && timestamp::stands_for_infinity(raw))
     }
 
-    /// What puts a driver's own form of a value right, in its slot: takes the slot and the value's length, gives the new
-    /// length.
+    /// Returns the function that normalises a driver-specific form of a value in its slot; `None`
+    /// if the kind has no such form. The function receives the slot and the length of the value in
+    /// bytes, and returns the new length.
     pub(crate) fn tidy(&self) -> Option<fn(&mut [u8], usize) -> usize> {
         match self {
             Kind::Decimal(_) => Some(decimal::tidy),
@@ -151,7 +156,7 @@ fn of<K: Into<Kind>>((kind, spec, column_type): Plan<K>) -> Plan<Kind> {
     (kind.into(), spec, column_type)
 }
 
-/// Kind, buffer and schema of a column: the one switch over SQL types.
+/// Returns the kind, binding and schema of a column. Only this function matches on SQL types.
 pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
     let fraction = u8::try_from(d.digits.clamp(0, 9)).unwrap_or(0);
     let type_name = d.type_name.to_lowercase();
@@ -162,25 +167,26 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         sql::INTEGER => of(integer::Integer::plan(32, d.unsigned)),
         sql::BIGINT if d.unsigned => of(integer::Unsigned::plan()),
         sql::BIGINT => of(integer::Integer::plan(64, false)),
-        // psqlodbc calls money a float, and would round it to one.
+        // psqlodbc describes `money` as a float, which would round it.
         sql::FLOAT | sql::DOUBLE if quirks.dialect == Dialect::Postgres && type_name == "money" => {
             of(money::Money::plan())
         }
         sql::REAL if quirks.real_as_double => of(float::RealInDouble::plan()),
         sql::REAL => of(float::Real::plan()),
-        // The precision of SQL_FLOAT is bits in one driver and digits in another (psqlodbc says 17): always 64 bit.
+        // The precision of SQL_FLOAT is in bits with some drivers and in digits with others
+        // (psqlodbc reports 17), so it is always treated as a 64-bit float.
         sql::FLOAT | sql::DOUBLE if quirks.float_text => of(float::DoubleText::plan()),
         sql::FLOAT | sql::DOUBLE => of(float::Double::plan()),
-        sql::NUMERIC | sql::DECIMAL => of(decimal::Decimal::plan(d.size, d.digits)),
+        sql::NUMERIC | sql::DECIMAL => of(decimal::AsciiDecimal::plan(d.size, d.digits)),
         sql::BINARY | sql::VARBINARY | sql::LONGVARBINARY | sql::SS_UDT => {
             of(binary::Binary::plan(d.size.max(d.octets)))
         }
-        sql::TYPE_DATE | sql::DATE_2 => of(date::Date::plan(quirks.fills_dates)),
+        sql::TYPE_DATE | sql::DATE_2 => of(date::DateStruct::plan(quirks.fills_dates)),
         sql::TYPE_TIME | sql::TIME_2 => of(time::TimeText::plan(fraction, quirks.dialect)),
         sql::SS_TIME2 => of(time::SsTime::plan(fraction, quirks)),
         sql::TYPE_TIMESTAMP | sql::TIMESTAMP_2 => {
             let utc = quirks.hides_offset && type_name.starts_with("timestamptz");
-            of(timestamp::Timestamp::plan(
+            of(timestamp::TimestampStruct::plan(
                 fraction,
                 utc,
                 quirks.fills_dates,
@@ -189,14 +195,16 @@ pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
         sql::SS_TIMESTAMPOFFSET => of(timestamp::WithOffset::plan(fraction, quirks)),
         sql::GUID => of(uuid::Uuid::plan()),
         sql::INTERVAL_FIRST..=sql::INTERVAL_LAST => of(interval::Interval::plan()),
-        // psqlodbc calls an interval a varchar; without fields of its own it has no name, as no other type of its.
+        // psqlodbc describes an interval as a varchar without a type name; all its other types have
+        // a type name.
         sql::VARCHAR if quirks.dialect == Dialect::Postgres && is_interval(&type_name, d.size) => {
             of(interval::Interval::plan())
         }
-        // Text, and all that every driver can give as text: XML, JSON, sql_variant, types of its own.
+        // Text, and all other types, which every driver can return as text: XML, JSON, sql_variant,
+        // and types that only the driver defines.
         _ => match width {
-            Width::Narrow => of(text::Narrow::plan(d)),
-            Width::Wide => of(text::Wide::plan(d, quirks)),
+            Width::Narrow => of(text::NarrowText::plan(d)),
+            Width::Wide => of(text::WideText::plan(d, quirks)),
         },
     };
     let unsure = kind.streams() && !quirks.sizes_hold;
@@ -224,7 +232,7 @@ fn is_interval(type_name: &str, size: usize) -> bool {
 }
 
 impl Planned {
-    /// The same with dates read in the way that the connection wants dates of zeros.
+    /// Returns the plan with dates bound as the connection's option for zero dates requires.
     pub(crate) fn with_zero_dates(mut self, zero_dates: ZeroDates) -> Planned {
         let found = match (self.kind, self.column.column_type) {
             (Kind::Date(_), _) => {

@@ -1,11 +1,12 @@
-//! PostgreSQL's `money`, which psqlodbc describes as a float and gives as text in the server's `lc_monetary`
-//! (`-$1,234.50`, `1.234,50 €`): read as text, exact.
+//! `Money`: the column kind of PostgreSQL's `money`, bound as text. psqlodbc describes it as a
+//! float, and returns text in the format of the server's `lc_monetary` (`-$1,234.50`, `1.234,50
+//! €`).
 
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
-/// Text in a slot, tidied to digits.
+/// An amount of money, bound as text, which is normalised in its slot to a decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Money;
 
@@ -24,8 +25,10 @@ impl Money {
     }
 }
 
-/// Keeps sign, digits and the decimal separator, which is the last `.` or `,` where one or two digits follow it (with
-/// three it separates thousands: no locale of PostgreSQL's writes money with three decimals and no thousands).
+/// Reduces an amount of money in its slot to the digits of a decimal; returns the new length. The
+/// decimal separator is the last `.` or `,` if one or two digits follow it. If three digits follow
+/// it, it separates thousands: no locale of PostgreSQL has three decimals and no separator of
+/// thousands.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let text = &slot[..len];
     let negative = text.contains(&b'-') || text.contains(&b'(');

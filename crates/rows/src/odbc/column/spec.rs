@@ -1,33 +1,36 @@
-//! What every kind of column shares: a value's bytes, and what to bind for it.
+//! Types that all column kinds share: `Raw`, the bytes of a value, and `Spec`, the binding of a
+//! column.
 
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
-/// How a kind of column is read, what to bind for it, and its type in the schema.
+/// The plan of a column: its kind, its binding, and its type in the schema.
 pub(crate) type Plan<K> = (K, Spec, ColumnType);
 
-/// Bytes bound for a column whose values have no useful limit: longer ones are fetched on their own.
+/// The size in bytes of a slot for a column whose declared size is unknown or larger than
+/// [`DECLARED_BYTES`]. Values longer than the slot are read by `SQLGetData`.
 pub(crate) const OPEN_BYTES: usize = 1024;
-/// Declared sizes up to this many bytes are bound in full.
+/// The largest declared size in bytes of a column for which a slot of that size is allocated.
 pub(crate) const DECLARED_BYTES: usize = 4096;
 
-/// The bytes of a value that is not NULL, in its slot or in the arena.
+/// The bytes of a value that is not NULL, in its slot or in the `Arena`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'b>(&'b [u8]);
 
 impl<'b> Raw<'b> {
-    /// A value's bytes, aligned as the block's buffers are.
+    /// Wraps the bytes of a value. The bytes must have the alignment of the block's buffers.
     pub(crate) fn new(bytes: &'b [u8]) -> Raw<'b> {
         Raw(bytes)
     }
 
-    /// The bytes.
+    /// Returns the bytes of the value.
     #[inline]
     pub(crate) fn bytes(self) -> &'b [u8] {
         self.0
     }
 
-    /// The bytes `at..at + N`, as one array; zeros where the driver gave too few, which no fixed-size type does.
+    /// Returns the bytes `at..at + N` as an array; zeros if the value is shorter, which does not
+    /// happen for a type of fixed size.
     #[inline]
     pub(crate) fn array<const N: usize>(self, at: usize) -> [u8; N] {
         self.0
@@ -36,30 +39,30 @@ impl<'b> Raw<'b> {
             .unwrap_or([0; N])
     }
 
-    /// A 16-bit field of a struct.
+    /// Returns the 16-bit field at byte `at` of an ODBC struct.
     #[inline]
     pub(crate) fn u16(self, at: usize) -> u16 {
         u16::from_ne_bytes(self.array(at))
     }
 }
 
-/// What to bind for a column.
+/// The binding of a column: the type and the size of the buffer that the driver fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spec {
-    /// `SQL_C_…`.
+    /// The C data type of the buffer, `SQL_C_…`.
     pub(crate) c_type: i16,
-    /// Bytes of a slot, a terminator included.
+    /// The size of a slot in bytes, including the terminator.
     pub(crate) bytes: usize,
-    /// Bytes of the terminator: 0, 1 or 2.
+    /// The size of the terminator in bytes: 0, 1 or 2.
     pub(crate) terminator: usize,
-    /// Values have lengths of their own.
+    /// `true` if the values have different lengths.
     pub(crate) variable: bool,
-    /// Values longer than the slot are to be expected.
+    /// `true` if a value may be longer than its slot.
     pub(crate) open: bool,
 }
 
 impl Spec {
-    /// A C type of one size.
+    /// Creates the binding of a C type of fixed size.
     pub(crate) const fn fixed(c_type: i16, bytes: usize) -> Spec {
         Spec {
             c_type,
@@ -70,7 +73,8 @@ impl Spec {
         }
     }
 
-    /// Short text in ASCII that is parsed: digits, times.
+    /// Creates the binding of a column that is bound as short ASCII text, which this crate parses:
+    /// digits or times.
     pub(crate) const fn digits(bytes: usize) -> Spec {
         Spec {
             c_type: c::CHAR,
@@ -82,24 +86,25 @@ impl Spec {
     }
 }
 
-/// A column as the driver describes it.
+/// The description of a column that the driver has returned.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     pub(crate) name: String,
-    /// `SQL_…`.
+    /// The SQL type of the column, `SQL_…`.
     pub(crate) sql_type: i16,
-    /// Characters, bytes or digits; 0 where unknown.
+    /// The size in characters, bytes or digits, as the driver reports it; 0 if it is unknown.
     pub(crate) size: usize,
-    /// Digits behind the point.
+    /// The number of digits after the decimal point, or in the fraction of a second.
     pub(crate) digits: i16,
     pub(crate) nullable: Option<bool>,
     pub(crate) type_name: String,
     pub(crate) unsigned: bool,
-    /// `SQL_DESC_OCTET_LENGTH`, 0 where unknown.
+    /// The largest size of a value in bytes (`SQL_DESC_OCTET_LENGTH`); 0 if it is unknown.
     pub(crate) octets: usize,
 }
 
-/// Returns whether so many bytes are whole units of text with this terminator.
+/// Returns `true` if `n_bytes` is a whole number of units. A unit of text has the size of its
+/// terminator; for binary values `terminator` is 0 and a unit is a byte.
 #[inline]
 pub(crate) fn is_whole_units(n_bytes: usize, terminator: usize) -> bool {
     n_bytes & (terminator >> 1) == 0

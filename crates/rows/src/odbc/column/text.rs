@@ -1,4 +1,5 @@
-//! Text, narrow (UTF-8) or wide (UTF-16): the connection's width decides.
+//! `NarrowText` (UTF-8) and `WideText` (UTF-16): the column kinds for text, which bind a buffer and
+//! convert it to a [`Cell`]. The text width of the connection selects one of them.
 
 use onecopy_text::Units;
 
@@ -9,15 +10,16 @@ use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
 use crate::sql::dialect::Dialect;
 
-/// `SQL_C_CHAR`.
+/// Text in UTF-8, bound as `SQL_C_CHAR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Narrow;
+pub(crate) struct NarrowText;
 
-/// `SQL_C_WCHAR`.
+/// Text in UTF-16, bound as `SQL_C_WCHAR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wide;
+pub(crate) struct WideText;
 
-/// A slot of `terminator` and `bytes`, the declared size, or of a modest size where that is unknown or large.
+/// Returns the binding for values of at most `bytes` bytes, each followed by a terminator of
+/// `terminator` bytes. If `bytes` is 0 (unknown) or large, a slot has [`OPEN_BYTES`].
 fn spec(c_type: i16, bytes: usize, terminator: usize) -> Spec {
     let open = bytes == 0 || bytes > DECLARED_BYTES;
     Spec {
@@ -29,11 +31,11 @@ fn spec(c_type: i16, bytes: usize, terminator: usize) -> Spec {
     }
 }
 
-impl Narrow {
-    /// A declared character takes up to four bytes of UTF-8.
+impl NarrowText {
+    /// Returns the plan; a character of the declared size needs up to four bytes of UTF-8.
     pub(crate) fn plan(d: &Described) -> Plan<Self> {
         let bytes = d.size.saturating_mul(4).max(d.octets);
-        (Narrow, spec(c::CHAR, bytes, 1), ColumnType::Text)
+        (NarrowText, spec(c::CHAR, bytes, 1), ColumnType::Text)
     }
 
     #[inline]
@@ -42,15 +44,16 @@ impl Narrow {
     }
 }
 
-impl Wide {
-    /// A declared character takes up to two units of UTF-16; SQL Server's declared size counts units.
+impl WideText {
+    /// Returns the plan; a character of the declared size needs up to two units of UTF-16. SQL
+    /// Server's declared size is a number of units.
     pub(crate) fn plan(d: &Described, quirks: &Quirks) -> Plan<Self> {
         let unit_bytes = match quirks.dialect {
             Dialect::SqlServer => 2,
             _ => 4,
         };
         let bytes = d.size.saturating_mul(unit_bytes);
-        (Wide, spec(c::WCHAR, bytes, 2), ColumnType::Text)
+        (WideText, spec(c::WCHAR, bytes, 2), ColumnType::Text)
     }
 
     #[inline]

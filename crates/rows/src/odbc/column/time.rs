@@ -1,5 +1,5 @@
-//! Times of day. `SQL_TIME_STRUCT` has no fraction, so times are bound as text; SQL Server's `time(n)` has a struct of its
-//! own.
+//! `TimeText` and `SsTime`: the column kinds of times of day. `SQL_TIME_STRUCT` has no fraction, so
+//! times are bound as text; SQL Server's `time(n)` has a struct of its own.
 
 use onecopy_text::Units;
 
@@ -12,15 +12,16 @@ use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
 use crate::sql::dialect::Dialect;
 
-/// `hh:mm:ss[.fffffffff]` in ASCII.
+/// A time of day, bound as ASCII text of the form `hh:mm:ss[.fffffffff]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeText {
     digits: u8,
-    /// MariaDB's `time` is a span of up to 838 hours, either sign.
+    /// `true` for MariaDB, whose `time` is a signed duration of up to 838 hours.
     spans: bool,
 }
 
-/// `SQL_SS_TIME2_STRUCT`: hour, minute, second (16 bit each), two bytes unused, nanoseconds (32 bit).
+/// A time of SQL Server, bound as `SQL_SS_TIME2_STRUCT`: hour, minute, second (16 bits each), two
+/// unused bytes, nanoseconds (32 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SsTime {
     digits: u8,
@@ -36,7 +37,8 @@ impl TimeText {
         )
     }
 
-    /// What is no time of day is a span of time in MariaDB; elsewhere it is given as its text.
+    /// Returns the time as a cell. A value that is not a time of day is returned as a duration for
+    /// MariaDB, and as text for other databases.
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         match parse(raw.bytes()) {
@@ -69,7 +71,8 @@ impl SsTime {
     }
 }
 
-/// Hour, minute and second at `at` of a struct, the fraction (nanoseconds) at `fraction_at`.
+/// Reads a time from an ODBC struct: hour, minute and second from byte `at` on, and the fraction in
+/// nanoseconds at byte `fraction_at`.
 #[inline]
 pub(super) fn time(raw: Raw<'_>, at: usize, fraction_at: usize) -> cell::Time {
     cell::Time {
@@ -80,7 +83,8 @@ pub(super) fn time(raw: Raw<'_>, at: usize, fraction_at: usize) -> cell::Time {
     }
 }
 
-/// A time of day and the digits its fraction was written with.
+/// Parses a time of day; returns the time and the number of digits of its fraction, or `None` for
+/// text in another form.
 pub(super) fn parse(text: &[u8]) -> Option<(cell::Time, u8)> {
     let two = |at: usize| match text.get(at..at + 2) {
         Some([a @ b'0'..=b'9', b @ b'0'..=b'9']) => Some((a - b'0') * 10 + (b - b'0')),

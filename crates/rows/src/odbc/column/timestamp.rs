@@ -1,4 +1,5 @@
-//! Timestamps, with and without an offset from UTC.
+//! `TimestampStruct` and `WithOffset`: the column kinds (the bound buffer, and its conversion to a
+//! [`Cell`]) for timestamps without and with an offset from UTC.
 
 use super::date::date;
 use super::spec::{Plan, Raw, Spec};
@@ -8,30 +9,33 @@ use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
 
-/// `SQL_TIMESTAMP_STRUCT`: year, month, day, hour, minute, second (16 bit each), nanoseconds (32 bit).
+/// A timestamp, bound as `SQL_TIMESTAMP_STRUCT`: year, month, day, hour, minute, second (16 bits
+/// each), nanoseconds (32 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timestamp {
+pub(crate) struct TimestampStruct {
     digits: u8,
-    /// The values are in UTC, by the session's time zone.
+    /// `true` if the values are in UTC, because the session's time zone was set to UTC.
     utc: bool,
-    /// The driver fills what it cannot read with today's date.
+    /// `true` if the driver returns the current date instead of a timestamp that it cannot parse.
     pub(super) filled: bool,
 }
 
-/// `SQL_SS_TIMESTAMPOFFSET_STRUCT`: as above, then hours and minutes of the offset, both of one sign (16 bit each).
+/// A timestamp with an offset, bound as `SQL_SS_TIMESTAMPOFFSET_STRUCT`: the fields of a timestamp,
+/// then the hours and the minutes of the offset (16 bits each). The hours and the minutes have the
+/// same sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WithOffset {
     digits: u8,
 }
 
-impl Timestamp {
+impl TimestampStruct {
     pub(crate) fn plan(digits: u8, utc: bool, filled: bool) -> Plan<Self> {
         let column_type = ColumnType::Timestamp {
             digits,
             with_offset: utc,
         };
         (
-            Timestamp {
+            TimestampStruct {
                 digits,
                 utc,
                 filled,
@@ -55,8 +59,9 @@ impl Timestamp {
     }
 }
 
-/// Whether this is what psqlodbc puts for `infinity` (9999-12-31 23:59:59) or `-infinity` (-9999-01-01 00:00:00); a moment of
-/// that time looks the same.
+/// Returns `true` for the values that psqlodbc writes for `infinity` (9999-12-31 23:59:59) and
+/// `-infinity` (-9999-01-01 00:00:00). A timestamp that really has such a value cannot be
+/// distinguished.
 #[inline]
 pub(super) fn stands_for_infinity(raw: Raw<'_>) -> bool {
     match i16::from_ne_bytes(raw.array(0)) {
@@ -66,7 +71,8 @@ pub(super) fn stands_for_infinity(raw: Raw<'_>) -> bool {
     }
 }
 
-/// Month to second as the struct has them, and no fraction.
+/// Returns the bytes of `SQL_TIMESTAMP_STRUCT` after the year: the five fields from month to
+/// second, and a fraction of zero.
 fn fields(of: [u16; 5]) -> [u8; 14] {
     let mut bytes = [0; 14];
     for (to, field) in bytes.chunks_exact_mut(2).zip(of) {
@@ -95,7 +101,7 @@ impl WithOffset {
             return Cell::Null;
         };
         let [hours, minutes] = [16, 18].map(|at| i16::from_ne_bytes(raw.array(at)));
-        // An invalid offset stays invalid: no sink accepts it.
+        // The offset of an invalid value stays invalid, so that no sink accepts it.
         let offset = hours.saturating_mul(60).saturating_add(minutes);
         let timestamp = cell::Timestamp {
             date,

@@ -1,11 +1,11 @@
-//! UUIDs.
+//! `Uuid`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for UUIDs.
 
 use super::spec::{Plan, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::{GuidStruct, c};
 use crate::schema::ColumnType;
 
-/// `SQLGUID`: three fields in the machine's byte order, then eight bytes.
+/// A UUID, bound as `SQLGUID`: three fields in native byte order, then eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Uuid;
 
@@ -20,7 +20,7 @@ impl Uuid {
     }
 }
 
-/// RFC 9562 byte order from a GUID's.
+/// Converts a UUID from the byte order of `SQLGUID` to that of RFC 9562.
 pub(crate) fn from_guid(guid: [u8; 16]) -> [u8; 16] {
     let mut uuid = guid;
     if cfg!(target_endian = "little") {
@@ -31,7 +31,7 @@ pub(crate) fn from_guid(guid: [u8; 16]) -> [u8; 16] {
     uuid
 }
 
-/// A GUID struct from RFC 9562 byte order.
+/// Converts a UUID in the byte order of RFC 9562 to the struct `SQLGUID`.
 pub(crate) fn guid(uuid: [u8; 16]) -> GuidStruct {
     let [a, b, c, d, e, f, g, h, data4 @ ..] = uuid;
     GuidStruct {

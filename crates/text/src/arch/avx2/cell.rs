@@ -1,5 +1,5 @@
-//! Texts of at most 128 bytes, of those that JSON has.
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+//! AVX2 kernels that convert UTF-8 texts of at most 128 bytes, such as those in JSON, to a `str`.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -7,15 +7,16 @@ use std::mem::MaybeUninit;
 use super::copy::copy;
 use super::json_read::first;
 use super::out::SQUEEZE_U16;
-use super::start::{load_four, load_quarter, load_start, with_more};
+use super::short_loads::{load_four, load_quarter, load_start, with_more};
 use super::utf8::{chars_of_lanes, fetched, units};
 use crate::Kind;
 use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
 use crate::new_object::{MadeStr, NewStr};
 
-/// Where the characters of a text of at most 64 bytes start, and the kind of a `str` of them; nowhere, where the text is malformed.
+/// Returns a mask of the bytes of `text` (at most 64) at which a character starts, and the `str`
+/// kind that holds these characters. The mask is 0 if the text is malformed.
 ///
-/// (In two registers: what passes through memory is waited for.)
+/// (A tuple is returned in two registers; a struct would be returned through memory.)
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn look(text: &[u8]) -> (u64, Kind) {
@@ -37,24 +38,27 @@ fn look(text: &[u8]) -> (u64, Kind) {
         bits(is_it(a), is_it(b))
     };
     let high = bits(a, b);
-    // Signed: continuation bytes are the lowest.
+    // Compared as signed numbers, continuation bytes are less than all other bytes.
     let is_tail = |v| _mm256_cmpgt_epi8(splat(0xC0), v);
     let tails = bits(is_tail(a), is_tail(b));
     let (leads, three) = (high & !tails, from(0xE0));
     let mut due = leads << 1 | three << 2;
-    // Called for behind the end; the places behind a shorter text hold no continuation.
+    // Continuation bytes that a lead byte requires after the end of the text. The bytes loaded
+    // after a text shorter than 64 bytes are not continuation bytes.
     let mut bad = leads >> 63 | three >> 62 | leads & !from(0xC2);
     let mut kind = Kind::Latin1;
     if three != 0 {
         kind = Kind::Ucs2;
-        // Overlong, and surrogates: by the third highest bit of the second byte.
+        // The third highest bit of the second byte shows overlong forms (after 0xE0) and surrogates
+        // (after 0xED).
         let upper = bits(_mm256_slli_epi16::<2>(a), _mm256_slli_epi16::<2>(b));
         bad |= is(0xE0) << 1 & !upper | is(0xED) << 1 & upper;
         let four = from(0xF0);
         if four != 0 {
             kind = Kind::Ucs4;
             due |= four << 3;
-            // Overlong, and past U+10FFFF: by that bit and the next.
+            // The third and fourth highest bits of the second byte show overlong forms (after 0xF0)
+            // and values past U+10FFFF (after 0xF4).
             let upper = upper | bits(_mm256_slli_epi16::<3>(a), _mm256_slli_epi16::<3>(b));
             bad |= is(0xF0) << 1 & !upper | is(0xF4) << 1 & upper | four >> 61 | from(0xF5);
         }
@@ -68,10 +72,11 @@ fn look(text: &[u8]) -> (u64, Kind) {
     (here & !tails, kind)
 }
 
-/// Makes a `str` of UTF-8 that is not all ASCII; `None` where that is not for this.
+/// Makes a `str` from UTF-8 that is not all ASCII; returns `None` for malformed text, and for text
+/// that this kernel does not convert, such as text of more than 64 bytes.
 ///
 /// # Safety
-/// AVX2 is there.
+/// The processor must support AVX2.
 #[inline(always)]
 pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
@@ -80,8 +85,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     if text.len() > 64 {
         return None;
     }
-    // SAFETY: AVX2 is there; measured, and as `one`, `two` and `four` have checked: a unit for each character, and no character
-    // wider.
+    // SAFETY: AVX2 is available; measured, and checked by `one`, `two` and `four`: a unit for each
+    // character, and no character wider.
     unsafe {
         let (starts, kind) = look(text);
         let n = starts.count_ones() as usize;
@@ -102,24 +107,26 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     }
 }
 
-/// Decodes at most 64 bytes that start at `p`; into 16-bit units where `WIDE`. They are put together in a place that is large
-/// enough for whole vectors, and copied from there.
+/// Decodes `len` bytes (at most 64) of UTF-8 at `p` into 16-bit units if `WIDE`, otherwise into
+/// Latin-1. `starts` is a mask of the bytes at which a character starts. The units are assembled in
+/// a local buffer that has space for whole vectors, and are copied from this buffer to `out`.
 ///
 /// # Safety
-/// 80 bytes from `p` on may be loaded by [`load_quarter`]. `starts` tells where characters start that are well-formed and not
-/// wider than a unit, and `out` takes them.
+/// 80 bytes from `p` on must be loadable by [`load_quarter`]. `starts` must contain the start
+/// positions of characters that are well-formed and not wider than a unit, and `out` must have
+/// space for them.
 #[inline(never)]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *mut u8) {
-    let mut place = [const { MaybeUninit::<u8>::uninit() }; 2 * 64 + 16];
-    let start: *mut u8 = place.as_mut_ptr().cast();
+    let mut buffer = [const { MaybeUninit::<u8>::uninit() }; 2 * 64 + 16];
+    let start: *mut u8 = buffer.as_mut_ptr().cast();
     let mut to = start;
-    // SAFETY: no load ends more than 66 bytes behind p. 16 bytes are stored for each 8 that are read at most, and no more passed than
-    // there are characters.
+    // SAFETY: no load ends more than 66 bytes after p. At most 16 bytes are stored for each 8 that
+    // are read, and no more are kept than there are characters.
     unsafe {
         let mut at = 0;
         while at < len {
-            let load = |behind: usize| load_quarter(p.wrapping_add(at + behind));
+            let load = |offset: usize| load_quarter(p.wrapping_add(at + offset));
             let third = if WIDE { load(2) } else { _mm_setzero_si128() };
             let [lower, upper] = units::<WIDE, false>(load(0), load(1), third);
             to = squeeze::<WIDE>(lower, (starts >> at) as u8, to);
@@ -131,22 +138,25 @@ unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *
     }
 }
 
-/// Decodes the characters of at most 64 bytes that start at `p` into 32-bit units, eight at a time: each is fetched from its
-/// start. (Taken from all places and squeezed, as `decode` does, four bytes a character are three places of four for nothing.)
+/// Decodes at most 64 bytes of UTF-8 at `p` into 32-bit units, eight at a time: for each character,
+/// four bytes are loaded from its first byte on. (`decode` assembles a character at every byte
+/// position and removes those at which none starts. For four-byte characters that would waste three
+/// of four lanes.)
 ///
 /// # Safety
-/// 80 bytes from `p` on may be loaded by [`load_four`]. `starts` tells where characters start that are well-formed, and `out` takes
-/// them.
+/// 80 bytes from `p` on must be loadable by [`load_four`]. `starts` must contain the start
+/// positions of well-formed characters, and `out` must have space for them.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
-    let mut place = [const { MaybeUninit::<u32>::uninit() }; 64];
-    let start: *mut u32 = place.as_mut_ptr().cast();
+    let mut buffer = [const { MaybeUninit::<u32>::uninit() }; 64];
+    let start: *mut u32 = buffer.as_mut_ptr().cast();
     let n = starts.count_ones() as usize;
-    // SAFETY: no load ends more than 68 bytes behind p; of 64 bytes there are at most 64 characters, and so many stores of eight.
+    // SAFETY: no load ends more than 68 bytes after p; 64 bytes have at most 64 characters, and as
+    // many stores of eight.
     unsafe {
         let (mut left, mut at) = (starts, 0);
-        // Behind the last start it is 64.
+        // If no start position is left, `byte` is 64.
         let mut next = || {
             let byte = left.trailing_zeros() as usize;
             left = _blsr_u64(left);
@@ -161,14 +171,16 @@ unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
     }
 }
 
-/// Stores the lanes of 16 bits of a mask, or their low bytes; returns where the next go.
+/// Stores the 16-bit lanes of `v` whose bits are set in `mask`, packed without gaps (without
+/// `WIDE`, only the low byte of each lane). Returns the address after the last byte stored.
 ///
 /// # Safety
-/// `to` is writable for 16 bytes.
+/// `to` must be writable for 16 bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn squeeze<const WIDE: bool>(v: __m128i, mask: u8, to: *mut u8) -> *mut u8 {
-    // SAFETY: the table has 16 bytes for each mask; room is the caller's duty.
+    // SAFETY: the table has 16 bytes for each mask; the space is guaranteed by this function's
+    // contract.
     unsafe {
         let order = _mm_loadu_si128(SQUEEZE_U16[usize::from(mask)].as_ptr().cast());
         let v = _mm_shuffle_epi8(v, order);

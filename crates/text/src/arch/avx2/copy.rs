@@ -1,9 +1,10 @@
-//! Copies of short texts.
+//! Copies short texts with a few loads and stores of fixed sizes, which overlap if the length of
+//! the text is between these sizes.
 
 use std::arch::x86_64::*;
 
 /// # Safety
-/// `out` takes the bytes, apart from the text.
+/// `out` must have space for the bytes, and must not overlap the text.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {

@@ -1,28 +1,29 @@
-//! Units of any width to UTF-8.
+//! Converts units of any width to UTF-8.
 //!
-//! The bytes of each character are put together in lanes as wide as the longest that occurs, and those that it does not need
-//! are squeezed out by a table. Nothing is written past the room that is given, whatever the text: where it runs out, there
-//! is no result.
+//! The UTF-8 bytes of each character are assembled in a vector lane that is as wide as the longest
+//! character. Then a byte shuffle by a table removes the unused bytes of the lanes. No kernel
+//! writes past the capacity of its destination: a kernel returns `None` if the result does not fit.
 
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::lanes::{SOME, TWO, three};
 use super::out::{Bounded, STEP};
 use crate::arch::sse2::load_padded;
 
-/// Whether 16 units are ASCII.
+/// Returns `true` if all 16 units are ASCII.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn is_ascii(units: __m256i) -> bool {
     _mm256_testz_si256(units, _mm256_set1_epi16(0xFF80_u16 as i16)) != 0
 }
 
-/// Puts 16 units of ASCII, of which `n` count, and returns how many bytes these are.
+/// Writes 16 ASCII units as 16 bytes, of which the first `n` belong to the text. Returns `n`.
 ///
 /// # Safety
-/// `to` takes 16 bytes.
+/// `to` must have space for 16 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn put_ascii(to: *mut u8, units: __m256i, n: usize) -> usize {
@@ -30,19 +31,21 @@ unsafe fn put_ascii(to: *mut u8, units: __m256i, n: usize) -> usize {
         _mm256_castsi256_si128(units),
         _mm256_extracti128_si256::<1>(units),
     );
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe { _mm_storeu_si128(to.cast(), _mm_packus_epi16(lower, upper)) };
     n
 }
 
-/// Puts the first `n` of 16 units below U+0800, the others zeros, and returns how many bytes that are.
+/// Writes the first `n` of 16 units, all below U+0800, as UTF-8, and returns the number of bytes
+/// written. The units from `n` on must be zero.
 ///
 /// # Safety
-/// `to` takes 32 bytes.
+/// `to` must have space for 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
-    // The lead in the low byte, the last byte in the high one.
+    // The lead byte is in the low byte of each lane, and the last byte of the character in the high
+    // byte.
     let lead = _mm256_srli_epi16::<6>(units);
     let last = _mm256_slli_epi16::<8>(_mm256_and_si256(units, _mm256_set1_epi16(0x3F)));
     let both = _mm256_or_si256(lead, last);
@@ -52,7 +55,8 @@ unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
     let high = _mm256_movemask_epi8(_mm256_packs_epi16(high, high)) as u32;
     let (lower, upper) = (high as u8, (high >> 16) as u8);
     let n_lower = 8 + lower.count_ones() as usize;
-    // SAFETY: the table has 16 bytes for each mask; each half is 16 bytes at most, and is stored as 16.
+    // SAFETY: the table has 16 bytes for each mask; each half is 16 bytes at most, and is stored as
+    // 16.
     unsafe {
         let squeezed = |v, high: u8| {
             let order = _mm_loadu_si128(TWO[usize::from(high)].as_ptr().cast());
@@ -66,15 +70,16 @@ unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
     n + (lower.count_ones() + upper.count_ones()) as usize
 }
 
-/// Puts 16 units from U+0800 on, no surrogates, and returns how many bytes that are.
+/// Writes 16 units, all from U+0800 on and none a surrogate, as UTF-8, and returns the number of
+/// bytes written.
 ///
 /// # Safety
-/// `to` takes [`STEP`] bytes (so below).
+/// `to` must have space for [`STEP`] bytes; this holds for the functions below.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn put_three(to: *mut u8, units: __m256i) -> usize {
     let (most, rest) = three(units);
-    // SAFETY: 16 bytes behind 40 at most.
+    // SAFETY: 16 bytes after 40 at most.
     unsafe {
         _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(most));
         _mm_storeu_si128(to.add(16).cast(), _mm256_castsi256_si128(rest));
@@ -84,14 +89,16 @@ unsafe fn put_three(to: *mut u8, units: __m256i) -> usize {
     48
 }
 
-/// The `n` bytes from `at` on, at most 16, in front, and zeros: if they are fewer than 16, the last ones of `len`.
+/// Returns a vector that starts with the `n` bytes (at most 16) at `p + at`, followed by zeros. If
+/// `n` is less than 16, these bytes must be the last of the `len` bytes at `p`.
 ///
 /// # Safety
-/// `p` is readable for `len` bytes, at least `at + n`.
+/// `p` must be readable for `len` bytes, at least `at + n`.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_within(p: *const u8, len: usize, at: usize, n: usize) -> __m128i {
-    // SAFETY: the vector that ends with the text where there is one, else the text; the table has 16 bytes from n on.
+    // SAFETY: the vector that ends with the text if there is one, else the text; the table has 16
+    // bytes from n on.
     unsafe {
         if n == 0 {
             _mm_setzero_si128()
@@ -107,7 +114,8 @@ unsafe fn load_within(p: *const u8, len: usize, at: usize, n: usize) -> __m128i 
     }
 }
 
-/// Orders of bytes that move a vector down by as many bytes as a load starts behind the start, zeros from above.
+/// The argument of a byte shuffle: the 16 bytes from index `n` on shift a vector down by `n` bytes,
+/// and fill its end with zeros.
 static DOWN: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -118,16 +126,19 @@ static DOWN: [u8; 32] = {
     all
 };
 
-/// Encodes Latin-1 and returns the bytes written; `None` where there is no room for them.
+/// Encodes Latin-1 as UTF-8 and returns the number of bytes written; `None` if the result does not
+/// fit into `out`.
 ///
 /// # Safety
-/// The processor has AVX2; `dst` takes `room` bytes, apart from `src` (so for all below).
+/// The processor must support AVX2; `dst` must have space for `capacity` bytes, and must not
+/// overlap `src`; this holds for all functions below.
 #[target_feature(enable = "avx2,popcnt")]
-pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::new(dst, room);
+        let mut out = Bounded::new(dst, capacity);
         let mut at = 0;
         while at + 16 <= len && out.takes(32) {
             let v = _mm_loadu_si128(p.add(at).cast());
@@ -150,16 +161,18 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> O
     }
 }
 
-/// Encodes UTF-16 and returns the bytes written; `None` where the text is malformed, and where there is no room for it.
+/// Encodes UTF-16 as UTF-8 and returns the number of bytes written; `None` if the text is malformed
+/// or the result does not fit into `out`.
 ///
 /// # Safety
 /// As [`latin1`].
 #[target_feature(enable = "avx2,popcnt")]
-pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::new(dst, room);
+        let mut out = Bounded::new(dst, capacity);
         let mut before = Before::new();
         let mut at = 0;
         while at + 16 <= len && out.takes(STEP) {
@@ -186,12 +199,13 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
     }
 }
 
-/// What the units before tell those to come.
+/// The 16 units that were written last, and the errors found so far. The units are kept because a
+/// surrogate pair may be divided between them and the next units.
 struct Before {
     units: __m256i,
-    /// 1 where they end with the first half of a pair.
+    /// 1 if the last unit of `units` is the first half of a surrogate pair, otherwise 0.
     open: u32,
-    /// Not 0 where a surrogate stood alone.
+    /// A number that is not 0 if a lone surrogate was found.
     bad: u32,
 }
 
@@ -207,17 +221,18 @@ impl Before {
     }
 }
 
-/// Puts 16 units, and returns how many bytes that are.
+/// Writes 16 units, which may contain surrogate pairs, as UTF-8. Returns the number of bytes
+/// written.
 ///
 /// # Safety
-/// As [`put_three`] (so below).
+/// As [`put_three`]; this holds for the functions below.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_units(to: *mut u8, v: __m256i, before: &mut Before) -> usize {
     let most = _mm256_set1_epi16(0xF800_u16 as i16);
     let top = _mm256_and_si256(v, most);
     let half = _mm256_cmpeq_epi16(top, _mm256_set1_epi16(0xD800_u16 as i16));
-    // SAFETY: the duties are the same; 16 bytes of ASCII.
+    // SAFETY: the contract is the same; 16 bytes of ASCII.
     unsafe {
         if before.open != 0 || _mm256_testz_si256(half, half) == 0 {
             return put_mixed::<true>(to, v, 16, before);
@@ -237,8 +252,9 @@ unsafe fn put_units(to: *mut u8, v: __m256i, before: &mut Before) -> usize {
     }
 }
 
-/// Lanes of 16 bits that hold the last two bytes of each unit, the last one highest: those of ASCII one, given which have `two` and more,
-/// and `three`.
+/// Returns 16-bit lanes with the last two bytes of each unit's UTF-8 form, the last byte in the
+/// high byte of the lane; an ASCII unit has only that byte. `two` marks the units that have two
+/// bytes or more in UTF-8, `three` those that have three.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
@@ -252,12 +268,14 @@ fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
     _mm256_blendv_epi8(ascii, _mm256_or_si256(six, marks), two)
 }
 
-/// Puts the first `n` of 16 units, the others zeros; with surrogates among them, or one before them, where `PAIRS`.
+/// Writes the first `n` of 16 units as UTF-8; the units from `n` on must be zero. With `PAIRS`, the
+/// units, and the unit before the first of them, may be surrogates.
 ///
-/// Each half of a pair makes two bytes of the four; the second one needs two bits of the first.
+/// Each half of a surrogate pair yields two of the four bytes of its character. The second half
+/// also needs the two lowest bits of the first half.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_mixed<const PAIRS: bool>(
@@ -277,20 +295,22 @@ unsafe fn put_mixed<const PAIRS: bool>(
         let tops = bits(v, 0xFC00);
         let high = _mm256_cmpeq_epi16(tops, splat(0xD800));
         let low = _mm256_cmpeq_epi16(tops, splat(0xDC00));
-        // Ten bits and U+10000, which are eleven: three behind the mark of the lead, six behind the other.
+        // The ten bits of the first half plus U+10000 (0x40 after the shift) are eleven bits: the
+        // upper three belong in the lead byte, the next six in the second byte.
         let eleven = _mm256_add_epi16(bits(v, 0x03FF), splat(0x0040));
         let first = _mm256_or_si256(
             _mm256_srli_epi16::<8>(eleven),
             bits(_mm256_slli_epi16::<6>(eleven), 0x3F00),
         );
         last = _mm256_blendv_epi8(last, _mm256_or_si256(first, splat(0x80F0)), high);
-        // The two bits left are those of the mark of a second half, which are all set.
-        let behind = _mm256_permute2x128_si256::<0x21>(before.units, v);
-        let behind = _mm256_alignr_epi8::<14>(v, behind);
-        let kept = _mm256_or_si256(_mm256_slli_epi16::<4>(behind), splat(0xFFCF));
+        // The two remaining bits are inserted where the prefix of the second half has only ones, so
+        // an AND suffices.
+        let previous = _mm256_permute2x128_si256::<0x21>(before.units, v);
+        let previous = _mm256_alignr_epi8::<14>(v, previous);
+        let kept = _mm256_or_si256(_mm256_slli_epi16::<4>(previous), splat(0xFFCF));
         last = _mm256_andnot_si256(_mm256_andnot_si256(kept, low), last);
         three = _mm256_andnot_si256(_mm256_or_si256(high, low), three);
-        // Two bits for each unit.
+        // `movemask` yields two bits for each 16-bit unit.
         let lanes = |v| u64::from(_mm256_movemask_epi8(v) as u32);
         let due = lanes(high) << 2 | u64::from(before.open * 3);
         before.bad |= due as u32 ^ lanes(low) as u32;
@@ -298,14 +318,15 @@ unsafe fn put_mixed<const PAIRS: bool>(
         before.units = v;
     }
     let more = _mm256_blendv_epi8(two, three, splat(0xFF00));
-    // SAFETY: the duties are the same.
+    // SAFETY: the contract is the same.
     unsafe { put_squeezed(to, lead, last, [more, _mm256_setzero_si256()], n) }
 }
 
-/// Puts the first `n` of 16 code points, the others zeros; lanes of `bad` are set for what is malformed.
+/// Writes the first `n` of 16 code points (8 in `a` and 8 in `b`) as UTF-8; the code points from
+/// `n` on must be zero. For a malformed code point, its lane in `bad` is set to ones.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __m256i) -> usize {
@@ -315,21 +336,22 @@ unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __
     let v = packed(_mm256_and_si256(a, low), _mm256_and_si256(b, low));
     let plane = packed(_mm256_srli_epi32::<16>(a), _mm256_srli_epi32::<16>(b));
     let not_four = _mm256_cmpeq_epi16(plane, _mm256_setzero_si256());
-    // Past U+10FFFF, unsigned; and surrogates.
+    // Code points past U+10FFFF, compared as unsigned numbers, and surrogates.
     let past = _mm256_cmpeq_epi16(_mm256_max_epu16(plane, splat(0x11)), plane);
     let half = _mm256_cmpeq_epi16(bits(v, 0xF800), splat(0xD800));
     let half = _mm256_and_si256(half, not_four);
     *bad = _mm256_or_si256(*bad, _mm256_or_si256(past, half));
     let at_least = |least| {
         let is = _mm256_cmpeq_epi16(_mm256_max_epu16(v, splat(least)), v);
-        // All ones where the plane is another.
+        // All bits are ones if the code point is past U+FFFF.
         _mm256_or_si256(is, _mm256_xor_si256(not_four, splat(0xFFFF)))
     };
     let (two, three) = (at_least(0x80), at_least(0x800));
     let last = last_two(v, two, three);
     let lead = bits(_mm256_srli_epi16::<4>(v), 0x0F00);
     let of_three = _mm256_or_si256(lead, splat(0xE000));
-    // Two bits of the plane before those, and three behind the mark of the lead.
+    // The two lowest bits of the plane precede the four bits of `lead`; three bits of the plane
+    // follow the prefix 0xF0.
     let of_four = _mm256_or_si256(lead, bits(_mm256_slli_epi16::<12>(plane), 0x3000));
     let first = _mm256_or_si256(_mm256_srli_epi16::<2>(plane), splat(0x80F0));
     let of_four = _mm256_or_si256(of_four, first);
@@ -339,23 +361,26 @@ unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __
         _mm256_blendv_epi8(two, three, splat(0xFF00)),
         _mm256_xor_si256(not_four, splat(0xFFFF)),
     ];
-    // SAFETY: the duties are the same.
+    // SAFETY: the contract is the same.
     unsafe { put_squeezed(to, lead, last, more, n) }
 }
 
-/// Two vectors of lanes of 32 bits that hold 16, as one.
+/// Returns one vector of 16-bit lanes from two vectors of 32-bit lanes, whose values all fit into
+/// 16 bits; the order of the values is kept.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn packed(a: __m256i, b: __m256i) -> __m256i {
-    // It works in each half: the parts of four are put in order.
+    // `packus` works on each 128-bit half separately, so the quarters are reordered.
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(a, b))
 }
 
-/// Puts the first `n` of 16 characters: the bytes that they have of `lead` and `last`, the first two and the last two. As many bits of
-/// `more` are set as they have bytes more than one, and in its first vector by the order of [`SOME`].
+/// Writes the first `n` of 16 characters as UTF-8. `lead` has the first two bytes of each
+/// character, and `last` the last two; only the bytes that the character has are written. In
+/// `more`, a character of k bytes has k - 1 bits set. The first vector of `more` also selects the
+/// byte order in [`SOME`].
 ///
 /// # Safety
-/// As there; behind `n` none has more.
+/// As above; after `n` none has more.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_squeezed(
@@ -381,7 +406,8 @@ unsafe fn put_squeezed(
     for (k, lanes) in lanes.into_iter().enumerate() {
         let index = (more[0] >> (8 * k)) as u8;
         let before = 4 * k + n_more((1 << (8 * k)) - 1);
-        // SAFETY: the table has 16 bytes for each index of 8 bits; 16 bytes each at most, and stored as 16.
+        // SAFETY: the table has 16 bytes for each index of 8 bits; 16 bytes each at most, and
+        // stored as 16.
         unsafe {
             let order = _mm_loadu_si128(SOME[usize::from(index)].as_ptr().cast());
             _mm_storeu_si128(to.add(before).cast(), _mm_shuffle_epi8(lanes, order));
@@ -390,25 +416,26 @@ unsafe fn put_squeezed(
     n + n_more(u32::MAX)
 }
 
-/// Encodes 32-bit units and returns the bytes written; `None` where one is a surrogate or past U+10FFFF, and where there is
-/// no room for them.
+/// Encodes 32-bit units as UTF-8 and returns the number of bytes written. Returns `None` if a unit
+/// is a surrogate or past U+10FFFF, or if the result does not fit into `out`.
 ///
 /// # Safety
 /// As [`latin1`].
 #[target_feature(enable = "avx2,popcnt")]
-pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn ucs4(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     let mut bad = _mm256_setzero_si256();
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::new(dst, room);
+        let mut out = Bounded::new(dst, capacity);
         let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
         let mut at = 0;
         while at + 32 <= len && out.takes(STEP) {
             let [a, b, c, d] = [0, 8, 16, 24].map(|more| load(at + more));
             let all = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
             if _mm256_testz_si256(all, _mm256_set1_epi32(!0x7F)) != 0 {
-                // Both packs work in each half: put the parts of four in order.
+                // `packus` works on each 128-bit half separately, so the quarters are reordered.
                 let (lower, upper) = (_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d));
                 let bytes = _mm256_packus_epi16(lower, upper);
                 let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -425,7 +452,7 @@ pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Op
         }
         while at < len {
             let n = (len - at).min(16);
-            // The lanes below n, by their sign bits.
+            // The sign bit of each of the first `n` lanes is set.
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             let load = |at: usize, n: usize| {
                 let there = _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), lanes);

@@ -1,5 +1,6 @@
-//! The digits of a float, its point and its zeros in one vector.
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+//! Writes a float as text: one vector is filled with its digits, the decimal point and the zeros,
+//! and is stored at once.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
 
@@ -7,19 +8,21 @@ use crate::decimal::{
     Byte, Decimal, EIGHT_DIGITS, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of,
 };
 
-/// A form of the result.
+/// A layout of a float's text: the positions of its digits, of the decimal point and of the zeros.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Form {
-    /// For each byte, which of the first 16 digits is there; none where the highest bit is set.
+struct FloatForm {
+    /// The argument of a byte shuffle: for each byte of the text, the index of its digit in the
+    /// vector of 16 digits. If the byte shows none of these digits, the number is 0x80 or more.
     from: [u8; 32],
-    /// What is added: the character of zero, or the point.
+    /// For each byte of the text, the value to add: the character `0`, to which the digit is added,
+    /// or the decimal point.
     more: [u8; 32],
 }
 
-/// The forms.
-static FORMS: [Form; N_FORMS] = {
-    let none = Form {
+/// All layouts of a float's text, indexed by the result of `form_of`.
+static FORMS: [FloatForm; N_FORMS] = {
+    let none = FloatForm {
         from: [0x80; 32],
         more: [b'0'; 32],
     };
@@ -32,7 +35,7 @@ static FORMS: [Form; N_FORMS] = {
             match bytes[at] {
                 Byte::Digit(digit @ 0..16) => all[i].from[at] = digit ^ 7,
                 Byte::Point => all[i].more[at] = b'.',
-                // The last digit is written for itself.
+                // The last digit, the 17th, is written separately.
                 Byte::Digit(_) | Byte::Zero => {}
             }
             at += 1;
@@ -42,7 +45,8 @@ static FORMS: [Form; N_FORMS] = {
     all
 };
 
-/// Where the last digit is in each form.
+/// For each layout, the position in the text of the 17th and last digit, which is written after the
+/// first 16 digits.
 static LASTS: [u8; N_FORMS] = {
     let mut all = [0; N_FORMS];
     let mut i = 0;
@@ -60,14 +64,17 @@ static LASTS: [u8; N_FORMS] = {
     all
 };
 
-/// The 16 digits of a number, 0 to 9: in each half the first one in the highest byte.
+/// Returns the 16 decimal digits of `value`, as numbers 0 to 9. The first eight digits are in one
+/// half of the vector and the last eight in the other, each half with its first digit in the
+/// highest byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sixteen(value: u64) -> __m128i {
     let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
     let eights = _mm_set_epi64x(low as i64, high as i64);
-    // Quotients by multiplication and shift, exact in these ranges, above their rests, in lanes half as wide. A value waits for all
-    // these steps: `x + q * (2^32 - 10_000)` is one less than to put both together.
+    // Each step splits numbers into a quotient, computed by multiplication and shift (exact in this
+    // range), and a remainder, in lanes half as wide. The steps are a dependency chain: `x + q *
+    // (2^32 - 10_000)` is one step shorter than combining quotient and remainder.
     let q = _mm_srli_epi64::<45>(_mm_mul_epu32(eights, _mm_set1_epi64x(0xD1B7_1759)));
     let fours = _mm_add_epi64(
         eights,
@@ -80,37 +87,42 @@ fn sixteen(value: u64) -> __m128i {
     _mm_add_epi16(twos, _mm_mullo_epi16(q, _mm_set1_epi16(256 - 10)))
 }
 
-/// As `put` of the twin.
+/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is that which
+/// `put` of the scalar implementation writes. Returns the address after the text, or null if this
+/// kernel does not write `value`.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal(bits) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 63) as usize, out) },
         None => std::ptr::null_mut(),
     }
 }
 
-/// As the reference implementation, `put_of_float32`.
+/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is that which
+/// `put_of_float32` of the scalar implementation writes. Returns the address after the text, or
+/// null if this kernel does not write `value`.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal_of_float32(bits) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 31) as usize, out) },
         None => std::ptr::null_mut(),
     }
 }
 
-/// Writes the digits of a float, after a minus if `n_signs` is 1.
+/// Writes the text of the float that `decimal` represents, with a minus sign before it if `n_signs`
+/// is 1. Returns the address after the text.
 ///
 /// # Safety
 /// As `put`.
@@ -124,7 +136,8 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
     } = decimal;
     let i = form_of(first, n_places);
     let (form, at_last) = (&FORMS[i], usize::from(LASTS[i]));
-    // SAFETY: a form has 32 bytes of each; the place takes a sign and a vector, by the caller's word.
+    // SAFETY: a form has 32 bytes of each; the buffer takes a sign and a vector, by this function's
+    // contract.
     unsafe {
         let digits = _mm256_broadcastsi128_si256(sixteen(first));
         let from = _mm256_load_si256(form.from.as_ptr().cast());
@@ -136,7 +149,7 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         let out = out.add(n_signs);
         _mm256_storeu_si256(out.cast(), text);
         out.add(at_last).write(b'0' + last as u8);
-        // The point is none of the zeros; one stays behind it.
+        // Trailing zeros are dropped, but the point and one zero after it remain.
         let n = 32 - other.leading_zeros() as usize;
         out.add(n.max(usize::from(POINTS[i]) + 2))
     }

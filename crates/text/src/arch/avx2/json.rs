@@ -1,16 +1,19 @@
-//! Units of any width to the body of a JSON string: escaped and UTF-8 in one go. Without `ESCAPES`, to UTF-8 alone.
+//! Converts units of any width to the body of a JSON string: they are escaped and converted to
+//! UTF-8 in one pass. Without `ESCAPES`, they are converted to plain UTF-8.
 //!
-//! As in `encode`, each character is put together in a lane as wide as the longest that occurs, and what it does not need is
-//! squeezed out by a table. An escape of two bytes is one more form of a lane. Escapes of six (controls that have no letter)
-//! are rare: a vector with one is written character by character.
+//! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
+//! character, and a byte shuffle by a table removes the unused bytes of the lanes. An escape of two
+//! bytes is assembled in a lane like a character. Escapes of six bytes (control characters without
+//! an escape letter) are rare: a vector that needs one is written character by character.
 //!
-//! Every store is a whole vector: the room is that of the longest result and 64 bytes more.
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+//! Every store is a whole vector: the destination must have space for the longest possible result
+//! and 64 bytes more.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
 
 use super::lanes::TWO;
-use super::start::{is_readable_behind, load, load_half};
+use super::short_loads::{is_readable_behind, load, load_half};
 use crate::arch::scalar::{
     JSON_FORMS, json_bytes_one_by_one as bytes_one_by_one, json_one_by_one as one_by_one,
 };
@@ -19,7 +22,7 @@ mod wide;
 
 pub(in crate::arch) use wide::{copy_ucs2, short_wide, ucs2, ucs4};
 
-/// Bytes of a vector.
+/// The number of bytes of a vector.
 const BYTES: usize = 32;
 
 #[inline]
@@ -28,46 +31,51 @@ pub(super) fn splat8(b: u8) -> __m256i {
     _mm256_set1_epi8(b as i8)
 }
 
-/// The bytes that JSON escapes, all ones.
+/// Returns a vector in which the bytes that must be escaped in JSON are all ones, and all other
+/// bytes are zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn escapes8(v: __m256i) -> __m256i {
-    // With this bit exchanged a quote is the least behind the controls; with the highest, signed is unsigned.
+    // After this XOR, compared as signed numbers, the control characters and the quote are the
+    // lowest bytes.
     let moved = _mm256_xor_si256(v, splat8(0x82));
     let low = _mm256_cmpgt_epi8(splat8(0x21 ^ 0x80), moved);
     _mm256_or_si256(low, _mm256_cmpeq_epi8(v, splat8(b'\\')))
 }
 
-/// The high bits of the bytes.
+/// Returns the highest bit of each of the 32 bytes, as a mask.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mask(v: __m256i) -> u32 {
     _mm256_movemask_epi8(v) as u32
 }
 
-/// What stands behind the backslash, of bytes that are escaped; 0 where that is `u` and four digits.
+/// Returns, for each byte, the letter that follows the backslash in its JSON escape; 0 for bytes
+/// that have no such letter and are escaped as `\u` and four digits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn letters(v: __m256i) -> __m256i {
     let of = _mm_setr_epi8(
         0, 0, 0, 0, 0, 0, 0, 0, b'b' as i8, b't' as i8, b'n' as i8, 0, b'f' as i8, b'r' as i8, 0, 0,
     );
-    // From 0x10 on the index has its highest bit set, which gives zero.
+    // For bytes from 0x10 on, the index has its highest bit set, so the shuffle yields zero.
     let index = _mm256_adds_epu8(v, splat8(0x70));
     let controls = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(of), index);
     let own = _mm256_cmpgt_epi8(v, splat8(0x1F));
     _mm256_or_si256(controls, _mm256_and_si256(own, v))
 }
 
-/// Puts up to 64 bytes of which none is to be widened, and of which none is escaped; null where one is.
+/// Copies at most 64 bytes, which are UTF-8 already. Returns the address after them, or null (with
+/// `ESCAPES`) if one of the bytes must be escaped in JSON.
 ///
 /// # Safety
-/// `out` is writable for 64 bytes, apart from `u`.
+/// `out` must be writable for 64 bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
     let (p, n) = (u.as_ptr(), u.len());
-    // SAFETY: the loads of more than a vector end inside u; room is the caller's duty.
+    // SAFETY: the loads of more than a vector end inside u; the space is guaranteed by this
+    // function's contract.
     unsafe {
         if n <= BYTES {
             let v = load_half(u);
@@ -88,15 +96,17 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Puts 8 lanes of 16 bits, of which the first `n` count, or all: the low byte of each, and the high byte of those of `high`, none of
-/// which is behind them.
+/// Writes the low byte of each of the first `n` of 8 16-bit lanes; for a lane whose bit is set in
+/// `high`, the high byte follows. Only the lowest `n` bits of `high` may be set. Returns the
+/// address after the last byte.
 ///
 /// # Safety
-/// `out` is writable for 16 bytes.
+/// `out` must be writable for 16 bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_lanes(v: __m128i, high: u32, n: usize, out: *mut u8) -> *mut u8 {
-    // SAFETY: the table has an entry for each mask of 8 bits; room is the caller's duty.
+    // SAFETY: the table has an entry for each mask of 8 bits; the space is guaranteed by this
+    // function's contract.
     unsafe {
         let high = high & 0xFF;
         let order = _mm_loadu_si128(TWO[high as usize].as_ptr().cast());
@@ -105,10 +115,12 @@ unsafe fn put_lanes(v: __m128i, high: u32, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Puts the first `n` bytes of a vector, `high` of them as two: `first` and `second`. Nothing branches on how many there are.
+/// Writes the first `n` characters of a vector. A character whose bit is set in `high` is written
+/// as two bytes, from `first` and `second`; every other character is written as its byte in
+/// `first`. No branch depends on the number of two-byte characters.
 ///
 /// # Safety
-/// `out` is writable for 64 bytes.
+/// `out` must be writable for 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn put_pairs(
@@ -121,35 +133,39 @@ unsafe fn put_pairs(
     let low = _mm256_unpacklo_epi8(first, second);
     let up = _mm256_unpackhi_epi8(first, second);
     let high = _bzhi_u32(high, n as u32);
-    let behind = |at: usize| n.saturating_sub(at);
-    // SAFETY: 16 bytes at a time, of which no more are passed.
+    let n_from = |at: usize| n.saturating_sub(at);
+    // SAFETY: 16 bytes at a time, and the address advances by no more.
     unsafe {
         out = put_lanes(_mm256_castsi256_si128(low), high, n, out);
-        out = put_lanes(_mm256_castsi256_si128(up), high >> 8, behind(8), out);
+        out = put_lanes(_mm256_castsi256_si128(up), high >> 8, n_from(8), out);
         let (low, up) = (
             _mm256_extracti128_si256::<1>(low),
             _mm256_extracti128_si256::<1>(up),
         );
-        out = put_lanes(low, high >> 16, behind(16), out);
-        put_lanes(up, high >> 24, behind(24), out)
+        out = put_lanes(low, high >> 16, n_from(16), out);
+        put_lanes(up, high >> 24, n_from(24), out)
     }
 }
 
-/// The two bytes of Latin-1 past ASCII; others as they are, and nothing.
+/// Returns two vectors: the first and the second byte of the UTF-8 form of each Latin-1 byte. For
+/// an ASCII byte, the first vector has the byte itself, and the byte of the second vector is not
+/// used.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
     let upper = _mm256_cmpgt_epi8(splat8(0xC0), v);
-    // -1 where the lead is 0xC2.
+    // The comparison yields -1 for characters whose lead byte is 0xC2 instead of 0xC3.
     let lead = _mm256_add_epi8(splat8(0xC3), upper);
     let first = _mm256_blendv_epi8(v, lead, v);
     (first, _mm256_and_si256(v, splat8(0xBF)))
 }
 
-/// Puts at most 32 bytes of Latin-1, of which none is escaped; null where one is.
+/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result; returns
+/// null (with `ESCAPES`) if a byte must be escaped in JSON.
 ///
 /// # Safety
-/// `out` is writable for 64 bytes, apart from `u` (so for [`short_wide`]).
+/// `out` must be writable for 64 bytes, and must not overlap `u`; this holds for [`short_wide`]
+/// too.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
@@ -159,15 +175,16 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
         return std::ptr::null_mut();
     }
     let (first, second) = latin1_pairs(v);
-    // SAFETY: room is the caller's duty.
+    // SAFETY: the space is guaranteed by this function's contract.
     unsafe { put_pairs(first, second, mask(v), n, out) }
 }
 
-/// Puts text of one byte a character, or (`as_is`, because it is ASCII or UTF-8) bytes of which none is to be widened. Returns
-/// where the next byte goes.
+/// Writes Latin-1 as the body of a JSON string. With `as_is`, `u` is ASCII or UTF-8, and non-ASCII
+/// bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and 64 more, apart from `u` (so for all below).
+/// `out` must have space for 6 bytes for each unit and 64 more, and must not overlap `u`; this
+/// holds for all functions below.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
@@ -177,12 +194,14 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
 ) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load but the last ends inside u; room is the caller's duty.
+    // SAFETY: every load but the last ends inside u; the space is guaranteed by this function's
+    // contract.
     unsafe {
         if ESCAPES && as_is && len <= MOST_ESCAPED && is_readable_behind(u) {
             return escaped(u, out);
         }
-        // Two vectors at a time: one branch, which is right as long as text is alike.
+        // Two vectors per step need one branch, which is predicted well as long as the text is
+        // uniform.
         while at + 2 * BYTES <= len {
             let a = _mm256_loadu_si256(p.add(at).cast());
             let b = _mm256_loadu_si256(p.add(at + BYTES).cast());
@@ -222,21 +241,25 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     out
 }
 
-/// A text of up to as many bytes is written for escapes from its start: that there is one is guessed wrong once.
+/// The length in bytes of the longest text that [`escaped`] writes from its first byte on. In a
+/// longer text, the vectors before the first escape are copied by another loop. A short text does
+/// not use that loop, because the end of the loop would often be mispredicted.
 const MOST_ESCAPED: usize = 320;
 
-/// Puts bytes of which none is to be widened, where some are escaped. Whether 32 bytes have an escape or none is not to be
-/// guessed: both are written alike.
+/// Writes ASCII or UTF-8 as the body of a JSON string, in steps of 32 bytes. A step without an
+/// escape and a step with one escape execute the same code: a branch between them would often be
+/// mispredicted.
 ///
 /// # Safety
-/// As [`latin1`]; 64 bytes behind the end are readable.
+/// As [`latin1`]; 64 bytes after the end are readable.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: no load starts more than 32 bytes behind the end. Room for 6 bytes for each that is left, of which there is one at
-    // least, and 64 more: 32 bytes, an escape, and 32 bytes behind it.
+    // SAFETY: no load starts more than 32 bytes after the end. The space is 6 bytes for each
+    // remaining byte, of which there is at least one, and 64 more: 32 bytes, an escape, and 32
+    // bytes after it.
     unsafe {
         while at < len {
             let n = (len - at).min(BYTES);
@@ -247,9 +270,9 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
             let escape = JSON_FORMS[usize::from(u[(at + n_plain).min(len - 1)])];
             if _blsr_u32(bits) == 0 {
                 _mm256_storeu_si256(out.cast(), v);
-                let behind = escape.write(out.add(n_plain));
+                let after_escape = escape.write(out.add(n_plain));
                 let v = load(p.wrapping_add(at + n_plain + 1));
-                _mm256_storeu_si256(behind.cast(), v);
+                _mm256_storeu_si256(after_escape.cast(), v);
                 let n_more = if bits == 0 { 0 } else { escape.len() - 1 };
                 out = out.add(n + n_more);
             } else {
@@ -261,7 +284,8 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     out
 }
 
-/// Puts the first bytes of a vector, which are `u`; those of `stop` are escaped.
+/// Writes the first `u.len()` bytes of the vector `v`, which are the bytes of `u`. The bytes that
+/// are all ones in `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
 ///
 /// # Safety
 /// As [`latin1`].
@@ -272,7 +296,7 @@ unsafe fn part(v: __m256i, stop: __m256i, u: &[u8], as_is: bool, out: *mut u8) -
     let here = |m: u32| _bzhi_u32(m, n as u32);
     let stops = here(mask(stop));
     let high = if as_is { 0 } else { here(mask(v)) };
-    // SAFETY: the duties are the caller's.
+    // SAFETY: this function's contract.
     unsafe {
         if stops | high == 0 {
             _mm256_storeu_si256(out.cast(), v);

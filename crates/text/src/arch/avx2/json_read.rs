@@ -1,20 +1,22 @@
-//! The looks of the reader of JSON. A string, a number or white space of up to 64 bytes is seen in two vectors; what stands
-//! behind the end of the text counts as what ends it.
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+//! The searches of the JSON reader for the end of a string, of a number or of white space. Up to 64
+//! bytes are classified at once, in two vectors; bytes after the end of the text are classified as
+//! the end of the token.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
 
 pub(in crate::arch) use super::copy::copy as copy_half;
 use super::json::{escapes8, splat8};
 use super::out::SQUEEZE;
-use super::start::{bytes, load_half, load_start};
+use super::short_loads::{bytes, load_half, load_start};
 use crate::arch::family::{Look, UnescapedLength, escaped};
 use crate::arch::scalar;
 
-/// Bytes of a look.
+/// The number of bytes that one scan classifies.
 const BYTES: usize = 64;
 
-/// The high bits of both vectors.
+/// Returns the highest bit of each byte of the two vectors, as a mask: `a` in the low 32 bits, `b`
+/// in the high ones.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bits(a: __m256i, b: __m256i) -> u64 {
@@ -22,7 +24,7 @@ fn bits(a: __m256i, b: __m256i) -> u64 {
     of(a) | of(b) << 32
 }
 
-/// The low `n` bits.
+/// Returns a mask whose lowest `n` bits are set; all 64 bits if `n` is larger.
 #[inline]
 #[target_feature(enable = "bmi2")]
 pub(super) fn first(n: usize) -> u64 {
@@ -30,11 +32,11 @@ pub(super) fn first(n: usize) -> u64 {
 }
 
 /// # Safety
-/// `p` is readable for 64 bytes.
+/// `p` must be readable for 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load(p: *const u8) -> (__m256i, __m256i) {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe {
         (
             _mm256_loadu_si256(p.cast()),
@@ -43,7 +45,8 @@ unsafe fn load(p: *const u8) -> (__m256i, __m256i) {
     }
 }
 
-/// How many bytes are plain, and whether all of them are ASCII.
+/// Returns the number of bytes before the first byte that must be escaped in JSON (a quote, a
+/// backslash or a control character). Also returns `true` if all bytes before that byte are ASCII.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
@@ -62,7 +65,7 @@ pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
     }
 }
 
-/// As [`plain_u8`].
+/// Returns the result of [`plain_u8`] for 16-bit units.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
@@ -89,7 +92,7 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     }
 }
 
-/// As [`plain_u8`].
+/// Returns the result of [`plain_u8`] for 32-bit units.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
@@ -99,7 +102,7 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let mut any = 0;
     loop {
         let v = load_half(bytes(&rest[at..]));
-        // Unsigned: the lesser of both is the one where it is less.
+        // An unsigned comparison: a unit is at most 0x1F if it is the minimum of itself and 0x1F.
         let low = _mm256_cmpeq_epi32(_mm256_min_epu32(v, splat(0x1F)), v);
         let quote = _mm256_cmpeq_epi32(v, splat(0x22));
         let special = _mm256_or_si256(low, quote);
@@ -117,11 +120,12 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     }
 }
 
-/// White space, all ones.
+/// Returns a vector in which each byte that is JSON white space is all ones.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn blanks(v: __m256i) -> __m256i {
-    // By the low half of a byte, the white space that has it; no byte has the high bit set and stays as it is.
+    // The table has, for each low half of a byte, the white space with that low half. A byte with
+    // its highest bit set yields zero, which differs from that byte.
     let of = _mm_setr_epi8(
         b' ' as i8,
         -1,
@@ -157,7 +161,8 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// What 64 bytes are, or as many as there are: what is behind the end ends a string.
+/// Classifies the first 64 bytes of `rest`; positions after its end are classified as a closing
+/// quote.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
@@ -183,7 +188,7 @@ pub(in crate::arch) fn look(rest: &[u8]) -> Look {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_at(a: __m256i, b: __m256i) -> Look {
-    // Signed: the digits become the ten lowest.
+    // After the shift, compared as signed numbers, the digits are the ten lowest values.
     let digits = |v| {
         let moved = _mm256_add_epi8(v, splat8(0x80 - b'0'));
         _mm256_cmpgt_epi8(splat8(0x80 + 10), moved)
@@ -196,43 +201,48 @@ fn look_at(a: __m256i, b: __m256i) -> Look {
     }
 }
 
-/// 0 to 31.
+/// Returns a vector with the numbers 0 to 31, one per byte.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(in crate::arch) fn places() -> __m256i {
+pub(in crate::arch) fn lane_indices() -> __m256i {
     _mm256_setr_epi8(
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
         25, 26, 27, 28, 29, 30, 31,
     )
 }
 
-/// The number of the digits before a point, and behind it where there is one: at most 19 in all. They are loaded with what
-/// stands before them, so that the last one is the last of the vector; those before the point from one place before.
+/// Returns the number whose digits start at `at`. It has `n_before` digits; if `n_after` is not 0,
+/// a decimal point and `n_after` digits follow. The decimal point is ignored. There are at most 19
+/// digits in total.
+///
+/// The 32 bytes that end with the last digit are loaded. The digits before the decimal point come
+/// from a second load, which starts one byte earlier, so that they directly precede the digits
+/// after the point.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64 {
-    let n = n_before + n_behind;
-    let n_points = usize::from(n_behind > 0);
+pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64 {
+    let n = n_before + n_after;
+    let n_points = usize::from(n_after > 0);
     let end = at + n as usize + n_points;
     let Some(from) = end.checked_sub(33) else {
-        return scalar::digits(&text[at..], n_before, n_behind);
+        return scalar::digits(&text[at..], n_before, n_after);
     };
     let all = &text[from..end];
     // SAFETY: 33 bytes.
-    let (behind, before) = unsafe {
+    let (after, before) = unsafe {
         let p = all.as_ptr();
         (
             _mm256_loadu_si256(p.add(1).cast()),
             _mm256_loadu_si256(p.add(1 - n_points).cast()),
         )
     };
-    let last = |n: u32| _mm256_cmpgt_epi8(places(), _mm256_set1_epi8(31 - n as i8));
-    let digits = _mm256_blendv_epi8(before, behind, last(n_behind));
+    let last = |n: u32| _mm256_cmpgt_epi8(lane_indices(), _mm256_set1_epi8(31 - n as i8));
+    let digits = _mm256_blendv_epi8(before, after, last(n_after));
     let digits = _mm256_sub_epi8(digits, splat8(b'0'));
     number(_mm256_and_si256(digits, last(n)))
 }
 
-/// The number of 32 digits, at most 24 of which are not zero.
+/// Returns the number that 32 decimal digits form; all but the last 24 digits must be zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn number(digits: __m256i) -> u64 {
@@ -265,7 +275,7 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
         let escaped = escaped(backslashes, &mut carry);
         let special = bits(escapes8(a), escapes8(b));
         let quotes = is(b'"');
-        // Controls are what is neither.
+        // The specials that are neither quotes nor backslashes are control characters.
         let end = special & !(quotes & escaped) & !backslashes & here;
         if end != 0 {
             let n = end.trailing_zeros();
@@ -276,14 +286,16 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// What each letter behind a backslash stands for; 0 where nothing.
+/// Returns the character that each escape letter denotes (such as a line feed for `n`); 0 for bytes
+/// that are not escape letters.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn letters(v: __m256i) -> __m256i {
     let is = |byte| _mm256_cmpeq_epi8(v, splat8(byte));
     let own = _mm256_or_si256(is(b'"'), is(b'\\'));
     let own = _mm256_and_si256(_mm256_or_si256(own, is(b'/')), v);
-    // By the low half, of those from `top` on: of others the index has its highest bit set, which gives zero.
+    // Looks up the letters `top` to `top + 15` by their low half. Other bytes get an index with the
+    // highest bit set, which yields zero.
     let of = |top: u8, all: __m128i| {
         let index = _mm256_adds_epu8(_mm256_xor_si256(v, splat8(top)), splat8(0x70));
         _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(all), index)
@@ -294,7 +306,8 @@ fn letters(v: __m256i) -> __m256i {
     _mm256_or_si256(own, controls)
 }
 
-/// The bytes of the bits that are set, all ones.
+/// Returns a vector of 32 bytes in which the bytes whose bits are set in `bits` are all ones, and
+/// all other bytes are zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn spread(bits: u32) -> __m256i {
@@ -313,11 +326,11 @@ fn spread(bits: u32) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
-    let (len, room) = (body.len(), out.len());
+    let (len, capacity) = (body.len(), out.len());
     let (mut at, mut n_written) = (0, 0);
     while at < len {
-        if room - n_written < BYTES {
-            // Near the end of the place, byte by byte.
+        if capacity - n_written < BYTES {
+            // Near the end of the destination, bytes are converted one at a time.
             let rest = scalar::unescape_u8(&body[at..], &mut out[n_written..]);
             at += rest.n_read;
             n_written += rest.n_written;
@@ -333,10 +346,10 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             )
         };
         let backslashes = is(b'\\') & here;
-        // SAFETY: 64 bytes, for which there is room.
+        // SAFETY: 64 bytes fit.
         let to = unsafe { out.as_mut_ptr().add(n_written) };
         if backslashes == 0 {
-            // SAFETY: both vectors end 64 bytes behind, where there is room.
+            // SAFETY: both vectors end 64 bytes after it, which fit.
             unsafe {
                 _mm256_storeu_si256(to.cast(), a);
                 _mm256_storeu_si256(to.add(32).cast(), b);
@@ -354,18 +367,18 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             _mm256_cmpeq_epi8(letters_b, zero),
         );
         let wrong = none & escaped;
-        // The backslashes that escape what is behind them, in these vectors or the next.
+        // The backslashes that start an escape; the escaped byte is in these vectors or the next.
         let starts = backslashes & !escaped;
-        // An escape that is cut stays for the next vectors.
+        // An escape that continues after these vectors is left for the next step.
         let mut done = here & !(starts & 1 << (n - 1));
         if wrong != 0 {
-            // Up to its backslash.
+            // Only the bytes before the backslash of the first invalid escape are processed.
             done &= first(wrong.trailing_zeros() as usize - 1);
         }
         let both_a = _mm256_blendv_epi8(a, letters_a, spread(escaped as u32));
         let both_b = _mm256_blendv_epi8(b, letters_b, spread((escaped >> 32) as u32));
         let keep = done & !starts;
-        // SAFETY: 8 bytes for each 8 that are read at most: 64 in all, for which there is room.
+        // SAFETY: 8 bytes for each 8 that are read at most: 64 in total, which fit.
         unsafe {
             let to = squeeze(both_a, keep as u32, to);
             squeeze(both_b, (keep >> 32) as u32, to);
@@ -383,17 +396,19 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
     }
 }
 
-/// Puts the bytes of a mask; returns where the next go.
+/// Writes the bytes of `v` whose bits are set in `keep`, packed without gaps; returns the address
+/// after the last one.
 ///
 /// # Safety
-/// `out` is writable for 32 bytes.
+/// `out` must be writable for 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn squeeze(v: __m256i, keep: u32, out: *mut u8) -> *mut u8 {
     let mut to = out;
     let mut put = |v: __m128i, keep: u32| {
         let order = SQUEEZE[(keep & 0xFF) as usize].as_ptr();
-        // SAFETY: the table has 8 bytes for each mask; no more is passed than was stored: 8 bytes for each step.
+        // SAFETY: the table has 8 bytes for each mask; the address advances by no more than was
+        // stored: 8 bytes for each step.
         unsafe {
             let v = _mm_shuffle_epi8(v, _mm_loadl_epi64(order.cast()));
             _mm_storel_epi64(to.cast(), v);

@@ -1,12 +1,12 @@
-//! The bytes of characters as UTF-8, put together in lanes, and the tables by which those that a character does not need are squeezed
-//! out: for text and for JSON.
+//! Assembles the UTF-8 bytes of characters in vector lanes, and contains the tables of byte
+//! shuffles that remove the unused bytes of the lanes. Used for conversion to UTF-8 and to JSON.
 
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
 
-/// For each mask of 8 lanes of 16 bits, the order of bytes that keeps the low byte of each lane, and the high byte of those
-/// whose bits are set.
+/// Byte shuffles of a vector of 8 16-bit lanes, indexed by a mask of lanes. The low byte of each
+/// lane is kept; the high byte is kept too if the lane is in the mask.
 pub(super) static TWO: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -26,23 +26,26 @@ pub(super) static TWO: [[u8; 16]; 256] = {
     all
 };
 
-/// The last one to four bytes of each of four lanes of 32 bits, by how many are kept but for the last: the low bits of the
-/// four numbers, and the high bits of them.
+/// Byte shuffles of a vector of four 32-bit lanes, each of which keeps the last 1 to 4 bytes of a
+/// lane. Lane `i` keeps its last byte, one byte more if bit `i` of the index is set, and two bytes
+/// more if bit `4 + i` is set.
 pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 
-/// The last one to four bytes of each of four lanes of 32 bits, by two bits for each lane: whether it has two or three, and
-/// whether it has three or four.
+/// Byte shuffles of a vector of four 32-bit lanes, each of which keeps the last 1 to 4 bytes of a
+/// lane. The index has two bits for each lane: 00 for one byte, 01 for two, 11 for three, 10 for
+/// four.
 pub(super) static SOME: [[u8; 16]; 256] = last_bytes(true);
 
-/// For each index, the order of bytes that keeps the last of each of four lanes, and those before it that the index tells of: by two
-/// bits side by side, or by the low bits of all and the high bits of all.
-const fn last_bytes(side_by_side: bool) -> [[u8; 16]; 256] {
+/// Returns a table of byte shuffles that keep the last 1 to 4 bytes of each of four 32-bit lanes.
+/// The index of the table has two bits for each lane, which determine the number of bytes. If these
+/// two bits are `adjacent`, the table is [`SOME`], otherwise [`ANY`].
+const fn last_bytes(adjacent: bool) -> [[u8; 16]; 256] {
     let mut all = [[0x80; 16]; 256];
     let mut index = 0;
     while index < 256 {
         let (mut lane, mut to) = (0, 0);
         while lane < 4 {
-            let more = if side_by_side {
+            let more = if adjacent {
                 [0, 1, 3, 2][index >> (2 * lane) & 3]
             } else {
                 (index >> lane & 1) + 2 * (index >> (4 + lane) & 1)
@@ -60,15 +63,17 @@ const fn last_bytes(side_by_side: bool) -> [[u8; 16]; 256] {
     all
 }
 
-/// The bytes of 8 code points, none of which is malformed, the last one highest in each lane; and the lanes that have two or
-/// more, three or more, and four.
+/// Returns the UTF-8 bytes of 8 code points in 32-bit lanes; the last byte of a character is the
+/// highest byte of its lane. Also returns three masks: of the lanes with two or more bytes, with
+/// three or more, and with four. None of the code points may be malformed.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     let two = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7F));
     let three = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7FF));
     let four = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0xFFFF));
-    // Twelve bits in each half of a lane, then six in each byte, the last ones highest: they have seven, which ASCII needs.
+    // The 21 bits of a code point are split into twelve bits in each half of a lane, then into six
+    // bits in each byte, the last ones highest. The last byte has seven bits, which ASCII needs.
     let halves = _mm256_blend_epi16::<0xAA>(
         _mm256_srli_epi32::<12>(chars),
         _mm256_slli_epi32::<16>(chars),
@@ -82,7 +87,7 @@ pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     );
     let seventh = _mm256_and_si256(two, _mm256_set1_epi32(0x4000_0000));
     let six = _mm256_andnot_si256(seventh, six);
-    // What marks each byte, by its place and how many bytes more than one the character has.
+    // The prefix bits of each UTF-8 byte, by its position and the length of the character.
     let marks = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         0, 0, 0, -0x10, 0, 0, -0x20, -0x80, 0, -0x40, -0x80, -0x80, 0, -0x80, -0x80, -0x80,
     ));
@@ -92,12 +97,13 @@ pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     (bytes, two, three, four)
 }
 
-/// The bytes of 16 units from U+0800 on, no surrogates: in each half 16 bytes of each 8 units' 24, and the 8 behind them.
+/// Returns the UTF-8 bytes of 16 units from U+0800 on, none a surrogate. Each 128-bit half of the
+/// two vectors has the 24 bytes of 8 units: 16 in the first vector, and 8 in the second.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
     let six = |v, bits| _mm256_and_si256(v, _mm256_set1_epi16(bits));
-    // The first two bytes in each lane, and the third.
+    // Each lane of `two` has the first two bytes of a character; the third byte is separate.
     let two = _mm256_or_si256(
         _mm256_srli_epi16::<12>(units),
         six(_mm256_slli_epi16::<2>(units), 0x3F00),
@@ -105,17 +111,17 @@ pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
     let two = _mm256_or_si256(two, _mm256_set1_epi16(0x80E0_u16 as i16));
     let third = _mm256_or_si256(six(units, 0x3F), _mm256_set1_epi16(0x80));
     let order = |v| _mm256_broadcastsi128_si256(v);
-    let place = |from: __m128i, rest: __m128i| {
+    let spread = |from: __m128i, rest: __m128i| {
         _mm256_or_si256(
             _mm256_shuffle_epi8(two, order(from)),
             _mm256_shuffle_epi8(third, order(rest)),
         )
     };
-    let most = place(
+    let most = spread(
         _mm_setr_epi8(0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1, 10),
         _mm_setr_epi8(-1, -1, 0, -1, -1, 2, -1, -1, 4, -1, -1, 6, -1, -1, 8, -1),
     );
-    let rest = place(
+    let rest = spread(
         _mm_setr_epi8(
             11, -1, 12, 13, -1, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1,
         ),
@@ -126,7 +132,8 @@ pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
     (most, rest)
 }
 
-/// The bytes of the first five of 8 units from U+0800 on, no surrogates.
+/// Returns the UTF-8 bytes (15) of the first five units of the vector. Its units must be from
+/// U+0800 on, none a surrogate.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn five(units: __m128i) -> __m128i {

@@ -1,21 +1,23 @@
-//! Lengths of text in UTF-8, with the look at whether it is well-formed where that is a question: the twins, compiled for
-//! wider vectors.
+//! Computes the length of a text in UTF-8. Units that may be malformed are validated at the same
+//! time. The code is that of the scalar implementation, compiled for AVX2.
 
 use crate::arch::scalar;
 
-/// Bytes of Latin-1 as UTF-8.
+/// Returns the length in bytes of Latin-1 text converted to UTF-8.
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn latin1(src: &[u8]) -> usize {
     scalar::utf8_len_of_latin1(src)
 }
 
-/// Bytes of 16-bit units as UTF-8, and whether there is a surrogate.
+/// Returns the length in bytes of 16-bit units converted to UTF-8, and `true` if any of the units
+/// is a surrogate.
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn wide(src: &[u16]) -> (usize, bool) {
     scalar::utf8_len_of_wide(src)
 }
 
-/// Bytes of 32-bit units as UTF-8; `None` where one is a surrogate or past U+10FFFF.
+/// Returns the length in bytes of 32-bit units converted to UTF-8; `None` if one is a surrogate or
+/// past U+10FFFF.
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn ucs4(src: &[u32]) -> Option<usize> {
     scalar::utf8_len_of_ucs4(src)

@@ -1,29 +1,31 @@
-//! The kernels on 32-byte vectors. Those of this file want a text longer than two vectors, which the dispatch in `arch` sees
-//! to; those of the modules take any.
+//! The kernels for AVX2, with vectors of 32 bytes. The kernels in this file require a text of more
+//! than 128 bytes, which the dispatch in `arch` ensures; those in the modules below accept a text
+//! of any length.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `utf8` | UTF-8 to the units of a `str`, and to UTF-16 |
-//! | `check` | whether it is well-formed |
-//! | `utf16` | UTF-16 with pairs, to 32-bit units |
-//! | `measure` | the lengths of units of any width in UTF-8 |
-//! | `encode` | units of any width to UTF-8 |
-//! | `lanes` | the bytes of characters in lanes, and the tables that squeeze them |
-//! | `out` | where they put it |
-//! | `start` | the start of a text of any length, in whole vectors |
-//! | `json` | units of any width to the body of a JSON string |
-//! | `json_read` | the looks of the reader of JSON |
-//! | `cell` | short texts |
-//! | `float` | the digits of a float, its point and its zeros |
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+//! | `utf8` | converts UTF-8 to the units of a `str`, and to UTF-16 |
+//! | `utf8_check` | validates UTF-8 while it is decoded |
+//! | `utf16` | converts UTF-16 with surrogate pairs to 32-bit units |
+//! | `measure` | computes the length of units of any width in UTF-8 |
+//! | `encode` | converts units of any width to UTF-8 |
+//! | `lanes` | assembles UTF-8 in vector lanes, and removes the unused bytes |
+//! | `out` | the destinations that the kernels write to |
+//! | `short_loads` | loads the start of a text of any length in whole vectors |
+//! | `json` | converts units of any width to the body of a JSON string |
+//! | `json_read` | the searches of the JSON reader |
+//! | `cell` | converts short UTF-8 texts to a `str` |
+//! | `float` | writes floats as text |
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::generic::{self, EscapeU8, EscapeU16, High, Surrogate, Vector};
-use super::{Scan8, Scan16};
+use super::kernel::{Scan8, Scan16};
+use super::scalar;
 
 pub(super) mod cell;
-mod check;
 pub(super) mod copy;
 pub(super) mod encode;
 pub(super) mod float;
@@ -32,9 +34,10 @@ pub(super) mod json_read;
 mod lanes;
 pub(super) mod measure;
 mod out;
-mod start;
+mod short_loads;
 pub(super) mod utf16;
 pub(super) mod utf8;
+mod utf8_check;
 
 #[cfg(test)]
 mod tests;
@@ -46,15 +49,17 @@ macro_rules! op {
     ($name:ident($($arg:ident: $t:ty),*) -> $ret:ty = $body:expr) => {
         #[inline(always)]
         unsafe fn $name($($arg: $t),*) -> $ret {
-            // SAFETY: the caller stands in a function with AVX2 and vouches for the pointer (duties of `Vector`).
+            // SAFETY: the caller is a function with AVX2 and vouches for the pointer (contract of
+            // `Vector`).
             unsafe { $body }
         }
     };
-    // Two vectors to one.
+    // An operation that combines two vectors into one.
     ($name:ident = $intrinsic:ident) => {
         #[inline(always)]
         unsafe fn $name(self, o: Self) -> Self {
-            // SAFETY: the caller stands in a function with AVX2 (duty of `Vector`); no pointer is passed.
+            // SAFETY: the caller is a function with AVX2 (contract of `Vector`); no pointer is
+            // passed.
             V256(unsafe { $intrinsic(self.0, o.0) })
         }
     };
@@ -67,7 +72,7 @@ unsafe impl Vector for V256 {
     op!(splat8(b: u8) -> Self = V256(_mm256_set1_epi8(b as i8)));
     op!(splat16(u: u16) -> Self = V256(_mm256_set1_epi16(u as i16)));
     op!(narrow(lo: Self, hi: Self) -> Self = {
-        // packus works in each half: put its quarters in order.
+        // `packus` works on each 128-bit half separately, so the quarters are reordered.
         V256(_mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi16(lo.0, hi.0)))
     });
     op!(or = _mm256_or_si256);
@@ -129,106 +134,51 @@ unsafe impl Vector for V256 {
     }
 }
 
-/// # Safety
-/// The processor has AVX2, and `src` has more than `SHORT_BYTES` bytes (so for all below).
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn is_ascii(src: &[u8]) -> bool {
-    // SAFETY: the slice is readable and longer than a vector.
-    unsafe { generic::is_ascii::<V256>(src.as_ptr(), src.len()) }
+macro_rules! functions {
+    ($($name:ident $([$generic:ident: $of:ty])? ($src:ident: $unit:ty $(, $out:ident: $to:ty)?)
+        -> $ret:ty = $generic_name:ident$(::<$($argument:ty),+>)?;)+) => {$(
+        /// # Safety
+        /// The processor must support AVX2. The text must have more than 128 bytes. The destination
+        /// must have space for as many units as the text has.
+        #[target_feature(enable = "avx2")]
+        pub(super) unsafe fn $name $(<const $generic: $of>)? (
+            $src: &[$unit] $(, $out: &mut [MaybeUninit<$to>])?
+        ) -> $ret {
+            // SAFETY: the slices are as long as the functions need them, by this function's
+            // contract.
+            unsafe {
+                generic::$generic_name::<V256 $(, $generic)? $($(, $argument)+)?>(
+                    $src.as_ptr().cast(),
+                    $src.len()
+                    $(, $out.as_mut_ptr().cast())?
+                )
+            }
+        }
+    )+};
 }
 
-/// # Safety
-/// As [`is_ascii`].
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn scan_utf8(src: &[u8]) -> Scan8 {
-    // SAFETY: the slice is readable and longer than a vector.
-    unsafe { generic::scan_utf8::<V256>(src.as_ptr(), src.len()) }
+functions! {
+    is_ascii(src: u8) -> bool = is_ascii;
+    scan_utf8(src: u8) -> Scan8 = scan_utf8;
+    scan_u16(src: u16) -> Scan16 = scan_u16;
+    find_surrogate(src: u16) -> usize = find::<Surrogate>;
+    find_high(src: u8) -> usize = find::<High>;
+    find_escape_u8(src: u8) -> usize = find::<EscapeU8>;
+    find_escape_u16(src: u16) -> usize = find::<EscapeU16>;
+    narrow_u16(src: u16, out: u8) -> () = narrow_u16;
+    copy_to_escape(src: u8, out: u8) -> (usize, bool) = copy_to_escape;
+    narrow_plain[JSON: bool](src: u16, out: u8) -> usize = narrow_plain;
+    copy_ascii(src: u8, out: u8) -> usize = copy_ascii;
+    narrow_up_to[MAX: u16](src: u16, out: u8) -> usize = narrow_up_to;
+    copy_bmp(src: u16, out: u16) -> usize = copy_bmp;
 }
 
-/// # Safety
-/// As [`is_ascii`].
+/// Widens bytes to units with the loop of the scalar implementation, which the compiler vectorizes
+/// for AVX2 here.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn scan_u16(src: &[u16]) -> Scan16 {
-    // SAFETY: the slice is readable and longer than a vector.
-    unsafe { generic::scan_u16::<V256>(src.as_ptr(), src.len()) }
-}
-
-/// # Safety
-/// As [`is_ascii`].
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn find_surrogate(src: &[u16]) -> usize {
-    // SAFETY: the slice is readable and longer than a vector.
-    unsafe { generic::find::<V256, Surrogate>(src.as_ptr().cast(), src.len()) }
-}
-
-/// # Safety
-/// As [`is_ascii`].
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn find_high(src: &[u8]) -> usize {
-    // SAFETY: the slice is readable and longer than a vector.
-    unsafe { generic::find::<V256, High>(src.as_ptr(), src.len()) }
-}
-
-/// # Safety
-/// As [`is_ascii`].
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn find_escape_u8(src: &[u8]) -> usize {
-    // SAFETY: the slice is readable and longer than a vector.
-    unsafe { generic::find::<V256, EscapeU8>(src.as_ptr(), src.len()) }
-}
-
-/// # Safety
-/// As [`is_ascii`].
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn find_escape_u16(src: &[u16]) -> usize {
-    // SAFETY: the slice is readable and longer than a vector.
-    unsafe { generic::find::<V256, EscapeU16>(src.as_ptr().cast(), src.len()) }
-}
-
-/// # Safety
-/// As [`is_ascii`] and `arch::narrow_u16`.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
-    // SAFETY: the slice is longer than two vectors; dst takes src.len() bytes (duty of the caller).
-    unsafe { generic::narrow_u16::<V256>(src.as_ptr(), src.len(), dst) }
-}
-
-/// # Safety
-/// As [`is_ascii`] and `arch::copy_to_escape`.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
-    // SAFETY: the slice is longer than a vector; dst takes src.len() bytes (duty of the caller).
-    unsafe { generic::copy_to_escape::<V256>(src.as_ptr(), src.len(), dst) }
-}
-
-/// # Safety
-/// As [`is_ascii`] and `arch::narrow_plain`.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -> usize {
-    // SAFETY: the slice is longer than two vectors; dst takes src.len() bytes (duty of the caller).
-    unsafe { generic::narrow_plain::<V256, JSON>(src.as_ptr(), src.len(), dst) }
-}
-
-/// # Safety
-/// As [`is_ascii`] and `arch::copy_ascii`.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
-    // SAFETY: the slice is longer than a vector; dst takes src.len() bytes (duty of the caller).
-    unsafe { generic::copy_ascii::<V256>(src.as_ptr(), src.len(), dst) }
-}
-
-/// # Safety
-/// As [`is_ascii`] and `arch::narrow_up_to`.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
-    // SAFETY: the slice is longer than two vectors; dst takes src.len() bytes (duty of the caller).
-    unsafe { generic::narrow_up_to::<V256, MAX>(src.as_ptr(), src.len(), dst) }
-}
-
-/// # Safety
-/// As [`is_ascii`] and `arch::copy_bmp`.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
-    // SAFETY: the slice is longer than two vectors; dst takes src.len() units (duty of the caller).
-    unsafe { generic::copy_bmp::<V256>(src.as_ptr(), src.len(), dst) }
+pub(super) fn widen<const W: usize, const SWAPPED: bool>(
+    src: &[u8],
+    out: &mut [[MaybeUninit<u8>; W]],
+) {
+    scalar::widen::<W, SWAPPED>(src, out);
 }

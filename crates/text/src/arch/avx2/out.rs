@@ -1,11 +1,12 @@
-//! Where the kernels put what they made: nothing is written outside of the place.
+//! The destinations that the AVX2 kernels write to. A destination never writes past its end.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::copy::copy;
 
-/// For each mask of 8 lanes, the order of bytes that brings the lanes of its bits to the front, 2 bytes a lane.
+/// Byte shuffles of a vector of 8 16-bit lanes, indexed by a mask of lanes: the lanes in the mask
+/// are moved to the start of the vector.
 pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -24,7 +25,8 @@ pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     all
 };
 
-/// As [`SQUEEZE_U16`], the numbers of the lanes, for lanes of any size.
+/// The permutations of [`SQUEEZE_U16`] as lane numbers instead of byte numbers, for lanes of any
+/// size.
 pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut mask = 0;
@@ -42,7 +44,8 @@ pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     all
 };
 
-/// Orders of bytes that move a vector up by as many bytes as a load starts before the middle, zeros from below.
+/// The argument of a byte shuffle: the 16 bytes from index `16 - n` on shift a vector up by `n`
+/// bytes, and fill its start with zeros.
 static SLIDE: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -53,68 +56,70 @@ static SLIDE: [u8; 32] = {
     all
 };
 
-/// Where decoded units go: nothing is written outside of the place.
+/// A destination for decoded units. It writes no unit past its end; units that do not fit are
+/// dropped.
 pub(super) struct Out<U> {
     pub(super) at: *mut U,
     end: *mut U,
-    /// Whether the place takes 8 units in all.
+    /// `true` if the destination has space for at least 8 units in total.
     has_eight: bool,
-    /// Whether something did not fit.
+    /// `true` if a unit did not fit.
     is_over: bool,
 }
 
 impl<U> Out<U> {
     /// # Safety
-    /// `at` is writable for `len` units.
+    /// `at` must be writable for `len` units.
     pub(super) unsafe fn new(at: *mut U, len: usize) -> Out<U> {
         Out {
             at,
-            // SAFETY: the end of the place that the caller grants.
+            // SAFETY: the end of the destination that the caller grants.
             end: unsafe { at.add(len) },
             has_eight: len >= 8,
             is_over: false,
         }
     }
 
-    /// Of `len` units those that were written; `None` if something did not fit.
+    /// Returns the number of units written to a destination of `len` units; `None` if a unit did
+    /// not fit.
     #[inline(always)]
     pub(super) fn written(&self, len: usize) -> Option<usize> {
-        (!self.is_over).then(|| len - self.room())
+        (!self.is_over).then(|| len - self.remaining())
     }
 
-    /// How many of `n` units fit.
+    /// Returns how many of the next `n` units fit. If not all of them fit, this is recorded.
     #[inline(always)]
     fn fitting(&mut self, n: usize) -> usize {
-        self.is_over |= n > self.room();
-        n.min(self.room())
+        self.is_over |= n > self.remaining();
+        n.min(self.remaining())
     }
 
-    /// Units that there is room for.
+    /// Returns the number of units for which the destination still has space.
     #[inline(always)]
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn remaining(&self) -> usize {
         (self.end as usize - self.at as usize) / size_of::<U>()
     }
 }
 
-/// Units of a `str` made of 8 lanes of 16 bits.
-pub(super) trait Unit: Copy {
-    /// Whether characters above U+07FF fit.
+/// A unit type of a `str`, which is stored 8 units at a time from 16-bit lanes.
+pub(super) trait StrUnit: Copy {
+    /// `true` if the unit can hold characters above U+07FF.
     const WIDE: bool;
-    /// The lanes as units, in the low bytes.
+    /// Packs the 16-bit lanes to units of this type, in the low bytes of the vector returned.
     /// # Safety
-    /// SSE2.
+    /// The processor must support SSE2.
     unsafe fn pack(v: __m128i) -> __m128i;
-    /// Stores 32 bytes as units.
+    /// Stores 32 bytes of ASCII as 32 units.
     /// # Safety
-    /// AVX2; `to` takes 32 units.
+    /// The processor must support AVX2; `to` must have space for 32 units.
     unsafe fn put_ascii(v: __m256i, to: *mut Self);
-    /// Stores 16 lanes of 16 bits, where these are the units.
+    /// Stores 16 16-bit lanes as 16-bit units; must not be called for other unit types.
     /// # Safety
-    /// AVX2; `to` takes 16 units.
+    /// The processor must support AVX2; `to` must have space for 16 units.
     unsafe fn put_wide(v: __m256i, to: *mut Self);
 }
 
-impl Unit for u8 {
+impl StrUnit for u8 {
     const WIDE: bool = false;
     #[inline(always)]
     unsafe fn pack(v: __m128i) -> __m128i {
@@ -123,7 +128,7 @@ impl Unit for u8 {
     }
     #[inline(always)]
     unsafe fn put_ascii(v: __m256i, to: *mut u8) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         unsafe { _mm256_storeu_si256(to.cast(), v) }
     }
     unsafe fn put_wide(_: __m256i, _: *mut u8) {
@@ -131,7 +136,7 @@ impl Unit for u8 {
     }
 }
 
-impl Unit for u16 {
+impl StrUnit for u16 {
     const WIDE: bool = true;
     #[inline(always)]
     unsafe fn pack(v: __m128i) -> __m128i {
@@ -139,7 +144,7 @@ impl Unit for u16 {
     }
     #[inline(always)]
     unsafe fn put_ascii(v: __m256i, to: *mut u16) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         unsafe {
             let (lower, upper) = (_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
             _mm256_storeu_si256(to.cast(), _mm256_cvtepu8_epi16(lower));
@@ -148,31 +153,32 @@ impl Unit for u16 {
     }
     #[inline(always)]
     unsafe fn put_wide(v: __m256i, to: *mut u16) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         unsafe { _mm256_storeu_si256(to.cast(), v) }
     }
 }
 
-impl<U: Unit> Out<U> {
-    /// Puts the lanes of `mask`.
+impl<U: StrUnit> Out<U> {
+    /// Writes the 16-bit lanes of `v` whose bits are set in `mask` as units, packed without gaps.
+    /// With `ROOMY`, the function does not check that the units fit.
     ///
     /// # Safety
-    /// AVX2; where `ROOMY` the place has room for 8 units.
+    /// The processor must support AVX2; with `ROOMY` 8 units fit.
     #[inline(always)]
     pub(super) unsafe fn put<const ROOMY: bool>(&mut self, v: __m128i, mask: u8) {
-        // SAFETY: the store of 8 units is made where as many fit, and else just those of the mask.
+        // SAFETY: 8 units are stored if as many fit, else just those of the mask.
         unsafe {
             let order = _mm_loadu_si128(SQUEEZE_U16[usize::from(mask)].as_ptr().cast());
             let v = U::pack(_mm_shuffle_epi8(v, order));
             let mut n = mask.count_ones() as usize;
-            debug_assert!(!ROOMY || self.room() >= 8);
-            if ROOMY || self.room() >= 8 {
+            debug_assert!(!ROOMY || self.remaining() >= 8);
+            if ROOMY || self.remaining() >= 8 {
                 store_eight::<U>(v, self.at);
             } else if self.has_eight {
                 n = self.fitting(n);
-                // The last 8 units of the place at once, those written before taken from where they are: no branch on
-                // how many there are.
-                let before = 8 - self.room();
+                // Loads the last 8 units of the destination, which include those written before,
+                // and stores them together with the new units: no branch depends on their number.
+                let before = 8 - self.remaining();
                 let end = self.at.sub(before);
                 let kept = before * size_of::<U>();
                 let slide = _mm_loadu_si128(SLIDE.as_ptr().add(16 - kept).cast());
@@ -190,7 +196,7 @@ impl<U: Unit> Out<U> {
 }
 
 /// # Safety
-/// `to` takes 8 units of 1 or 2 bytes.
+/// `to` must have space for 8 units of 1 or 2 bytes.
 #[inline(always)]
 unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
     // SAFETY: 8 units, as the caller grants.
@@ -207,8 +213,8 @@ unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
 /// `from` has 8 units of 1 or 2 bytes to read; they need not be initialised.
 #[inline(always)]
 unsafe fn load_eight<U>(from: *const U) -> __m128i {
-    // SAFETY: 8 units, as the caller grants. What is not initialised yet is replaced before anybody looks at it: the
-    // lanes past those that were written before are written now, or in a later step.
+    // SAFETY: 8 units, as the caller grants. Uninitialised units are replaced before they are read:
+    // the lanes past those that were written before are written now, or in a later step.
     unsafe {
         if size_of::<U>() == 2 {
             _mm_loadu_si128(from.cast())
@@ -218,10 +224,10 @@ unsafe fn load_eight<U>(from: *const U) -> __m128i {
     }
 }
 
-/// Stores the first 0 to 15 bytes of a vector.
+/// Stores the first `n_bytes` bytes (0 to 15) of a vector.
 ///
 /// # Safety
-/// `to` takes them.
+/// `to` must have space for them.
 #[inline(always)]
 unsafe fn store_first(v: __m128i, to: *mut u8, n_bytes: usize) {
     // SAFETY: each arm stores its size at the start and up to the end, both inside n_bytes.
@@ -231,7 +237,8 @@ unsafe fn store_first(v: __m128i, to: *mut u8, n_bytes: usize) {
             let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(v, v)) as u64;
             to.cast::<u64>().write_unaligned(low);
             if n_bytes > 8 {
-                // The last 8 bytes: some of the low half and the rest of the high one.
+                // The last 8 bytes consist of some bytes of the low half and all remaining ones of
+                // the high half.
                 let shift = 8 * (n_bytes - 8) as u32;
                 let last = low >> shift | high << (64 - shift);
                 to.add(n_bytes - 8).cast::<u64>().write_unaligned(last);
@@ -249,22 +256,22 @@ unsafe fn store_first(v: __m128i, to: *mut u8, n_bytes: usize) {
 }
 
 impl Out<u32> {
-    /// Puts the lanes of `mask`.
+    /// Writes the 32-bit lanes of `v` whose bits are set in `mask` as units, packed without gaps.
     ///
     /// # Safety
-    /// AVX2.
+    /// The processor must support AVX2.
     #[inline(always)]
     pub(super) unsafe fn put_wide(&mut self, v: __m256i, mask: u8) {
-        // SAFETY: the store of 8 units is made where as many fit, and else just those of the mask.
+        // SAFETY: 8 units are stored if as many fit, else just those of the mask.
         unsafe {
             let order = _mm_loadl_epi64(SQUEEZE[usize::from(mask)].as_ptr().cast());
             let v = _mm256_permutevar8x32_epi32(v, _mm256_cvtepu8_epi32(order));
             let mut n = mask.count_ones() as usize;
-            if self.room() >= 8 {
+            if self.remaining() >= 8 {
                 _mm256_storeu_si256(self.at.cast(), v);
             } else {
                 n = self.fitting(n);
-                // The lanes below n, by their sign bits.
+                // The sign bit of each of the first `n` lanes is set.
                 let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
                 let kept = _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), lanes);
                 _mm256_maskstore_epi32(self.at.cast(), kept, v);
@@ -274,11 +281,11 @@ impl Out<u32> {
     }
 }
 
-/// The bytes that a step of a writer may write.
+/// The largest number of bytes that the `step` of one call of `Bounded::put_if_it_fits` writes.
 pub(super) const STEP: usize = 64;
 
-/// A place for bytes, for writers that do not know how long their text becomes: what does not fit is left out, and the
-/// result with it.
+/// A destination of bytes for writers that do not know the length of their result in advance. Bytes
+/// that do not fit are dropped, and [`Bounded::written`] then returns `None`.
 pub(super) struct Bounded {
     at: *mut u8,
     end: *mut u8,
@@ -287,17 +294,17 @@ pub(super) struct Bounded {
 
 impl Bounded {
     /// # Safety
-    /// `p` is writable for `n_bytes`.
+    /// `p` must be writable for `n_bytes`.
     pub(super) unsafe fn new(p: *mut u8, n_bytes: usize) -> Bounded {
         Bounded {
             at: p,
-            // SAFETY: the end of the place that the caller grants.
+            // SAFETY: the end of the destination that the caller grants.
             end: unsafe { p.add(n_bytes) },
             full: false,
         }
     }
 
-    /// Whether so many bytes more may be written.
+    /// Returns `true` if at least `n_bytes` more bytes fit.
     #[inline(always)]
     pub(super) fn takes(&self, n_bytes: usize) -> bool {
         self.left() >= n_bytes
@@ -308,27 +315,29 @@ impl Bounded {
         self.end as usize - self.at as usize
     }
 
-    /// Puts what a step writes, which is told where to, and tells how many of the bytes there it needed.
+    /// Calls `step` with the address to write to. `step` returns how many of the bytes that it
+    /// wrote belong to the result.
     ///
     /// # Safety
-    /// There is room for all that it writes, of which the first so many count.
+    /// Everything that it writes fits, of which the counted bytes come first.
     #[inline(always)]
     pub(super) unsafe fn put(&mut self, step: impl FnOnce(*mut u8) -> usize) {
         let n = step(self.at);
         debug_assert!(self.takes(n));
-        // SAFETY: no more than there is room for.
+        // SAFETY: no more than fits.
         self.at = unsafe { self.at.add(n) };
     }
 
-    /// As [`Bounded::put`] where there may be less room: the step writes elsewhere, [`STEP`] bytes at most, and what counts is copied if it
-    /// fits.
+    /// Calls `step` as [`Bounded::put`] does, but near the end of the destination: `step` writes at
+    /// most [`STEP`] bytes to a buffer. The bytes that belong to the result are then copied to the
+    /// destination, if they fit.
     ///
     /// # Safety
-    /// AVX2; as there but for the room.
+    /// The processor must support AVX2; as above except for the space.
     #[inline(always)]
     pub(super) unsafe fn put_if_it_fits(&mut self, step: impl FnOnce(*mut u8) -> usize) {
-        let mut place = [const { MaybeUninit::<u8>::uninit() }; STEP];
-        let start = place.as_mut_ptr().cast();
+        let mut buffer = [const { MaybeUninit::<u8>::uninit() }; STEP];
+        let start = buffer.as_mut_ptr().cast();
         let n = step(start);
         if n > self.left() {
             self.full = true;
@@ -341,7 +350,8 @@ impl Bounded {
         }
     }
 
-    /// Bytes written since `start`, the start of the place; `None` where something did not fit.
+    /// Returns the number of bytes written from `start`, the start of the destination; `None` if
+    /// some bytes did not fit.
     pub(super) fn written(self, start: *mut u8) -> Option<usize> {
         (!self.full).then(|| self.at as usize - start as usize)
     }

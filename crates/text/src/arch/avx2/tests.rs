@@ -1,30 +1,32 @@
-//! Each kernel of the modules against the slow twin.
+//! Compares the AVX2 kernels that are in separate modules with the reference implementation.
 
 use super::*;
+use crate::arch::memory::destination;
 use crate::arch::scalar;
 use crate::arch::skips::can_test;
-use crate::arch::texts::{each_utf16, into_place, lengths, starts, texts, units};
+use crate::arch::test_texts::{each_utf16, into_buffer, lengths, starts, texts, units};
 use crate::{Policy, Units, naive};
 
 fn is_here() -> bool {
-    let is_here = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
-    can_test("avx2", is_here && !cfg!(miri))
+    can_test("avx2", crate::kernel() >= crate::Kernel::Avx2)
 }
 
 fn code_points(units: Units<'_>) -> Option<Vec<u32>> {
     naive::decode(units, Policy::Strict).ok()
 }
 
-/// Decodes bytes that may be malformed by each kernel that checks them and that takes their widest character.
+/// Decodes bytes that may be malformed, by each kernel that validates its input and whose units can
+/// hold the widest character of the text.
 fn check_checked(src: &[u8]) {
     let text = code_points(Units::Utf8(src));
     let n = starts(src);
     let max = src.iter().copied().max().unwrap_or(0);
-    for room in [n, n + 40] {
+    for capacity in [n, n + 40] {
         if max <= 0xC3 {
             let (made, got) =
-                // SAFETY: AVX2 is there; the place takes a unit for each byte that continues nothing (so below).
-                into_place(room, |p| unsafe { utf8::to_latin1_checked(src, p, room) });
+                // SAFETY: AVX2 is available; the buffer takes a unit for each non-continuation byte
+                // (so below).
+                into_buffer(capacity, |p| unsafe { utf8::to_latin1_checked(src, destination(p, capacity)) });
             let got = made.map(|n| got[..n].iter().map(|&u| u.into()).collect());
             assert_eq!(got, text, "{src:x?}");
         }
@@ -32,35 +34,41 @@ fn check_checked(src: &[u8]) {
     check_utf8_to_utf16(src, max);
 }
 
-/// UTF-8 to UTF-16, with and without pairs, into a place of just the size, a larger one, and one with a unit for each byte.
+/// Converts UTF-8 to UTF-16, with and without surrogate pairs, into a buffer of exactly the needed
+/// size, a larger one, and one with a unit for each byte.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
-    // SAFETY: AVX2 is there (so below).
+    // SAFETY: AVX2 is available (so below).
     let n_units = unsafe { utf8::units_of(src) };
     if let Ok(expected) = &expected {
         assert_eq!(n_units, expected.len());
     }
-    let see = |room: usize, convert: unsafe fn(&[u8], *mut u16, usize) -> Option<usize>| {
-        // SAFETY: the place takes a unit for each byte that continues nothing, and one more for each that leads four.
-        let (n, got) = into_place(2 * room, |p| unsafe { convert(src, p.cast(), room) });
+    let see = |capacity: usize,
+               convert: unsafe fn(&[u8], &mut [MaybeUninit<u16>]) -> Option<usize>| {
+        // SAFETY: the buffer takes a unit for each non-continuation byte, and one more for each
+        // that leads four.
+        let (n, got) = into_buffer(2 * capacity, |p| unsafe {
+            convert(src, destination(p.cast(), capacity))
+        });
         let got = n.map(|n| units(&got[..2 * n], u16::from_ne_bytes));
         assert_eq!(got.as_ref(), expected.as_ref().ok(), "{src:x?}");
     };
-    for room in [n_units, n_units + 40, src.len()] {
-        see(room, utf8::to_utf16::<true, true>);
+    for capacity in [n_units, n_units + 40, src.len()] {
+        see(capacity, utf8::to_utf16::<true, true>);
         if max <= 0xEF {
-            see(room, utf8::to_utf16::<true, false>);
+            see(capacity, utf8::to_utf16::<true, false>);
         }
         if expected.is_ok() {
-            see(room, utf8::to_utf16::<false, true>);
+            see(capacity, utf8::to_utf16::<false, true>);
             if max <= 0xEF {
-                see(room, utf8::to_utf16::<false, false>);
+                see(capacity, utf8::to_utf16::<false, false>);
             }
         }
     }
 }
 
-/// Decodes a well-formed text to units of each width that takes it, in a place of its size and in a larger one.
+/// Decodes a well-formed text to units of each width that can hold it, into a buffer of exactly the
+/// needed size and into a larger one.
 fn check_utf8(src: &[u8]) {
     check_checked(src);
     let Some(text) = code_points(Units::Utf8(src)) else {
@@ -69,10 +77,12 @@ fn check_utf8(src: &[u8]) {
     let n = text.len();
     assert_eq!(starts(src), n);
     let max = text.iter().copied().max().unwrap_or(0);
-    for room in [n, n + 40] {
+    for capacity in [n, n + 40] {
         if max <= 0xFF {
-            // SAFETY: AVX2 is there; the place takes what is written (so below).
-            let (made, got) = into_place(room, |p| unsafe { utf8::to_latin1(src, p, room) });
+            // SAFETY: AVX2 is available; the buffer takes what is written (so below).
+            let (made, got) = into_buffer(capacity, |p| unsafe {
+                utf8::to_latin1(src, destination(p, capacity))
+            });
             assert_eq!(made, Some(n));
             assert!(
                 got[..n]
@@ -82,24 +92,27 @@ fn check_utf8(src: &[u8]) {
             );
         }
         let (made, got) =
-            // SAFETY: AVX2 is there; the place takes what is written.
-            into_place(4 * room, |p| unsafe { utf8::to_ucs4(src, p.cast(), room) });
+            // SAFETY: AVX2 is available; the buffer takes what is written.
+            into_buffer(4 * capacity, |p| unsafe { utf8::to_ucs4(src, destination(p.cast(), capacity)) });
         assert_eq!(made, Some(n));
         assert_eq!(units(&got, u32::from_ne_bytes)[..n], text);
     }
-    // Where the text has grown since it was counted.
-    for room in [0, n / 2, n.saturating_sub(1)]
+    // A text can have grown since its units were counted; the buffer is then too small.
+    for capacity in [0, n / 2, n.saturating_sub(1)]
         .into_iter()
-        .filter(|&room| room < n)
+        .filter(|&capacity| capacity < n)
     {
         if max <= 0xFF {
-            // SAFETY: AVX2 is there; the kernel knows the room.
-            let made = into_place(room, |p| unsafe { utf8::to_latin1(src, p, room) }).0;
+            // SAFETY: AVX2 is available; the kernel receives the capacity.
+            let made = into_buffer(capacity, |p| unsafe {
+                utf8::to_latin1(src, destination(p, capacity))
+            })
+            .0;
             assert_eq!(made, None);
         }
         let made =
-            // SAFETY: AVX2 is there; the kernel knows the room.
-            into_place(4 * room, |p| unsafe { utf8::to_ucs4(src, p.cast(), room) }).0;
+            // SAFETY: AVX2 is available; the kernel receives the capacity.
+            into_buffer(4 * capacity, |p| unsafe { utf8::to_ucs4(src, destination(p.cast(), capacity)) }).0;
         assert_eq!(made, None);
     }
 }
@@ -117,11 +130,11 @@ fn utf8_is_decoded_whatever_its_length_and_mix() {
 }
 
 #[test]
-fn malformed_utf8_is_seen_wherever_it_stands() {
+fn malformed_utf8_is_found_at_each_position() {
     if !is_here() {
         return;
     }
-    // On both sides of each border that table 3-7 of the Unicode standard draws.
+    // The bytes on both sides of each boundary in table 3-7 of the Unicode standard.
     const HARM: [u8; 25] = [
         b'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xDF, 0xE0,
         0xE1, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xF8, 0xFF,
@@ -146,7 +159,7 @@ fn malformed_utf8_is_seen_wherever_it_stands() {
 }
 
 #[test]
-fn a_run_of_three_bytes_ends_at_a_character_of_another_length_wherever_it_stands() {
+fn a_run_of_three_bytes_ends_at_a_character_of_another_length_at_each_position() {
     if !is_here() {
         return;
     }
@@ -162,35 +175,36 @@ fn a_run_of_three_bytes_ends_at_a_character_of_another_length_wherever_it_stands
     }
 }
 
-/// Encodes into a place of the text's size, into a larger one, and into one that is too small; what is malformed into some.
+/// Encodes the text into a buffer of exactly the needed size, a larger one, and one that is too
+/// small. If the text is malformed, encodes it into buffers of several sizes.
 fn check_encoder(
     expected: Option<Vec<u8>>,
     most: usize,
     mut encode: impl FnMut(*mut u8, usize) -> Option<usize>,
 ) {
     let Some(expected) = expected else {
-        for room in [most, most / 2, most / 3] {
-            assert_eq!(into_place(room, |p| encode(p, room)).0, None);
+        for capacity in [most, most / 2, most / 3] {
+            assert_eq!(into_buffer(capacity, |p| encode(p, capacity)).0, None);
         }
         return;
     };
     let n = expected.len();
-    for room in [n, n + 1, n + 40] {
-        let (got, bytes) = into_place(room, |p| encode(p, room));
+    for capacity in [n, n + 1, n + 40] {
+        let (got, bytes) = into_buffer(capacity, |p| encode(p, capacity));
         assert_eq!(got, Some(n));
         assert_eq!(bytes[..n], expected);
     }
-    for room in [n.saturating_sub(1), n / 2] {
-        if room < n {
-            assert_eq!(into_place(room, |p| encode(p, room)).0, None);
+    for capacity in [n.saturating_sub(1), n / 2] {
+        if capacity < n {
+            assert_eq!(into_buffer(capacity, |p| encode(p, capacity)).0, None);
         }
     }
 }
 
-/// All that can be asked of one text of UTF-16.
+/// Runs all comparisons for one text of UTF-16.
 fn check_utf16(src: &[u16]) {
     let text = code_points(Units::Utf16(src));
-    // SAFETY: AVX2 is there; the places take what is written (so below).
+    // SAFETY: AVX2 is available; the buffers take what is written (so below).
     unsafe {
         assert_eq!(utf16::is_valid(src), text.is_some(), "{src:x?}");
         let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
@@ -200,22 +214,27 @@ fn check_utf16(src: &[u16]) {
         let expected = naive::to_utf8(Units::Utf16(src), Policy::Strict).ok();
         if let (Some(text), Some(expected)) = (&text, &expected) {
             assert_eq!(len, expected.len());
-            for room in [n, n + 40] {
-                let (made, got) = into_place(4 * room, |p| utf16::to_ucs4(src, p.cast(), room));
+            for capacity in [n, n + 40] {
+                let (made, got) = into_buffer(4 * capacity, |p| {
+                    utf16::to_ucs4(src, destination(p.cast(), capacity))
+                });
                 assert_eq!(made, Some(n));
                 assert_eq!(&units(&got, u32::from_ne_bytes)[..n], text);
             }
-            // Where the text has grown since it was counted.
-            for room in [0, n / 2, n.saturating_sub(1)]
+            // A text can have grown since its units were counted; the buffer is then too small.
+            for capacity in [0, n / 2, n.saturating_sub(1)]
                 .into_iter()
-                .filter(|&room| room < n)
+                .filter(|&capacity| capacity < n)
             {
-                let made = into_place(4 * room, |p| utf16::to_ucs4(src, p.cast(), room)).0;
+                let made = into_buffer(4 * capacity, |p| {
+                    utf16::to_ucs4(src, destination(p.cast(), capacity))
+                })
+                .0;
                 assert_eq!(made, None);
             }
         }
-        check_encoder(expected, 3 * src.len(), |p, room| {
-            encode::wide(src, p, room)
+        check_encoder(expected, 3 * src.len(), |p, capacity| {
+            encode::wide(src, destination(p, capacity))
         });
     }
 }
@@ -236,25 +255,27 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
         for text in texts(n) {
             let mut chars: Vec<u32> = text.chars().map(u32::from).collect();
             let narrow: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
-            // SAFETY: AVX2 is there; the places take what is written (so below).
+            // SAFETY: AVX2 is available; the buffers take what is written (so below).
             unsafe {
                 assert_eq!(measure::ucs4(&chars), Some(text.len()));
-                check_encoder(Some(text.into_bytes()), 0, |p, room| {
-                    encode::ucs4(&chars, p, room)
+                check_encoder(Some(text.into_bytes()), 0, |p, capacity| {
+                    encode::ucs4(&chars, destination(p, capacity))
                 });
                 for at in (0..n).filter(|at| at % 15 < 3) {
                     for c in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
                         let kept = std::mem::replace(&mut chars[at], c);
                         assert_eq!(measure::ucs4(&chars), None);
-                        check_encoder(None, 4 * n, |p, room| encode::ucs4(&chars, p, room));
+                        check_encoder(None, 4 * n, |p, capacity| {
+                            encode::ucs4(&chars, destination(p, capacity))
+                        });
                         chars[at] = kept;
                     }
                 }
                 let expected = naive::to_utf8(Units::Latin1(&narrow), Policy::Strict);
                 let expected = expected.expect("Latin-1 has no malformed text");
                 assert_eq!(measure::latin1(&narrow), expected.len());
-                check_encoder(Some(expected), 0, |p, room| {
-                    encode::latin1(&narrow, p, room)
+                check_encoder(Some(expected), 0, |p, capacity| {
+                    encode::latin1(&narrow, destination(p, capacity))
                 });
             }
         }

@@ -1,21 +1,25 @@
-//! UTF-16 with pairs: counted, validated, and decoded to 32-bit units.
+//! UTF-16 with surrogate pairs: counts its characters, validates it, and decodes it to 32-bit
+//! units.
 
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::out::Out;
 use crate::arch::scalar;
 use crate::arch::sse2::load_padded;
 
-/// Units that are no second halves of pairs: the characters, where the text is well-formed.
+/// Returns the number of units that are not the second half of a surrogate pair: the number of
+/// characters, if the text is well-formed.
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn count(src: &[u16]) -> usize {
-    // The twin, compiled for wider vectors.
+    // The scalar implementation, compiled for wider vectors.
     scalar::count_utf16(src)
 }
 
-/// The lanes of 32 units whose upper six bits are `top`.
+/// Returns a mask of 32 units, those of `a` and then those of `b`. A bit is set if the upper six
+/// bits of the unit are equal to the upper six bits of `top`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lanes(a: __m256i, b: __m256i, top: u16) -> u32 {
@@ -23,12 +27,12 @@ fn lanes(a: __m256i, b: __m256i, top: u16) -> u32 {
     let top = _mm256_set1_epi16(top as i16);
     let a = _mm256_cmpeq_epi16(_mm256_and_si256(a, bits), top);
     let b = _mm256_cmpeq_epi16(_mm256_and_si256(b, bits), top);
-    // packs works in each half: put its quarters in order.
+    // `packs` works on each 128-bit half separately, so the quarters are reordered.
     let both = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(a, b));
     _mm256_movemask_epi8(both) as u32
 }
 
-/// Whether all surrogates stand in pairs.
+/// Returns `true` if each surrogate is part of a surrogate pair.
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn is_valid(src: &[u16]) -> bool {
     let (mut open, mut bad) = (0, 0);
@@ -51,18 +55,20 @@ pub(in crate::arch) fn is_valid(src: &[u16]) -> bool {
     bad | open == 0
 }
 
-/// Decodes the characters that start at the units of `mask`, given the units there and those behind each.
+/// Decodes the characters that start at the units of `v` whose bits are set in `mask`. `following`
+/// has, for each unit of `v`, the unit after it.
 ///
 /// # Safety
-/// AVX2; every pair of `mask` lies in the vectors as a whole; `out` has room for the characters.
+/// The processor must support AVX2; every pair of `mask` lies in the vectors as a whole; `out` must
+/// have space for the characters.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn step(v: __m128i, behind: __m128i, mask: u8, out: &mut Out<u32>) {
-    // SAFETY: the caller has AVX2, and grants the room.
+unsafe fn step(v: __m128i, following: __m128i, mask: u8, out: &mut Out<u32>) {
+    // SAFETY: the caller has AVX2, and grants the space.
     unsafe {
         let first = _mm256_cvtepu16_epi32(v);
-        let second = _mm256_cvtepu16_epi32(behind);
-        // Both prefixes and the plane's offset in one constant.
+        let second = _mm256_cvtepu16_epi32(following);
+        // One constant subtracts the prefixes of both halves and adds U+10000.
         let prefixes = (0xD800 << 10) + 0xDC00 - 0x1_0000;
         let pair = _mm256_add_epi32(_mm256_slli_epi32::<10>(first), second);
         let pair = _mm256_sub_epi32(pair, _mm256_set1_epi32(prefixes));
@@ -72,10 +78,11 @@ unsafe fn step(v: __m128i, behind: __m128i, mask: u8, out: &mut Out<u32>) {
     }
 }
 
-/// The places of 8 units where a character starts: all but the second halves of pairs.
+/// Returns a mask of 8 units. A bit is set if a character starts at the unit, that is, unless the
+/// unit is the second half of a surrogate pair.
 ///
 /// # Safety
-/// SSE2.
+/// The processor must support SSE2.
 #[inline(always)]
 unsafe fn starts_u16(v: __m128i) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
@@ -86,17 +93,19 @@ unsafe fn starts_u16(v: __m128i) -> u32 {
     }
 }
 
-/// Decodes valid UTF-16, and returns how many characters it has.
+/// Decodes UTF-16, which must be valid, to 32-bit units, and returns the number of characters.
 ///
 /// # Safety
-/// AVX2; `out` takes `room` units, as many as there are characters or more.
+/// The processor must support AVX2; `out` must have space for `capacity` units, as many as there
+/// are characters or more.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: *mut u32, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
+    let (out, capacity) = (out.as_mut_ptr().cast::<u32>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: the place that the caller grants.
-    let mut out = unsafe { Out::new(out, room) };
-    // SAFETY: every load ends inside src. All characters that start at the first 7 of 8 units end among the 8; those of
-    // the last vector end with the text.
+    // SAFETY: the destination that the caller grants.
+    let mut out = unsafe { Out::new(out, capacity) };
+    // SAFETY: every load ends inside src. All characters that start at the first 7 of 8 units end
+    // among the 8; those of the last vector end with the text.
     unsafe {
         let within = |v, mask, out: &mut Out<u32>| step(v, _mm_srli_si128::<2>(v), mask, out);
         if len < 8 {
@@ -105,7 +114,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: *mut u32, room: usize) -
                 let mask = starts_u16(v) & ((1 << len) - 1);
                 within(v, mask as u8, &mut out);
             }
-            return out.written(room);
+            return out.written(capacity);
         }
         let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
         let mut at = 0;
@@ -115,9 +124,9 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: *mut u32, room: usize) -
             at += 8;
         }
         let v = load(len - 8);
-        // Without those that were decoded in the step before.
+        // The characters that were decoded in the previous step are excluded.
         let fresh = 0xFF << (8 - (len - at));
         within(v, (starts_u16(v) & fresh) as u8, &mut out);
     }
-    out.written(room)
+    out.written(capacity)
 }

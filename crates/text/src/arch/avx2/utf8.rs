@@ -1,36 +1,39 @@
-//! UTF-8 to the units of a `str`, and to UTF-16.
+//! Converts UTF-8 to the units of a `str`, and to UTF-16.
 //!
-//! Every byte of a vector is taken for the start of a character, the character is put together from the bytes behind it, and
-//! then the lanes where none starts are squeezed out by a table. No step waits for the one before it but for the place of its
-//! output, and no branch looks at single characters. Runs of ASCII, and of characters of three bytes, need no table.
+//! Every byte of a vector is treated as the start of a character: the character is assembled from
+//! this byte and the bytes after it. Then a table removes the lanes at which no character starts. A
+//! step depends on the previous step only for the position of its output, and no branch depends on
+//! a single character. Runs of ASCII, and of characters of three bytes, need no table.
 //!
-//! (Tried and slower: a step for each run of characters of the same length. A step then starts where the one before it
-//! ended, which is known 18 cycles later.)
+//! (One step for each run of characters of equal length was slower: such a step starts where the
+//! previous one ends, which is known only 18 clock cycles after the previous step began.)
 
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
-use super::check::Check;
-use super::out::{Out, Unit};
+use super::out::{Out, StrUnit};
+use super::utf8_check::Utf8Check;
+use crate::arch::by_simdutf::is_utf8;
 use crate::arch::sse2::load_padded;
-use crate::arch::validity::is_utf8;
 
 mod ucs4;
 pub(in crate::arch) use ucs4::to_ucs4;
 pub(super) use ucs4::{chars_of_lanes, fetched};
 
-/// The places of 16 bytes where a character starts.
+/// Returns a mask of 16 bytes, in which a bit is set if a character starts at the byte.
 ///
 /// # Safety
-/// SSE2.
+/// The processor must support SSE2.
 #[inline(always)]
 unsafe fn starts(v: __m128i) -> u32 {
     // SAFETY: SSE2 is part of x86-64. Signed: continuation bytes are the lowest.
     unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(v, _mm_set1_epi8(0xBF_u8 as i8))) as u32 }
 }
 
-/// The characters below U+0800 that start at each of 16 places, given the bytes there and those behind.
+/// Returns, for each of 16 positions, the character below U+0800 that starts there. `v` has the
+/// byte at each position, and `second` the byte after it.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
@@ -43,20 +46,25 @@ fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
     _mm256_blendv_epi8(first, two, is_two)
 }
 
-/// What a byte of `0xF0 + k` becomes in the high byte of a high half with a carry: `0xD8 + k`.
+/// The difference between the lead byte `0xF0 + k` of a four-byte character and `0xD8 + k`, the
+/// high byte of the character's first surrogate half.
 const HIGH_HALF: u8 = 0xD8_u8.wrapping_sub(0xF0);
 
-/// The units that start at each of 32 places, eight in a vector, given the bytes there and those one and two places behind. Low and
-/// high bytes are put together apart. Where `PAIRS`, a character of four bytes has its high half at its first byte and its low half at its
-/// third, of which each is made.
+/// Returns the UTF-16 units that start at each of 32 positions, eight in a vector. `v` has the byte
+/// at each position; `second` and `third` have the bytes one and two positions later. The low and
+/// high bytes of the units are assembled separately.
+///
+/// With `PAIRS`, a character of four bytes yields its first surrogate half at its first byte, and
+/// the second half at its third byte. Each half is assembled from the byte at its position and the
+/// two bytes after that.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) -> [__m128i; 4] {
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
     let bits = |v, mask| _mm256_and_si256(v, splat(mask));
     let at_least = |least: u8| _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(least)), v);
-    // The last two bytes of each character give ten or eleven bits, the lead of three the rest. Continuation bytes are taken for leads
-    // of two.
+    // The last two bytes of each character yield ten or eleven bits, and the lead of a three-byte
+    // character the remaining four. Continuation bytes are treated as leads of two-byte characters.
     let is_three = at_least(0xE0);
     let last = _mm256_blendv_epi8(second, third, is_three);
     let before = _mm256_blendv_epi8(v, second, is_three);
@@ -67,14 +75,16 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     let top = _mm256_and_si256(top, is_three);
     let mut high = _mm256_or_si256(upper, top);
     if PAIRS {
-        // Low halves: ten bits, behind 0xDC00, which has two of those that are too much.
+        // Second surrogate halves: ten bits, with the prefix 0xDC00, which sets two more bits than
+        // a lead does.
         let is_tail = _mm256_cmpgt_epi8(splat(0xC0), v);
         high = _mm256_or_si256(high, bits(is_tail, 0xDC));
     }
-    // ASCII has none.
+    // The units of ASCII have the high byte zero.
     high = _mm256_blendv_epi8(_mm256_setzero_si256(), high, v);
     if PAIRS {
-        // High halves: the first 14 bits less 0x40, which is U+10000, behind 0xD800.
+        // First surrogate halves: the first 14 bits of the character less 0x40 (which is U+10000),
+        // with the prefix 0xD800.
         let is_four = at_least(0xF0);
         let half = _mm256_or_si256(
             bits(_mm256_slli_epi16::<2>(second), 0xFC),
@@ -85,7 +95,7 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
         let half = _mm256_add_epi8(_mm256_add_epi8(v, splat(HIGH_HALF)), borrows);
         high = _mm256_blendv_epi8(high, half, is_four);
     }
-    // Places 0 to 7 and 16 to 23, 8 to 15 and 24 to 31.
+    // `even` has positions 0 to 7 and 16 to 23, `odd` 8 to 15 and 24 to 31.
     let even = _mm256_unpacklo_epi8(low, high);
     let odd = _mm256_unpackhi_epi8(low, high);
     [
@@ -96,8 +106,10 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     ]
 }
 
-/// The units that start at each of 16 places, eight in a vector of lanes of 16 bits, given the bytes there and those one and two
-/// places behind; where not `WIDE`, of characters below U+0800. `PAIRS` as in [`wide_units`].
+/// Returns the units that start at each of 16 positions, in vectors of eight 16-bit lanes. `v` has
+/// the byte at each position; `second` and `third` have the bytes one and two positions later.
+/// Without `WIDE`, all characters must be below U+0800. `PAIRS` has the same meaning as in
+/// [`wide_units`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
@@ -114,14 +126,15 @@ pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
     [lower, upper]
 }
 
-/// Decodes the characters that start at the places of `mask`, of 32 bytes at `p`. Where `PAIRS`, the places of third bytes of four are in
-/// the mask too.
+/// Decodes the characters that start at those of the 32 bytes at `p` whose bits are set in `mask`.
+/// With `PAIRS`, the bit of the third byte of each four-byte character is set too.
 ///
 /// # Safety
-/// AVX2; 34 bytes are readable. No character of `mask` is wider than a unit, or than two where `PAIRS`; `out` has room for 32 units.
+/// The processor must support AVX2; 34 bytes are readable. No character of `mask` is wider than a
+/// unit, or than two with `PAIRS`; `out` must have space for 32 units.
 #[inline(always)]
-unsafe fn step<U: Unit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut Out<U>) {
-    // SAFETY: the caller has AVX2, and grants the reads and the room.
+unsafe fn step<U: StrUnit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut Out<U>) {
+    // SAFETY: the caller has AVX2, and grants the reads and the space.
     unsafe {
         let lanes = if U::WIDE {
             let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
@@ -139,14 +152,15 @@ unsafe fn step<U: Unit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut Ou
     }
 }
 
-/// As [`step`], of 16 bytes and a mask of them.
+/// Decodes characters of the 16 bytes of `v`, as [`step`] does. `mask` has the positions at which
+/// the characters start.
 ///
 /// # Safety
-/// AVX2; every character of `mask` lies in the vector as a whole, or its halves do; `out` has room for as many units as there are in the
-/// mask.
+/// The processor must support AVX2; every character of `mask` lies in the vector as a whole, or its
+/// halves do; `out` must have space for as many units as there are in the mask.
 #[inline(always)]
-unsafe fn step_within<U: Unit, const PAIRS: bool>(v: __m128i, mask: u32, out: &mut Out<U>) {
-    // SAFETY: the caller has AVX2, and grants the room.
+unsafe fn step_within<U: StrUnit, const PAIRS: bool>(v: __m128i, mask: u32, out: &mut Out<U>) {
+    // SAFETY: the caller has AVX2, and grants the space.
     unsafe {
         let (second, third) = (_mm_srli_si128::<1>(v), _mm_srli_si128::<2>(v));
         let [lower, upper] = if U::WIDE {
@@ -159,7 +173,7 @@ unsafe fn step_within<U: Unit, const PAIRS: bool>(v: __m128i, mask: u32, out: &m
     }
 }
 
-/// The places of the vector where a character of four bytes starts.
+/// Returns a mask of the bytes at which a four-byte character starts.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fours(v: __m256i) -> u32 {
@@ -167,27 +181,31 @@ fn fours(v: __m256i) -> u32 {
     _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(v, least), v)) as u32
 }
 
-/// Decodes UTF-8, and returns how many units it gave; where it is to be checked, `None` of what is malformed.
+/// Decodes UTF-8 and returns the number of units written. With `CHECKED`, returns `None` for
+/// malformed text.
 ///
 /// # Safety
-/// AVX2. No character of `src` is wider than a unit, or than two where `PAIRS`, and `out` takes `room` of them, as many as there are bytes
-/// that continue nothing, or more; where `PAIRS`, one more for each byte above 0xEF. `src` is valid, or it is checked.
+/// The processor must support AVX2. Each character of `src` must fit into a unit, or with `PAIRS`
+/// into two. `out` must have space for `capacity` units: at least the number of non-continuation
+/// bytes, and with `PAIRS` one more for each byte above 0xEF. Without `CHECKED`, `src` must be
+/// valid.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
+unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
     src: &[u8],
     out: *mut U,
-    room: usize,
+    capacity: usize,
 ) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: the place that the caller grants.
-    let mut out = unsafe { Out::new(out, room) };
-    let mut check = Check::new();
-    // The places where the next step has a third byte of four, of a character that started before it.
+    // SAFETY: the destination that the caller grants.
+    let mut out = unsafe { Out::new(out, capacity) };
+    let mut check = Utf8Check::new();
+    // The positions at the start of the next step that hold the third byte of a four-byte character
+    // that started in this step.
     let mut owed = 0;
-    // The places of 16 bytes that give a unit.
+    // Returns a mask of the 16 bytes at which a unit is stored.
     let units_at = |v: __m128i, owed: &mut u32, n: u32| {
-        // SAFETY: AVX2 is there.
+        // SAFETY: AVX2 is available.
         let starts = unsafe { starts(v) };
         if !PAIRS {
             return starts;
@@ -197,9 +215,11 @@ unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
         *owed = lows >> n;
         starts | lows
     };
-    // SAFETY: every load ends inside src. Those at one and two places behind have what the characters of a step need (a
-    // unit is made of 3 bytes at most). All characters that start at the first 14 of 16 places end among the 16, or their halves do;
-    // those of the last vector end with the text. A step puts as many units as bytes that continue nothing, and third bytes of four.
+    // SAFETY: every load ends inside src. Those at one and two positions after have what the
+    // characters of a step need (a unit is made of 3 bytes at most). All characters that start at
+    // the first 14 of 16 positions end among the 16, or their halves do; those of the last vector
+    // end with the text. A step puts as many units as there are non-continuation bytes, and third
+    // bytes of four.
     unsafe {
         if len < 16 {
             if CHECKED && !is_utf8(src) {
@@ -210,11 +230,11 @@ unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
                 let mask = units_at(v, &mut owed, 0) & ((1 << len) - 1);
                 step_within::<U, PAIRS>(v, mask, &mut out);
             }
-            return out.written(room);
+            return out.written(capacity);
         }
         let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
         let mut at = 0;
-        while at + 34 <= len && out.room() >= 32 {
+        while at + 34 <= len && out.remaining() >= 32 {
             let v = _mm256_loadu_si256(p.add(at).cast());
             let high = _mm256_movemask_epi8(v) as u32;
             if high == 0 {
@@ -242,8 +262,8 @@ unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
             }
             let four = if PAIRS { fours(v) } else { 0 };
             if CHECKED {
-                let behind = _mm256_loadu_si256(p.add(at + 1).cast());
-                check.look::<U>(v, behind, high, tails, four);
+                let second = _mm256_loadu_si256(p.add(at + 1).cast());
+                check.look::<U>(v, second, high, tails, four);
             }
             let mut units = !tails;
             if PAIRS {
@@ -263,46 +283,50 @@ unsafe fn decode<U: Unit, const CHECKED: bool, const PAIRS: bool>(
             at += 14;
         }
         let v = load(len - 16);
-        // Without those that were decoded in the step before.
+        // The characters that were decoded in the previous step are excluded.
         let done = 16 - (len - at);
         owed <<= done;
         let mask = units_at(v, &mut owed, 0) & 0xFFFF << done;
         step_within::<U, PAIRS>(v, mask & 0xFFFF, &mut out);
     }
-    out.written(room)
+    out.written(capacity)
 }
 
-/// The continuation bytes of 32 inside a run of characters of three bytes, by how many of them its start holds of the
-/// character before it.
+/// Masks of the continuation bytes of a vector of 32 bytes inside a run of three-byte characters.
+/// The index is the number of bytes at the start of the vector that belong to the previous
+/// character.
 static TAILS: [u32; 3] = {
     let mut all = [0; 3];
     let mut i = 0;
     while i < 3 * 32 {
-        let (begun, place) = (i / 32, i % 32);
-        if (place + 3 - begun) % 3 != 0 {
-            all[begun] |= 1 << place;
+        let (begun, position) = (i / 32, i % 32);
+        if (position + 3 - begun) % 3 != 0 {
+            all[begun] |= 1 << position;
         }
         i += 1;
     }
     all
 };
 
-/// Decodes characters of three bytes, 16 at a time, as long as there are as many, and returns how many bytes they had.
+/// Decodes a run of three-byte characters, 16 characters at a time, while at least 16 of them
+/// remain. Returns the number of bytes decoded.
 ///
 /// # Safety
-/// AVX2. `p` is readable for `len` bytes; `out` has room for a unit for each that continues nothing, and is wide.
+/// The processor must support AVX2. `p` must be readable for `len` bytes; `out` must have space for
+/// a unit for each non-continuation byte, and is wide.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
+unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
     p: *const u8,
     len: usize,
     out: &mut Out<U>,
-    check: &mut Check,
+    check: &mut Utf8Check,
 ) -> usize {
     let mut at = 0;
-    // SAFETY: every load ends inside len; 48 bytes hold 16 characters, for which there is room.
+    // SAFETY: every load ends inside len; 48 bytes hold 16 characters, which fit.
     unsafe {
-        // 12 bytes and 12 more, 4 characters each; the last 4 of 16 bytes are not looked at.
+        // Loads 12 bytes and the next 12, 4 characters each; the last 4 of the 16 bytes loaded are
+        // ignored.
         let two = |at: usize| {
             let lower = _mm_loadu_si128(p.add(at).cast());
             let upper = _mm_loadu_si128(p.add(at + 24).cast());
@@ -314,7 +338,7 @@ unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
             _mm256_broadcastsi128_si256(v)
         };
         let (marked, marks) = (each([0xF0, 0xC0, 0xC0]), each([0xE0, 0x80, 0x80]));
-        // The last byte of each character first.
+        // A byte order that moves the last byte of each character to the lowest byte of its lane.
         let order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
             2, 1, 0, -1, 5, 4, 3, -1, 8, 7, 6, -1, 11, 10, 9, -1,
         ));
@@ -324,7 +348,7 @@ unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
             let halves = _mm256_maddubs_epi16(v, _mm256_set1_epi32(0x0001_4001));
             _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001))
         };
-        while at + 52 <= len && out.room() >= 16 {
+        while at + 52 <= len && out.remaining() >= 16 {
             let (a, b) = (two(at), two(at + 12));
             let is_three = |v| _mm256_cmpeq_epi8(_mm256_and_si256(v, marked), marks);
             if _mm256_movemask_epi8(_mm256_and_si256(is_three(a), is_three(b))) != -1 {
@@ -343,29 +367,34 @@ unsafe fn run_of_three<U: Unit, const CHECKED: bool>(
 }
 
 /// # Safety
-/// AVX2. `src` is valid UTF-8, all characters below U+0100; `out` takes `room` bytes, as many as there are or more. Returns
-/// how many there are (so for all below).
+/// The processor must support AVX2. `src` must be valid UTF-8, all characters below U+0100. `out`
+/// must have space for at least as many bytes as `src` has characters. Returns the number of
+/// characters.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: *mut u8, room: usize) -> Option<usize> {
-    // SAFETY: the duties are the same.
-    unsafe { decode::<u8, false, false>(src, out, room) }
+pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (out, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
+    // SAFETY: the contract is the same.
+    unsafe { decode::<u8, false, false>(src, out, capacity) }
 }
 
-/// As [`to_latin1`], of bytes that may be malformed: `None` then.
+/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but validates the bytes; returns `None` if they
+/// are malformed.
 ///
 /// # Safety
-/// AVX2. No byte is above 0xC3; `out` takes `room` bytes, as many as there are bytes that continue nothing, or more.
+/// The processor must support AVX2. No byte is above 0xC3; `out` must have space for `capacity`
+/// bytes, at least as many as there are non-continuation bytes.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1_checked(
     src: &[u8],
-    out: *mut u8,
-    room: usize,
+    out: &mut [MaybeUninit<u8>],
 ) -> Option<usize> {
-    // SAFETY: the duties are the same.
-    unsafe { decode::<u8, true, false>(src, out, room) }
+    let (out, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
+    // SAFETY: the contract is the same.
+    unsafe { decode::<u8, true, false>(src, out, capacity) }
 }
 
-/// Units of UTF-16 that [`to_utf16`] makes of the text, if it is well-formed; never less than it writes.
+/// Returns the number of UTF-16 units that [`to_utf16`] writes for well-formed text. For malformed
+/// text the result is not smaller than the number written.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     let mut vectors = src.chunks_exact(32);
@@ -383,45 +412,49 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes text, and returns how many units it gave; `None` where it is malformed and `CHECKED`. Without `PAIRS` it has no character past
-/// U+FFFF.
+/// Decodes UTF-8 to UTF-16 and returns the number of units. With `CHECKED`, returns `None` for
+/// malformed text. Without `PAIRS` the text must have no character past U+FFFF.
 ///
 /// # Safety
-/// AVX2. `out` takes `room` units: as many as [`units_of`] counts, or more; without `PAIRS` no byte is above 0xEF. `src` is valid, or it is
-/// checked.
+/// The processor must support AVX2. `out` must have space for `capacity` units: at least as many as
+/// [`units_of`] counts. Without `PAIRS` no byte may be above 0xEF. Without `CHECKED`, `src` must be
+/// valid.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
     src: &[u8],
-    out: *mut u16,
-    room: usize,
+    out: &mut [MaybeUninit<u16>],
 ) -> Option<usize> {
-    // SAFETY: a unit for each byte of ASCII is put where as many are counted; the rest of the duties are the same for the rest.
+    let (out, capacity) = (out.as_mut_ptr().cast::<u16>(), out.len());
+    // SAFETY: a unit for each byte of ASCII is put, as counted; the contract for the rest is the
+    // same.
     unsafe {
-        // A `str` of kind 2 is not all ASCII.
+        // Without `PAIRS` the text is that of a `str` of kind 2, which is not all ASCII.
         let done = if PAIRS {
-            widen_ascii(src, out, room)
+            widen_ascii(src, out, capacity)
         } else {
             0
         };
         if PAIRS && done == src.len() {
             return Some(done);
         }
-        let rest = decode::<u16, CHECKED, PAIRS>(&src[done..], out.add(done), room - done)?;
+        let rest = decode::<u16, CHECKED, PAIRS>(&src[done..], out.add(done), capacity - done)?;
         Some(done + rest)
     }
 }
 
-/// Widens the ASCII that text of 32 bytes and more begins with, whole vectors of it, and returns how many bytes these are: all where there
-/// is nothing else.
+/// Copies the leading ASCII bytes of `src` (at least 32 bytes) to `out` as UTF-16 units, in whole
+/// vectors, at most `capacity` units. Returns the number of bytes copied, which is `src.len()` if
+/// all of `src` is ASCII.
 ///
 /// # Safety
-/// AVX2. `out` takes `room` units.
+/// The processor must support AVX2. `out` must have space for `capacity` units.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn widen_ascii(src: &[u8], out: *mut u16, room: usize) -> usize {
-    let (p, len) = (src.as_ptr(), src.len().min(room));
+unsafe fn widen_ascii(src: &[u8], out: *mut u16, capacity: usize) -> usize {
+    let (p, len) = (src.as_ptr(), src.len().min(capacity));
     let mut at = 0;
-    // SAFETY: every load ends inside src, and what is stored is ASCII with all before it.
+    // SAFETY: every load ends inside src, and stored vectors are ASCII, with everything before
+    // them.
     unsafe {
         let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
         while at + 64 <= len {

@@ -1,31 +1,33 @@
-//! Texts of at most two vectors: no loops, and no branch on where in them a text ends.
-//!
-//! A vector behind the end of a short text is loaded and stored under a mask without a lane, which touches nothing.
+//! AVX-512 kernels for texts of at most two vectors of 64 bytes, without loops or branches on the
+//! length of the text. If a short text ends in the first vector, the second one is loaded and
+//! stored under an empty mask, which accesses no memory.
 
 use std::arch::x86_64::*;
 
 use super::scan::narrow;
 use super::utf16::pairs;
 use super::{BYTES, Out, first, load_first, splat16, store_first, swap_u16, utf8};
-use crate::Kind;
+use crate::arch::memory::destination;
 use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
 use crate::new_object::{MadeStr, NewStr};
+use crate::{Kind, Shape};
 
-/// The lanes of both vectors where a text of `len` bytes is.
+/// Returns two masks, one for each vector, of the bytes that a text of `len` bytes (at most 128)
+/// occupies.
 #[inline]
 #[target_feature(enable = "bmi2")]
 fn lanes(len: usize) -> (u64, u64) {
     debug_assert!(len <= MOST_CELL_BYTES);
-    // `bzhi` keeps all bits from 64 on, up to 255.
+    // `bzhi` keeps all bits if its index is 64 to 255.
     (first(len), first(len.saturating_sub(BYTES)))
 }
 
-/// The text, and zeros behind it.
+/// Returns a text of at most 128 bytes in two vectors, followed by zeros.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(super) fn load_two<U>(text: &[U]) -> (__m512i, __m512i) {
     let (p, (lo, hi)) = (text.as_ptr().cast::<u8>(), lanes(size_of_val(text)));
-    // SAFETY: both masks end where the text does.
+    // SAFETY: both masks end at the end of the text.
     unsafe {
         (
             _mm512_maskz_loadu_epi8(lo, p.cast()),
@@ -34,7 +36,7 @@ pub(super) fn load_two<U>(text: &[U]) -> (__m512i, __m512i) {
     }
 }
 
-/// The units, each with its bytes exchanged where `SWAPPED`.
+/// Returns the 16-bit units of the text, each with its bytes reversed if `SWAPPED`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {
@@ -46,22 +48,23 @@ fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {
     }
 }
 
-/// Stores the first `n_bytes` of both vectors.
+/// Stores the first `n_bytes` bytes of the two vectors.
 ///
 /// # Safety
-/// `p` is writable for them, at most 128.
+/// `p` must be writable for them, at most 128.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(super) unsafe fn store_two(p: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: usize) {
     let (first, second) = lanes(n_bytes);
-    // SAFETY: both masks end where the place does.
+    // SAFETY: both masks end at the end of the destination.
     unsafe {
         _mm512_mask_storeu_epi8(p.cast(), first, lo);
         _mm512_mask_storeu_epi8(p.wrapping_add(BYTES).cast(), second, hi);
     }
 }
 
-/// The lanes of both vectors whose highest bits are `top`.
+/// Returns a mask of the 16-bit lanes of both vectors whose bits in `bits` are equal to the same
+/// bits of `top`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
@@ -69,18 +72,20 @@ pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
     u64::from(of(lo)) | u64::from(of(hi)) << 32
 }
 
-/// Makes a `str` of UTF-16. This and [`make_utf8`] are inlined into work that was compiled for these instructions.
+/// Makes a `str` from UTF-16. Returns `None` for malformed text. This function and [`make_utf8`]
+/// are inlined into callers that were compiled for AVX-512.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
     text: &[u8],
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     let n = text.len() / 2;
-    // SAFETY: AVX-512 is there; each `out` takes a unit for each character, as `one`, `two` and `four` check. What was loaded
-    // is loaded again behind the call that makes the `str`: no vector outlives a call.
+    // SAFETY: AVX-512 is available; each `out` takes a unit for each character, as `one`, `two` and
+    // `four` check. The text is loaded again after the call that makes the `str`: no vector
+    // outlives a call.
     unsafe {
         let units = load_units::<SWAPPED>(text);
         if !any(units, 0xFF80) {
@@ -99,7 +104,8 @@ pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
             }));
         }
         let (highs, lows) = (tops(units, 0xFC00, 0xD800), tops(units, 0xFC00, 0xDC00));
-        // Behind each first half a second one, and nowhere else.
+        // Each first surrogate half must be followed by a second half, and no second half may occur
+        // elsewhere.
         if highs << 1 != lows || highs >> 63 != 0 {
             return None;
         }
@@ -110,48 +116,48 @@ pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
     }
 }
 
-/// Whether a lane has one of these bits.
+/// Returns `true` if, in any 16-bit lane of either vector, one of the bits of `bits` is set.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn any((lo, hi): (__m512i, __m512i), bits: u16) -> bool {
     _mm512_test_epi16_mask(_mm512_or_si512(lo, hi), splat16(bits)) != 0
 }
 
-/// Stores the first `n` units, all below U+0100, in a byte each.
+/// Stores the low byte of each of the first `n` 16-bit units, which are all below U+0100.
 ///
 /// # Safety
-/// `p` is writable for them, at most 64.
+/// `p` must be writable for them, at most 64.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_narrow(p: *mut u8, (lo, hi): (__m512i, __m512i), n: usize) {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe { store_first(p, narrow(lo, hi), n) }
 }
 
-/// Stores the `n_chars` characters of well-formed UTF-16.
+/// Stores the `n_chars` characters of well-formed UTF-16 as 32-bit units.
 ///
 /// # Safety
-/// `out` is writable for as many units.
+/// `out` must be writable for as many units.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u32, text: &[u8], n_chars: usize) {
     let (lo, hi) = load_units::<SWAPPED>(text);
     let starts = !tops((lo, hi), 0xFC00, 0xDC00) & first(text.len() / 2);
-    // The unit behind each.
-    let places = _mm512_add_epi16(lanes_u16(), splat16(1));
-    let behind_lo = _mm512_permutex2var_epi16(lo, places, hi);
-    let behind_hi = _mm512_permutexvar_epi16(places, hi);
-    // SAFETY: the duty of the caller.
+    // For each lane, the index of the unit that follows.
+    let indices = _mm512_add_epi16(lanes_u16(), splat16(1));
+    let following_lo = _mm512_permutex2var_epi16(lo, indices, hi);
+    let following_hi = _mm512_permutexvar_epi16(indices, hi);
+    // SAFETY: this function's contract.
     unsafe {
         let mut out = Out::new(out.cast(), 4 * n_chars);
-        put_starts(&mut out, lo, behind_lo, starts as u32);
+        put_starts(&mut out, lo, following_lo, starts as u32);
         if starts >> 32 != 0 {
-            put_starts(&mut out, hi, behind_hi, (starts >> 32) as u32);
+            put_starts(&mut out, hi, following_hi, (starts >> 32) as u32);
         }
     }
 }
 
-/// 0 to 31.
+/// Returns a vector of the numbers 0 to 31.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn lanes_u16() -> __m512i {
@@ -161,44 +167,46 @@ fn lanes_u16() -> __m512i {
     ))
 }
 
-/// Puts the characters that start at the lanes `starts`.
+/// Writes the characters that start at the lanes in the mask `starts` as 32-bit units. `following`
+/// has, for each unit, the unit after it.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-fn put_starts(out: &mut Out, units: __m512i, behind: __m512i, starts: u32) {
+fn put_starts(out: &mut Out, units: __m512i, following: __m512i, starts: u32) {
     let units = _mm512_maskz_compress_epi16(starts, units);
-    let behind = _mm512_maskz_compress_epi16(starts, behind);
+    let following = _mm512_maskz_compress_epi16(starts, following);
     let n = starts.count_ones() as usize;
     let lower = |v| _mm512_castsi512_si256(v);
     let upper = |v| _mm512_extracti64x4_epi64::<1>(v);
-    out.put(pairs(lower(units), lower(behind)).0, 4 * n.min(16));
+    out.put(pairs(lower(units), lower(following)).0, 4 * n.min(16));
     if n > 16 {
-        out.put(pairs(upper(units), upper(behind)).0, 4 * (n - 16));
+        out.put(pairs(upper(units), upper(following)).0, 4 * (n - 16));
     }
 }
 
-/// As [`make_utf16`], of UTF-8 that is not all ASCII.
+/// Makes a `str` from UTF-8 that is not all ASCII; returns `None` for malformed text.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
-    // SAFETY: AVX-512 is there.
-    let (kind, n) = unsafe { utf8::measure(text) }?;
-    // SAFETY: measured, and as `one`, `two` and `four` have checked: a unit for each character, and no character wider.
+    // SAFETY: AVX-512 is available.
+    let Shape { kind, n_chars: n } = unsafe { utf8::measure(text) }?;
+    // SAFETY: measured, and checked by `one`, `two` and `four`: a unit for each character, and no
+    // character wider.
     unsafe {
         Some(match kind {
             Kind::Ascii | Kind::Latin1 if n > 1 => one(new, kind, n, false, |out| {
-                utf8::to_latin1::<false>(text, out, n);
+                utf8::to_latin1::<false>(text, destination(out, n));
             }),
             Kind::Ascii | Kind::Latin1 => return None,
             Kind::Ucs2 => two(new, kind, n, false, |out| {
-                utf8::to_utf16::<false, false>(text, out, n);
+                utf8::to_utf16::<false, false>(text, destination(out, n));
             }),
             Kind::Ucs4 => four(new, kind, n, false, |out| {
-                utf8::to_ucs4::<false>(text, out, n);
+                utf8::to_ucs4::<false>(text, destination(out, n));
             }),
         })
     }
@@ -217,11 +225,11 @@ pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
 }
 
 /// # Safety
-/// `out` takes the bytes, apart from the text.
+/// `out` must have space for the bytes, and must not overlap the text.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe {
         if text.len() <= BYTES {
             store_first(out, load_first(text.as_ptr(), text.len()), text.len());
@@ -242,7 +250,7 @@ pub(in crate::arch) fn is_equal(a: &[u8], b: &[u8]) -> bool {
     }
     let ((a_lo, a_hi), (b_lo, b_hi)) = (load_two(a), load_two(b));
     let lo = _mm512_xor_si512(a_lo, b_lo);
-    // a ^ b, together with what is different in the first vectors
+    // a ^ b of the second vectors, combined by OR with the difference of the first vectors.
     let differs = _mm512_ternarylogic_epi32::<0xF6>(lo, a_hi, b_hi);
     _mm512_test_epi32_mask(differs, differs) == 0
 }
@@ -250,8 +258,8 @@ pub(in crate::arch) fn is_equal(a: &[u8], b: &[u8]) -> bool {
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(in crate::arch) fn fetch(text: &[u8], bytes: usize) {
-    #[allow(unused_unsafe)] // Newer compilers know that it is safe; ours may not.
-    // SAFETY: a prefetch of any address is no access.
+    #[allow(unused_unsafe)] // Newer compilers treat it as safe.
+    // SAFETY: a prefetch of any address is not an access.
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(text.as_ptr().wrapping_add(bytes).cast())
     }
@@ -261,10 +269,10 @@ pub(in crate::arch) fn fetch(text: &[u8], bytes: usize) {
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn hash(text: &[u8]) -> u32 {
     let (lo, hi) = load_two(&text[..text.len().min(MOST_CELL_BYTES)]);
-    // Odd factors, another one for each place.
-    let places = lanes_u16();
+    // The factors are odd, and differ for each position.
+    let indices = lanes_u16();
     let factor = |salt| {
-        let mixed = _mm512_mullo_epi16(_mm512_add_epi16(places, splat16(salt)), splat16(0x9E37));
+        let mixed = _mm512_mullo_epi16(_mm512_add_epi16(indices, splat16(salt)), splat16(0x9E37));
         _mm512_or_si512(mixed, splat16(1))
     };
     let sums = _mm512_add_epi32(

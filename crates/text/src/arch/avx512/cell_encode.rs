@@ -1,45 +1,48 @@
-//! Short texts of a `str` to `bytes`: as in `cell`, at most two vectors, and inlined into work that was compiled for these
-//! instructions.
+//! Encodes short texts of a `str` as `bytes`. A text has at most 128 bytes, so that it fits into
+//! two vectors. The functions are inlined into callers that were compiled for AVX-512.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::cell::{load_two, store_two, tops};
 use super::swap_u16;
 use super::{BYTES, Out, encode, first, load, load_first, measure, splat16, splat32, store_first};
+use crate::arch::memory::destination;
 use crate::arch::new_cell::encoded;
 use crate::new_object::NewBytes;
 
-/// What was measured must be what was written.
+/// Asserts that the kernel wrote exactly the measured number of bytes, `len`.
 #[inline(always)]
 fn all(written: Option<usize>, len: usize) {
-    assert_eq!(written, Some(len), "the text was measured wrong");
+    assert_eq!(written, Some(len), "the measured length was wrong");
 }
 
 type Encoded<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
 
-/// Latin-1, at most 64 bytes, as UTF-16.
+/// Encodes at most 64 bytes of Latin-1 as UTF-16.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
     u: &[u8],
     new: &mut B,
 ) -> Encoded<B> {
     Some(encoded(new, 2 * u.len(), |out| {
-        // SAFETY: AVX-512 is there; out takes two bytes for each unit.
+        // SAFETY: AVX-512 is available; out takes two bytes for each unit.
         unsafe { store_up_to_two(out, widened::<SWAPPED>(u), 2 * u.len()) }
     }))
 }
 
-/// As [`store_two`]: the second vector only where something of it counts. A call has one text, and no mix to mispredict.
+/// Stores bytes as [`store_two`] does, but skips the second vector if none of its bytes is part of
+/// the text. A call encodes one text, so the branch is predicted well.
 ///
 /// # Safety
 /// As [`store_two`].
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_up_to_two(out: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: usize) {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe {
         if n_bytes <= BYTES {
             store_first(out, lo, n_bytes);
@@ -49,7 +52,7 @@ unsafe fn store_up_to_two(out: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: u
     }
 }
 
-/// Bytes, at most 64, as 16-bit units.
+/// Widens at most 64 bytes to 16-bit units.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn widened<const SWAPPED: bool>(u: &[u8]) -> (__m512i, __m512i) {
@@ -68,16 +71,17 @@ fn widened<const SWAPPED: bool>(u: &[u8]) -> (__m512i, __m512i) {
     )
 }
 
-/// 16-bit units, at most 64, as UTF-16; `None` where there is a surrogate.
+/// Encodes at most 64 16-bit units of a `str` as UTF-16, which only copies them or swaps their
+/// bytes; returns `None` if there is a surrogate.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
     u: &[u16],
     new: &mut B,
 ) -> Encoded<B> {
-    // SAFETY: AVX-512 is there; out takes two bytes for each unit.
+    // SAFETY: AVX-512 is available; out takes two bytes for each unit.
     unsafe {
         if tops(load_two(u), 0xF800, 0xD800) != 0 {
             return None;
@@ -94,16 +98,18 @@ pub(in crate::arch) unsafe fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
     }
 }
 
-/// 32-bit units, at most 32, as UTF-16; `None` where they cannot be encoded.
+/// Encodes at most 32 32-bit units as UTF-16; returns `None` if one is a surrogate or past
+/// U+10FFFF.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
     u: &[u32],
     new: &mut B,
 ) -> Encoded<B> {
-    // SAFETY: AVX-512 is there; out takes two bytes for each character, and two more for each that is a pair.
+    // SAFETY: AVX-512 is available; out takes two bytes for each character, and two more for each
+    // surrogate pair.
     unsafe {
         let n_pairs = count_pairs(u)?;
         let len = 2 * (u.len() + n_pairs);
@@ -113,7 +119,8 @@ pub(in crate::arch) unsafe fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
     }
 }
 
-/// Characters, of at most 32, that are pairs in UTF-16; `None` where one cannot be encoded.
+/// Returns the number of characters (of at most 32) that are encoded as surrogate pairs in UTF-16;
+/// `None` if a character is a surrogate or past U+10FFFF.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 fn count_pairs(u: &[u32]) -> Option<usize> {
@@ -135,15 +142,15 @@ fn pairs_of(chars: __m512i) -> u16 {
     _mm512_cmpge_epu32_mask(chars, splat32(0x1_0000))
 }
 
-/// Stores well-formed text, at most 32 characters, as UTF-16.
+/// Stores at most 32 characters, all well-formed, as UTF-16.
 ///
 /// # Safety
-/// `out` is writable for its `len` bytes.
+/// `out` must be writable for its `len` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) {
     let (lo, hi) = load_two(u);
-    // SAFETY: as many bytes as the first lanes need, and all together `len`.
+    // SAFETY: as many bytes as the first lanes need, and `len` in total.
     unsafe {
         let mut out = Out::new(out, len);
         put_pairs::<SWAPPED>(&mut out, lo, u.len().min(16));
@@ -153,19 +160,19 @@ unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) 
     }
 }
 
-/// As [`store_pairs`], of text of any length.
+/// Stores well-formed text of any length as UTF-16, in steps of one vector.
 ///
 /// # Safety
-/// `out` is writable for its `len` bytes.
+/// The processor must support AVX-512 with VBMI2.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn store_all_pairs<const SWAPPED: bool>(
-    out: *mut u8,
-    len: usize,
     u: &[u32],
+    out: &mut [[MaybeUninit<u8>; 2]],
 ) {
-    // SAFETY: as many bytes as the first lanes need, and all together `len`; every load ends inside u.
+    let len = 2 * out.len();
+    // SAFETY: `Out` writes only inside the destination; every load ends inside u.
     unsafe {
-        let mut out = Out::new(out, len);
+        let mut out = Out::new(out.as_mut_ptr().cast(), len);
         for part in u.chunks(16) {
             let v = if part.len() == 16 {
                 load(part.as_ptr().cast())
@@ -177,12 +184,12 @@ pub(in crate::arch) unsafe fn store_all_pairs<const SWAPPED: bool>(
     }
 }
 
-/// Puts the first `n` characters.
+/// Writes the first `n` characters of the vector as UTF-16.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize) {
     let pairs = pairs_of(chars);
-    // The first half in the lower units, the second one in the upper ones.
+    // The first surrogate half is in the lower unit of each lane, the second half in the upper one.
     let rest = _mm512_sub_epi32(chars, splat32(0x1_0000));
     let second = _mm512_slli_epi32::<16>(_mm512_and_si512(rest, splat32(0x3FF)));
     let both = _mm512_or_si512(_mm512_srli_epi32::<10>(rest), second);
@@ -197,37 +204,39 @@ fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize) {
     out.put(units, 2 * kept.count_ones() as usize);
 }
 
-/// Latin-1, at most 64 bytes, as UTF-8.
+/// Encodes at most 64 bytes of Latin-1 as UTF-8.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn latin1_to_utf8<B: NewBytes>(u: &[u8], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is there; out takes as many bytes as the text needs.
+    // SAFETY: AVX-512 is available; out takes as many bytes as the text needs.
     unsafe {
         let len = measure::latin1(u);
         Some(encoded(new, len, |out| {
-            all(encode::latin1(u, out, len), len);
+            all(encode::latin1(u, destination(out, len)), len);
         }))
     }
 }
 
-/// 16-bit units, at most 64, as UTF-8; `None` where there is a surrogate.
+/// Encodes at most 64 16-bit units as UTF-8; returns `None` if there is a surrogate.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs2_to_utf8<B: NewBytes>(u: &[u16], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is there; out takes as many bytes as the text needs, which has no surrogates.
+    // SAFETY: AVX-512 is available; out takes as many bytes as the text needs, which has no
+    // surrogates.
     unsafe {
         let len = utf8_len_of_ucs2(u)?;
         Some(encoded(new, len, |out| {
-            all(encode::wide(u, out, len), len);
+            all(encode::wide(u, destination(out, len)), len);
         }))
     }
 }
 
-/// Bytes of at most 64 units as UTF-8; `None` where there is a surrogate.
+/// Returns the number of bytes that at most 64 16-bit units have in UTF-8; `None` if there is a
+/// surrogate.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 fn utf8_len_of_ucs2(u: &[u16]) -> Option<usize> {
@@ -240,17 +249,18 @@ fn utf8_len_of_ucs2(u: &[u16]) -> Option<usize> {
     Some(u.len() + more(lo) + more(hi))
 }
 
-/// 32-bit units, at most 32, as UTF-8; `None` where they cannot be encoded.
+/// Encodes at most 32 32-bit units as UTF-8; returns `None` if one is a surrogate or past U+10FFFF.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs4_to_utf8<B: NewBytes>(u: &[u32], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is there; out takes as many bytes as the text needs, which is well-formed.
+    // SAFETY: AVX-512 is available; out takes as many bytes as the text needs, which is
+    // well-formed.
     unsafe {
         let len = measure::ucs4(u)?;
         Some(encoded(new, len, |out| {
-            all(encode::ucs4(u, out, len), len);
+            all(encode::ucs4(u, destination(out, len)), len);
         }))
     }
 }

@@ -1,26 +1,27 @@
-//! UTF-8 of at most a vector to a `str`: what was seen at the first look is used to write, and no step loops.
+//! Converts UTF-8 of at most one vector (64 bytes) to a `str`. The text is scanned once, and the
+//! masks found by the scan are also used for writing; there is no loop.
 //!
-//! Whatever the caller's function grows to, the steps are inlined into it: what a look has seen would pass through memory, and
-//! wait for it.
+//! All functions are always inlined into the caller, even into a large one: otherwise the masks of
+//! the scan would be passed through memory.
 
 use std::arch::x86_64::*;
 
 use super::cell::make_utf8 as make_any;
-use super::second::wrong_seconds;
+use super::utf8_second_bytes::wrong_seconds;
 use super::{BYTES, first, load_first, select, splat8, store_first, utf8};
 use crate::arch::new_cell::of_another_shape;
 use crate::new_object::StrData;
 use crate::new_object::{MadeStr, NewStr};
 use crate::{Kind, Shape};
 
-/// Where in the vector is what.
+/// The classes of the bytes of a vector: a mask for each class.
 #[derive(Clone, Copy)]
 struct Look {
-    /// Leads of two bytes or more.
+    /// A mask of the lead bytes of characters of two bytes or more.
     leads: u64,
-    /// Leads of three.
+    /// A mask of the lead bytes of three-byte characters.
     three: u64,
-    /// Bytes where a character starts.
+    /// A mask of the bytes at which a character starts.
     starts: u64,
 }
 
@@ -30,17 +31,18 @@ impl Look {
     }
 }
 
-/// Makes a `str` of UTF-8 that is not all ASCII; `None` where it is malformed, or a single character that is shared.
+/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` for malformed text, and for a
+/// text of one character below U+0100, because CPython has a shared `str` for each such character.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
-    // SAFETY: AVX-512 is there; each place takes a unit for each character, as is checked. What was loaded is loaded
-    // again behind the call that makes the `str`: no vector outlives a call.
+    // SAFETY: AVX-512 is available; each buffer takes a unit for each character, as is checked. The
+    // text is loaded again after the call that makes the `str`: no vector outlives a call.
     unsafe {
         if text.len() > BYTES {
             return make_any(text, new);
@@ -51,7 +53,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
         }
         let look = look(text, v)?;
         let n = look.n_chars();
-        // No closures here: what they hold is not compiled for these instructions before it is inlined.
+        // Closures are not used here: their bodies are compiled without the target features of this
+        // function until they are inlined.
         let kind = if _mm512_cmpge_epu8_mask(v, splat8(0xC4)) != 0 {
             Kind::Ucs2
         } else if n > 1 {
@@ -80,35 +83,37 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     }
 }
 
-/// The byte behind each.
+/// Returns a vector with the bytes of `text` from index `n` on, so that each lane has the byte `n`
+/// positions after its own.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
-fn behind(text: &[u8], n: usize) -> __m512i {
+fn following(text: &[u8], n: usize) -> __m512i {
     let rest = text.get(n..).unwrap_or_default();
     // SAFETY: no more than the text.
     unsafe { load_first(rest.as_ptr(), rest.len()) }
 }
 
-/// Looks at a text without leads of four bytes; `None` where it is malformed.
+/// Classifies the bytes of a text without four-byte characters; returns `None` for malformed text.
 ///
 /// # Safety
-/// AVX-512 is there.
+/// The processor must support AVX-512.
 #[inline(always)]
 unsafe fn look(text: &[u8], v: __m512i) -> Option<Look> {
-    // SAFETY: AVX-512 is there.
+    // SAFETY: AVX-512 is available.
     unsafe {
         let high = _mm512_movepi8_mask(v);
-        // Signed: continuation bytes are the lowest.
+        // Compared as signed numbers, continuation bytes are less than all other bytes.
         let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
         let leads = high & !tails;
         let three = _mm512_cmpge_epu8_mask(v, splat8(0xE0));
         let due = leads << 1 | three << 2;
-        // Called for behind the end; the places behind a shorter text hold no continuation.
+        // Continuation bytes that a lead byte requires after the end of the vector. The bytes
+        // loaded after a shorter text are not continuation bytes.
         let owed = leads >> 63 | three >> 62;
-        // 0xC0 and 0xC1: overlong.
+        // The leads 0xC0 and 0xC1 are always overlong.
         let mut bad = due ^ tails | owed | _mm512_mask_cmplt_epu8_mask(leads, v, splat8(0xC2));
         if three != 0 {
-            bad |= wrong_seconds(three, v, behind(text, 1));
+            bad |= wrong_seconds(three, v, following(text, 1));
         }
         (bad == 0).then_some(Look {
             leads,
@@ -118,23 +123,26 @@ unsafe fn look(text: &[u8], v: __m512i) -> Option<Look> {
     }
 }
 
-/// Stores a text without a character past U+00FF.
+/// Stores a text whose characters are all at most U+00FF, as Latin-1.
 ///
 /// # Safety
-/// AVX-512 is there; `out` is writable for a byte for each character.
+/// The processor must support AVX-512; `out` must be writable for a byte for each character.
 #[inline(always)]
 unsafe fn store_latin1(out: *mut u8, text: &[u8], look: Look) {
-    // SAFETY: the text is not longer than a vector; the duty of the caller.
+    // SAFETY: the text is not longer than a vector; this function's contract.
     unsafe {
         let v = load_first(text.as_ptr(), text.len());
-        let units =
-            _mm512_maskz_compress_epi8(look.starts, low_bytes(look.leads, v, v, behind(text, 1)));
+        let units = _mm512_maskz_compress_epi8(
+            look.starts,
+            low_bytes(look.leads, v, v, following(text, 1)),
+        );
         store_first(out, units, look.n_chars());
     }
 }
 
-/// The low byte of each character's unit at its first byte: six bits of its last byte, two of the one before; elsewhere what
-/// stands in `v`.
+/// Returns the low byte of each character's unit, at the position of the character's lead byte: six
+/// bits of its last byte (`last`) and two bits of the byte before that (`before`). Positions that
+/// are not in `leads` keep the byte of `v`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i {
@@ -142,24 +150,25 @@ fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i 
     _mm512_mask_mov_epi8(v, leads, low)
 }
 
-/// Stores a text without a character past U+FFFF.
+/// Stores a text whose characters are all at most U+FFFF, as 16-bit units.
 ///
 /// # Safety
-/// AVX-512 is there; `out` is writable for two bytes for each character.
+/// The processor must support AVX-512; `out` must be writable for two bytes for each character.
 #[inline(always)]
 unsafe fn store_ucs2(out: *mut u8, text: &[u8], look: Look) {
-    // SAFETY: the text is not longer than a vector; the duty of the caller.
+    // SAFETY: the text is not longer than a vector; this function's contract.
     unsafe {
         let v = load_first(text.as_ptr(), text.len());
-        let second = behind(text, 1);
+        let second = following(text, 1);
         let (low, high);
         if look.three == 0 {
             low = low_bytes(look.leads, v, v, second);
             let bits = _mm512_and_si512(_mm512_srli_epi16::<2>(v), splat8(0x07));
             high = _mm512_maskz_mov_epi8(look.leads, bits);
         } else {
-            // The last two bytes of each character give ten or eleven bits, the lead of three the rest.
-            let last = _mm512_mask_mov_epi8(second, look.three, behind(text, 2));
+            // The last two bytes of each character yield ten or eleven bits, and the lead of a
+            // three-byte character the remaining four.
+            let last = _mm512_mask_mov_epi8(second, look.three, following(text, 2));
             let before = _mm512_mask_mov_epi8(v, look.three, second);
             low = low_bytes(look.leads, v, before, last);
             let bits = _mm512_and_si512(_mm512_srli_epi16::<2>(before), splat8(0x0F));

@@ -1,34 +1,39 @@
-//! Units of any width to UTF-8.
+//! Converts units of any width to UTF-8.
 //!
-//! The bytes of each unit's character are put together in lanes as wide as the longest that occurs, and those that the
-//! character does not need are squeezed out: a byte of a lane is needed exactly where its marks are not zero.
+//! The UTF-8 bytes of each character are assembled in a vector lane that is as wide as the longest
+//! character. Then a byte compression keeps the bytes that a mask marks as used.
 //!
-//! Nothing is written past the room that is given, whatever the text: where it runs out, there is no result.
+//! No kernel writes past the capacity of its destination: a kernel returns `None` if the result
+//! does not fit.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
-use super::three::THREE;
+use super::three_byte_units::THREE;
 use super::utf16::{first_halves, pairs, second_halves};
 use super::{BYTES, Bounded, first, load, load_first, select, splat16, splat32};
 
-/// Units of 16 bits in a vector.
+/// The number of 16-bit units in a vector.
 const UNITS: usize = BYTES / 2;
 
-/// Encodes Latin-1 and returns the bytes written; `None` where there is no room for them.
+/// Encodes Latin-1 as UTF-8 and returns the number of bytes written; `None` if the result does not
+/// fit into `out`.
 ///
 /// # Safety
-/// `dst` takes `room` bytes, apart from `src` (so for all below).
+/// `dst` must have space for `capacity` bytes, and must not overlap `src`; this holds for all
+/// functions below.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
         if len <= UNITS {
-            let mut out = Bounded::<true>::new(dst, room);
+            let mut out = Bounded::<true>::new(dst, capacity);
             put_latin1(&mut out, load_first(p, len), &LOWER, first(2 * len));
             return out.written(dst);
         }
-        let mut out = Bounded::<false>::new(dst, room);
+        let mut out = Bounded::<false>::new(dst, capacity);
         let mut at = 0;
         while at + BYTES <= len {
             let v = load(p.add(at));
@@ -51,8 +56,8 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], dst: *mut u8, room: usize) -> O
     }
 }
 
-/// Puts 32 bytes of a vector, in each lane of 16 bits the one that `twice` gives; of the bytes that they become those of
-/// `which`.
+/// Encodes 32 bytes of the vector `v` as UTF-8: its lower half if `twice` is [`LOWER`], its upper
+/// half if `twice` is [`UPPER`]. Writes those bytes of the result whose bits are set in `which`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_latin1<const BRIEF: bool>(
@@ -67,25 +72,28 @@ fn put_latin1<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// 32 bytes of a vector, in each lane of 16 bits the one that `twice` gives, as a lead in the low byte and the last in the
-/// high one, and which of these bytes are needed.
+/// Encodes 32 bytes of the vector `v`, one in each 16-bit lane: the lower half of `v` if `twice` is
+/// [`LOWER`], the upper half if it is [`UPPER`]. Returns lanes with the lead byte in the low byte
+/// and the last byte in the high byte, and a mask of the bytes that are used.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u64) {
     // SAFETY: the table has 64 bytes.
     let units = _mm512_permutexvar_epi8(unsafe { load(twice.as_ptr()) }, v);
-    // In each lane the bits from 6 on, and those from 0 on: the lead, 0xC2 or 0xC3, and the byte itself.
+    // In each lane, the bits from 6 on yield the lead, 0xC2 or 0xC3; the bits from 0 on are the
+    // byte itself.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
     let both = select(splat16(0xFF01), six, splat16(0x00C2));
-    // The latter without its second highest bit where the highest is set.
+    // The last byte is cleared of its second highest bit if its highest bit is set.
     let bytes =
         _mm512_ternarylogic_epi32::<0x70>(both, _mm512_srli_epi16::<1>(both), splat16(0x4000));
-    // ASCII has no lead.
+    // ASCII has no lead byte.
     let needed = _mm512_ternarylogic_epi32::<0xF8>(splat16(0xFF00), units, splat16(0x0080));
     (bytes, _mm512_test_epi8_mask(needed, needed))
 }
 
-/// Each of the lower 32 places twice, and of the upper ones.
+/// Byte indices that copy each of the bytes 0 to 31 of a vector twice, into a 16-bit lane; `UPPER`
+/// has the indices for the bytes 32 to 63.
 pub(super) static LOWER: [u8; 64] = each_twice(0);
 pub(super) static UPPER: [u8; 64] = each_twice(32);
 
@@ -99,22 +107,24 @@ const fn each_twice(from: u8) -> [u8; 64] {
     all
 }
 
-/// Units below U+0800 as a lead in the low byte and the last in the high one, and which of these bytes are needed.
+/// Encodes units below U+0800 as UTF-8. Each lane of the result has the lead byte in the low byte
+/// and the last byte in the high byte; an ASCII byte is in the low byte. Also returns a mask of the
+/// bytes that are used.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn two(units: __m512i) -> (__m512i, u64) {
-    // In each lane the bits from 6 on, and those from 0 on.
+    // In each lane, the bits from 6 on, and the bits from 0 on.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
-    // 0xC0 | six & 0x1F, 0x80 | six & 0x3F
+    // In each lane: 0xC0 | six & 0x1F in the low byte, 0x80 | six & 0x3F in the high byte.
     let both = select(splat16(0x3F1F), six, splat16(0x80C0));
     let high = _mm512_test_epi16_mask(units, splat16(0xFF80));
     let bytes = _mm512_mask_mov_epi16(units, high, both);
-    // The low byte is, even where it is U+0000.
+    // The low byte is always used, even for U+0000.
     let needed = _mm512_or_si512(bytes, splat16(0x00FF));
     (bytes, _mm512_test_epi8_mask(needed, needed))
 }
 
-/// Puts 32 units below U+0800.
+/// Writes 32 units below U+0800 as UTF-8.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_two(out: &mut Bounded<false>, units: __m512i) {
@@ -123,7 +133,7 @@ fn put_two(out: &mut Bounded<false>, units: __m512i) {
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// As [`put_two`], the first `n`.
+/// Writes the first `n` units of a vector, all below U+0800, as UTF-8.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_first_two<const BRIEF: bool>(out: &mut Bounded<BRIEF>, units: __m512i, n: usize) {
@@ -133,24 +143,27 @@ fn put_first_two<const BRIEF: bool>(out: &mut Bounded<BRIEF>, units: __m512i, n:
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes UTF-16 and returns the bytes written; `None` where the text is malformed, and where there is no room for it.
+/// Encodes UTF-16 as UTF-8 and returns the number of bytes written; `None` if the text is malformed
+/// or the result does not fit into `out`.
 ///
 /// # Safety
 /// As [`latin1`].
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     if len <= UNITS {
-        // SAFETY: the duty of the caller.
-        return unsafe { brief(src, dst, room) };
+        // SAFETY: this function's contract.
+        return unsafe { brief(src, dst, capacity) };
     }
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::<false>::new(dst, room);
+        let mut out = Bounded::<false>::new(dst, capacity);
         let mut at = 0;
-        // Whether the unit before is the first half of a pair, of whose bytes the first two are put.
+        // 1 if the previous unit is the first half of a surrogate pair of which two bytes have been
+        // written.
         let mut open = 0;
-        // Whether the vector before had pairs: the next one is as likely to.
+        // `true` if the previous vector had surrogate pairs: the next one probably has some too.
         let mut is_mixed = false;
         while at < len {
             let n = (len - at).min(UNITS);
@@ -159,7 +172,8 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
                 return Some(out.at as usize - dst as usize + n_bytes);
             }
             let v = if n == UNITS {
-                // Two at a time, where they are of a kind and no pair is open.
+                // Two vectors are written per step if all units are of one class and no pair is
+                // incomplete.
                 if len - at >= 2 * UNITS && !is_mixed {
                     let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
                     if put_alike(&mut out, p.add(at), a, b) {
@@ -200,10 +214,10 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
                     put_second_half(&mut out, *p.add(at - 1), *p.add(at));
                     open = 0;
                 }
-                let behind = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
-                // A pair that the vector parts is put whole by the next one.
+                let following = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
+                // A pair that the end of this vector divides is written with the next vector.
                 let n = n - (highs >> (n - 1) & 1) as usize;
-                put_pairs(&mut out, v, behind, n);
+                put_pairs(&mut out, v, following, n);
                 n
             };
         }
@@ -211,17 +225,18 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], dst: *mut u8, room: usize) -> Op
     }
 }
 
-/// As [`wide`], of at most a vector: without its loop, and what that keeps in registers.
+/// Does what [`wide`] does, for UTF-16 of at most one vector (32 units). It needs neither the loop
+/// of [`wide`] nor the registers for that loop.
 ///
 /// # Safety
 /// As [`latin1`].
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-unsafe fn brief(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
+unsafe fn brief(src: &[u16], dst: *mut u8, capacity: usize) -> Option<usize> {
     let (p, n) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::<true>::new(dst, room);
+        let mut out = Bounded::<true>::new(dst, capacity);
         let v = load_first(p.cast(), 2 * n);
         let beyond = _mm512_test_epi16_mask(v, splat16(0xF800));
         if beyond == 0 {
@@ -247,7 +262,8 @@ unsafe fn brief(src: &[u16], dst: *mut u8, room: usize) -> Option<usize> {
     }
 }
 
-/// Puts the first `n` units of a vector, no surrogates; `beyond` are those from U+0800 on.
+/// Writes the first `n` units of a vector, none a surrogate, as UTF-8. `beyond` is a mask of the
+/// units that are U+0800 or more.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_without_pairs<const BRIEF: bool>(
@@ -258,7 +274,7 @@ fn put_without_pairs<const BRIEF: bool>(
 ) {
     let upper = _mm512_extracti64x4_epi64::<1>(v);
     if u64::from(beyond) == first(n) {
-        // Three bytes each; the units of the second vector are counted from the middle of those of the first.
+        // Three bytes each. The second vector starts with the units in the middle of the first.
         out.put(THREE[0].encode(v), (3 * n).min(BYTES));
         if 3 * n > BYTES {
             out.put(
@@ -276,8 +292,10 @@ fn put_without_pairs<const BRIEF: bool>(
     }
 }
 
-/// Puts the first `n` units of a vector that are below U+0800 or halves of pairs (`found`, of these `highs` first ones): each half makes
-/// two of the pair's four bytes. `before` has the unit before each.
+/// Writes the first `n` units of a vector as UTF-8. Each unit is below U+0800 or is half of a
+/// surrogate pair. `found` is a mask of all halves, and `highs` a mask of the first halves. Each
+/// half yields two of the four bytes of its pair. `before` has, for each unit, the unit that
+/// precedes it.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_halves<const BRIEF: bool>(
@@ -288,11 +306,13 @@ fn put_halves<const BRIEF: bool>(
     found: u32,
     n: usize,
 ) {
-    // The first half, from U+10000 on: its bits from 8 on to the lead, those from 2 on to the second byte.
+    // The first half, after U+10000 was added: its bits from 8 on belong in the lead, its bits from
+    // 2 on in the second byte.
     let w = _mm512_add_epi16(v, splat16(0x0040_u16.wrapping_sub(0xD800)));
     let w = _mm512_or_si512(_mm512_srli_epi16::<8>(w), _mm512_slli_epi16::<6>(w));
     let leads = select(splat16(0x3F07), w, splat16(0x80F0));
-    // The second half: its bits from 6 on, above them two of the first half, and its lower six bits.
+    // The second half: the third byte has its bits from 6 on and, above them, two bits of the first
+    // half; the last byte has its lower six bits.
     let (high, low) = (_mm512_srli_epi16::<6>(v), _mm512_slli_epi16::<8>(v));
     let own = select(splat16(0x000F), high, low);
     let two_bits = select(
@@ -310,7 +330,8 @@ fn put_halves<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// For each lane the one before it; the first has none.
+/// The permutation that moves each lane up by one. The first lane has no preceding lane and
+/// receives a value that is not used.
 static BEFORE: [u16; UNITS] = {
     let mut all = [0; UNITS];
     let mut i = 1;
@@ -321,7 +342,8 @@ static BEFORE: [u16; UNITS] = {
     all
 };
 
-/// Puts the two bytes that the second half of a pair makes.
+/// Writes the last two of the four UTF-8 bytes of a surrogate pair. They contain all bits of the
+/// low surrogate and two bits of the high one.
 #[cold]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
@@ -330,10 +352,11 @@ fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
     out.put(_mm512_castsi128_si512(_mm_cvtsi32_si128(both)), 2);
 }
 
-/// Puts 64 units, at `p` and in two vectors, where all are ASCII, all below U+0800, or all from there on and no surrogates.
+/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, as UTF-8. Returns `false`
+/// unless all units are ASCII, all are below U+0800, or all are from U+0800 on without a surrogate.
 ///
 /// # Safety
-/// `p` is readable for them.
+/// `p` must be readable for them.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m512i) -> bool {
@@ -362,26 +385,34 @@ unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m5
     true
 }
 
-/// Puts the first `n` units of a vector, whole characters with pairs among them; `behind` has the unit behind each.
+/// Writes the first `n` units of a vector that may contain surrogate pairs, but no lone surrogate.
+/// `following` has, for each unit, the unit after it.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn put_pairs<const BRIEF: bool>(out: &mut Bounded<BRIEF>, v: __m512i, behind: __m512i, n: usize) {
-    let (lower, _, _) = pairs(_mm512_castsi512_si256(v), _mm512_castsi512_si256(behind));
+fn put_pairs<const BRIEF: bool>(
+    out: &mut Bounded<BRIEF>,
+    v: __m512i,
+    following: __m512i,
+    n: usize,
+) {
+    let (lower, _, _) = pairs(_mm512_castsi512_si256(v), _mm512_castsi512_si256(following));
     let (upper, _, _) = pairs(
         _mm512_extracti64x4_epi64::<1>(v),
-        _mm512_extracti64x4_epi64::<1>(behind),
+        _mm512_extracti64x4_epi64::<1>(following),
     );
     let starts = !second_halves(v) & first(n) as u32;
     put_any(out, lower, starts as u16);
     put_any(out, upper, (starts >> 16) as u16);
 }
 
-/// Code points in lanes, none malformed, to the bytes of their characters, the last one highest, and which of these bytes
-/// the lanes of `which` need.
+/// Encodes code points as UTF-8, each in a 32-bit lane whose highest byte is the last byte of the
+/// character. None may be malformed. Returns the lanes, and a mask of the used bytes of the lanes
+/// in `which`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi")]
 pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
-    // The bits of the character in each byte, by the leading zeros of its code point.
+    // The bits of the code point that each byte of its lane has, by the number of leading zeros of
+    // the code point.
     const ONE: i32 = 0xFF00_0000_u32 as i32;
     const TWO: i32 = 0x3F1F_0000;
     const THREE: i32 = 0x3F3F_0F00;
@@ -394,15 +425,15 @@ pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
     );
     let zeros = _mm512_lzcnt_epi32(chars);
     let bits = _mm512_maskz_permutex2var_epi32(which, low, zeros, high);
-    // Bits from 18, 12, 6 and 0 on.
+    // Each byte gets the bits from 18, 12, 6 or 0 on.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x2026_2C32_0006_0C12), chars);
-    // Above its bits a byte has the marks: ones down to a zero right above them. Those are the bits moved up by one, turned
-    // round.
+    // Above its bits of the code point, a UTF-8 byte has a prefix: ones, and a zero directly above
+    // the bits. This prefix is the inverse of `bits` shifted left by one.
     let bytes = _mm512_ternarylogic_epi32::<0xC5>(bits, six, _mm512_add_epi8(bits, bits));
     (bytes, _mm512_test_epi8_mask(bits, bits))
 }
 
-/// Puts the code points of the lanes `which`.
+/// Writes the code points in those lanes of `chars` whose bits are set in `which`, as UTF-8.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u16) {
@@ -411,13 +442,14 @@ fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes 32-bit units and returns the bytes written; `None` where one is a surrogate or past U+10FFFF, and where there is
-/// no room for them.
+/// Encodes 32-bit units as UTF-8 and returns the number of bytes written. Returns `None` if a unit
+/// is a surrogate or past U+10FFFF, or if the result does not fit into `out`.
 ///
 /// # Safety
 /// As [`latin1`].
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn ucs4(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     let (mut most, mut least) = (_mm512_setzero_si512(), splat32(u32::MAX));
     let mut look = |chars| {
@@ -426,7 +458,7 @@ pub(in crate::arch) unsafe fn ucs4(src: &[u32], dst: *mut u8, room: usize) -> Op
     };
     // SAFETY: every load ends inside src.
     unsafe {
-        let mut out = Bounded::<false>::new(dst, room);
+        let mut out = Bounded::<false>::new(dst, capacity);
         let mut at = 0;
         while at + 64 <= len {
             let part = |k: usize| load(p.add(at + 16 * k).cast());

@@ -1,12 +1,14 @@
-//! The digits of a float, its point and its zeros in one vector.
+//! Writes a float as text: one vector is filled with its digits, the decimal point and the zeros,
+//! and is stored at once.
 
 use std::arch::x86_64::*;
 
 use super::load;
 use crate::decimal::{Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of};
 
-/// Quotients of 2^52 and the powers of ten from the eighth down: what a number below 10^8 is multiplied by, so that a digit is
-/// the first one behind the point.
+/// 2^52 divided by the powers of ten from 10^8 down to 10^1. A number below 10^8, multiplied by
+/// these factors, becomes eight fixed-point numbers with a 52-bit fraction. The first has no
+/// decimal digit before the binary point, and each following number has one more.
 static TENTHS: [u64; 8] = {
     let mut all = [0; 8];
     let mut i = 0;
@@ -17,24 +19,27 @@ static TENTHS: [u64; 8] = {
     all
 };
 
-/// What the first digits are added to: in the three low bytes of each lane the character of zero, the point, and a zero.
+/// The value that is added to each lane of the first eight digits. The low three bytes of the lane
+/// then are the three characters that a text may contain: the digit, a decimal point, and a `0`.
 const HIGH: i64 = i32::from_le_bytes([b'0', b'.', b'0', 0]) as i64;
-/// Where these two are taken from; where the last digit is, behind the second eight.
+/// The index of the byte to copy for the decimal point (`POINT`), for a zero (`ZERO`), and for the
+/// last digit (`LAST`, which is in the second of the two vectors).
 const POINT: u8 = 1;
 const ZERO: u8 = 2;
 const LAST: u8 = 65;
 
-/// A form of the result.
+/// A layout of a float's text: the positions of its digits, of the decimal point and of the zeros.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
-struct Form {
-    /// For each byte, where among those of the digits it is.
+struct FloatForm {
+    /// For each byte of the text, the index of the byte to copy, in the two vectors that contain
+    /// the digits, the point and a zero.
     from: [u8; 32],
 }
 
-/// The forms.
-static FORMS: [Form; N_FORMS] = {
-    let mut all = [Form { from: [ZERO; 32] }; N_FORMS];
+/// All layouts of a float's text, indexed by the result of `form_of`.
+static FORMS: [FloatForm; N_FORMS] = {
+    let mut all = [FloatForm { from: [ZERO; 32] }; N_FORMS];
     let mut i = 0;
     while i < N_FORMS {
         let bytes = form(i);
@@ -54,37 +59,42 @@ static FORMS: [Form; N_FORMS] = {
     all
 };
 
-/// As `put` of the twin.
+/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is that which
+/// `put` of the scalar implementation writes. Returns the address after the text, or null if this
+/// kernel does not write `value`.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal(bits) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 63) as usize, out) },
         None => std::ptr::null_mut(),
     }
 }
 
-/// As the reference implementation, `put_of_float32`.
+/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is that which
+/// `put_of_float32` of the scalar implementation writes. Returns the address after the text, or
+/// null if this kernel does not write `value`.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
 pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal_of_float32(bits) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 31) as usize, out) },
         None => std::ptr::null_mut(),
     }
 }
 
-/// Writes the digits of a float, after a minus if `n_signs` is 1.
+/// Writes the text of the float that `decimal` represents, with a minus sign before it if `n_signs`
+/// is 1. Returns the address after the text.
 ///
 /// # Safety
 /// As `put`.
@@ -98,12 +108,13 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         n_places,
     } = decimal;
     let form = form_of(first, n_places);
-    // SAFETY: the table has eight numbers and a form 32 bytes; the place takes a sign and a vector, by the caller's word.
+    // SAFETY: the table has eight numbers and a form 32 bytes; the buffer takes a sign and a
+    // vector, by this function's contract.
     unsafe {
         let tenths = load(TENTHS.as_ptr().cast());
         let ten = _mm512_set1_epi64(10);
         let digits = |eight: u64, above: __m512i| {
-            // What is rounded off of a quotient is less than it is added once more.
+            // The factors are truncated; the addend is larger than the error that this causes.
             let parts = _mm512_madd52lo_epu64(tenths, _mm512_set1_epi64(eight as i64), tenths);
             _mm512_madd52hi_epu64(above, parts, ten)
         };
@@ -117,7 +128,7 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         out.write(b'-');
         let out = out.add(n_signs);
         _mm256_storeu_si256(out.cast(), text);
-        // The point is none of the zeros; one stays behind it.
+        // Trailing zeros are dropped, but the point and one zero after it remain.
         let n = 32 - other.leading_zeros() as usize;
         out.add(n.max(usize::from(POINTS[form]) + 2))
     }

@@ -1,11 +1,15 @@
-//! Units of any width to the body of a JSON string: escaped and UTF-8 in one go. Without `ESCAPES`, to UTF-8 alone.
+//! Converts units of any width to the body of a JSON string: they are escaped and converted to
+//! UTF-8 in one pass. Without `ESCAPES`, they are converted to plain UTF-8.
 //!
-//! As in `encode`, each character is put together in a lane as wide as the longest that occurs, and what it does not need is
-//! squeezed out. An escape of two bytes is one more form of a lane. Escapes of six (controls that have no letter) are rare: the
-//! bytes between them are written as they are, or, where there are many, all character by character.
+//! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
+//! character, and the unused bytes of the lanes are removed. An escape of two bytes is assembled in
+//! a lane like a character. Escapes of six bytes (control characters without an escape letter) are
+//! rare: the bytes between two of them are written unchanged, or, if there are many, the text is
+//! written character by character.
 //!
-//! Every store is a whole vector: the room is that of the longest result and a vector more. What is asked per text is inlined
-//! into work that was compiled for these instructions.
+//! Every store is a whole vector: the destination must have space for the longest possible result
+//! and one more vector. The steps for short texts are inlined into callers that were compiled for
+//! AVX-512.
 
 use std::arch::x86_64::*;
 
@@ -19,10 +23,11 @@ mod wide;
 
 pub(in crate::arch) use wide::{copy_ucs2, short_wide, ucs2, ucs4};
 
-/// Units of 16 bits in a vector.
+/// The number of 16-bit units in a vector.
 const UNITS: usize = BYTES / 2;
 
-/// By the low six bits of what is escaped, what stands behind the backslash; 0 where that is `u` and four digits.
+/// The letter that follows the backslash in the JSON escape of a byte, indexed by the low six bits
+/// of that byte; 0 for bytes that have no such letter and are escaped as `\u` and four digits.
 static LETTERS: [u8; 64] = {
     let mut letters = [0; 64];
     letters[0x08] = b'b';
@@ -35,7 +40,8 @@ static LETTERS: [u8; 64] = {
     letters
 };
 
-/// The letters of bytes; 0 of U+001C, which has the low six bits of the backslash.
+/// Returns, for each byte, the letter of its JSON escape; 0 for U+001C, which has the same low six
+/// bits as the backslash but no escape letter.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 fn letters(v: __m512i) -> __m512i {
@@ -44,7 +50,7 @@ fn letters(v: __m512i) -> __m512i {
     unsafe { _mm512_maskz_permutexvar_epi8(known, v, load(LETTERS.as_ptr())) }
 }
 
-/// Which bytes JSON escapes; none where it is not JSON that is written (so for the wider ones).
+/// Returns a mask of the bytes that must be escaped in JSON; 0 without `ESCAPES`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
@@ -55,28 +61,30 @@ fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
     low | _mm512_cmpeq_epi8_mask(v, splat8(b'"')) | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
 
-/// Stores the needed bytes; returns where the next go.
+/// Stores the bytes whose bits are set in `needed`, packed without gaps; returns the address after
+/// them.
 ///
 /// # Safety
-/// `out` is writable for a vector (so for all below that take one).
+/// `out` must be writable for a vector; this holds for all functions below.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi2,popcnt")]
 unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe {
         store(out, _mm512_maskz_compress_epi8(needed, bytes));
         out.add(needed.count_ones() as usize)
     }
 }
 
-/// Puts up to a vector of bytes of which none is to be widened, and of which none is escaped; null where one is.
+/// Copies at most 64 bytes, which are UTF-8 already. Returns the address after them, or null (with
+/// `ESCAPES`) if one of the bytes must be escaped in JSON.
 ///
 /// # Safety
-/// `out` is writable for a vector, apart from `u`.
+/// `out` must be writable for a vector, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
-    // SAFETY: the load ends inside u; room is the caller's duty.
+    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
         let v = load_first(u.as_ptr(), u.len());
         store(out, v);
@@ -87,14 +95,16 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Puts at most 32 bytes of Latin-1, of which none is escaped; null where one is.
+/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result; returns
+/// null (with `ESCAPES`) if a byte must be escaped in JSON.
 ///
 /// # Safety
-/// `out` is writable for a vector, apart from `u` (so for [`short_wide`]).
+/// `out` must be writable for a vector, and must not overlap `u`; this holds for [`short_wide`]
+/// too.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
-    // SAFETY: the load ends inside u; room is the caller's duty.
+    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
         let v = load_first(u.as_ptr(), u.len());
         if u.len() > UNITS || escapes8::<ESCAPES>(v) & first(u.len()) != 0 {
@@ -105,11 +115,12 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
     }
 }
 
-/// Puts text of one byte a character, or (`as_is`, because it is ASCII or UTF-8) bytes of which none is to be widened. Returns
-/// where the next byte goes.
+/// Writes Latin-1 as the body of a JSON string. With `as_is`, `u` is ASCII or UTF-8, and non-ASCII
+/// bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and a vector more, apart from `u` (so for all below).
+/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap `u`;
+/// this holds for all functions below.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
@@ -118,7 +129,7 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     out: *mut u8,
 ) -> *mut u8 {
     if u.len() <= BYTES {
-        // SAFETY: the load ends inside u; room is the caller's duty.
+        // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
         unsafe {
             let v = load_first(u.as_ptr(), u.len());
             let which = first(u.len());
@@ -126,11 +137,11 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
             return latin1_part(v, u, as_is, stop, which, out);
         }
     }
-    // SAFETY: the duties are the caller's.
+    // SAFETY: this function's contract.
     unsafe { long_latin1::<ESCAPES>(u, as_is, out) }
 }
 
-/// As [`latin1`], of more than a vector.
+/// Does for a text of more than 64 bytes what [`latin1`] does.
 ///
 /// # Safety
 /// As [`latin1`].
@@ -139,9 +150,10 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
 unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load ends inside u; room is the caller's duty.
+    // SAFETY: every load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
-        // Two vectors at a time, the second one maybe short: one branch, which is right as long as text is alike.
+        // Two vectors per step, of which the second may be incomplete, need one branch, which is
+        // predicted well as long as the text is uniform.
         while as_is && at + BYTES < len {
             let n = (len - at).min(2 * BYTES);
             let (a, b) = (load(p.add(at)), load_first(p.add(at + BYTES), n - BYTES));
@@ -170,15 +182,17 @@ unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut 
     out
 }
 
-/// Puts the bytes `which` of a vector, which are `u`, `stop` of them as a backslash and a letter; without a branch on whether there are
-/// any, which would be guessed wrong every other time.
+/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`. The bytes
+/// in the mask `stop` are written as a backslash and a letter; if one of them has no escape letter,
+/// [`each_escape`] is called. No branch depends on whether there are escapes, because such a branch
+/// would often be mispredicted.
 ///
 /// # Safety
 /// As [`latin1`].
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8) -> *mut u8 {
-    // SAFETY: the duties are the caller's.
+    // SAFETY: this function's contract.
     unsafe {
         let letter = letters(v);
         if _mm512_mask_testn_epi8_mask(stop, letter, letter) != 0 {
@@ -191,10 +205,13 @@ unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8
     }
 }
 
-/// Most escapes of a vector that are written one after the other; past that, all characters are.
+/// The largest number of escapes in a vector that are written one by one while the bytes between
+/// them are copied in vectors. If a vector has more escapes, all its characters are written one by
+/// one.
 const FEW_ESCAPES: u32 = 10;
 
-/// Puts the bytes `which` of a vector, which are `u`, `stop` of them as escapes of any length.
+/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`. The bytes
+/// in the mask `stop` are written as escapes of two or six bytes.
 ///
 /// # Safety
 /// As [`latin1`].
@@ -207,8 +224,8 @@ unsafe fn each_escape(
     mut which: u64,
     mut out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: no more bytes are passed than the forms of `u` have; the stores reach a vector past them, for which the caller
-    // has room.
+    // SAFETY: the address advances by no more bytes than the forms of `u` have; the stores reach a
+    // vector past them, which this function's contract allows.
     unsafe {
         if stop.count_ones() > FEW_ESCAPES {
             return bytes_one_by_one(u, true, out);
@@ -227,7 +244,8 @@ unsafe fn each_escape(
     }
 }
 
-/// Puts the bytes `which` of a vector, which are `u`.
+/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`; those in
+/// the mask `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
 ///
 /// # Safety
 /// As [`latin1`].
@@ -242,7 +260,7 @@ unsafe fn latin1_part(
     mut out: *mut u8,
 ) -> *mut u8 {
     let high = if as_is { 0 } else { _mm512_movepi8_mask(v) };
-    // SAFETY: the duties are the caller's.
+    // SAFETY: this function's contract.
     unsafe {
         if stop | high == 0 {
             store(out, v);
@@ -266,7 +284,8 @@ unsafe fn latin1_part(
     out
 }
 
-/// Puts the bytes `which` of one half, of which `stop` are letters that want a backslash.
+/// Writes one half of the vector `plain`: those bytes of the half whose bits are set in `which`.
+/// The bytes in the mask `stop` are escape letters, and a backslash is written before each.
 ///
 /// # Safety
 /// As [`latin1`].
@@ -280,7 +299,7 @@ unsafe fn latin1_half(
     high: u32,
     out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: the table has 64 bytes; room is the caller's duty.
+    // SAFETY: the table has 64 bytes; the space is guaranteed by this function's contract.
     unsafe {
         const LOW: u64 = 0x5555_5555_5555_5555;
         let which = _pdep_u64(u64::from(which), LOW) * 3;

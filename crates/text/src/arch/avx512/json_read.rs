@@ -1,14 +1,15 @@
-//! The looks of the reader of JSON. A string, a number or white space of up to 64 bytes is seen in one vector, whose zeros
-//! behind the end of the text count as what ends it.
+//! The searches of the JSON reader for the end of a string, of a number or of white space. Up to 64
+//! bytes are classified at once, in one vector; zeros are loaded after the end of the text, and are
+//! classified as the end of the token.
 
 use std::arch::x86_64::*;
 
 use super::cell::is_equal;
 use super::{BYTES, first, load, load_first, splat8, splat16, splat32, store, store_first};
-use crate::arch::avx2::json_read::{number, places};
+use crate::arch::avx2::json_read::{lane_indices, number};
 use crate::arch::family::{Look, UnescapedLength, escaped};
 
-/// The first 64 bytes at most, and zeros.
+/// Returns the first 64 bytes of `src`, followed by zeros if it is shorter.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn load_start(src: &[u8]) -> __m512i {
@@ -16,7 +17,8 @@ fn load_start(src: &[u8]) -> __m512i {
     unsafe { load_first(src.as_ptr(), src.len()) }
 }
 
-/// The bytes that end the plain part of a string: `"`, `\`, below U+0020.
+/// Returns a mask of the bytes at which a search in a JSON string stops: `"`, `\`, and bytes below
+/// U+0020.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn specials(v: __m512i) -> u64 {
@@ -25,7 +27,8 @@ fn specials(v: __m512i) -> u64 {
     control | quote | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
 
-/// How many bytes are plain, and whether all of them are ASCII.
+/// Returns the number of bytes before the first `"`, `\` or control character, and `true` if all
+/// bytes before it are ASCII.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
@@ -46,7 +49,7 @@ fn plain_u8_long(rest: &[u8]) -> (usize, bool) {
     let mut at = 0;
     // SAFETY: every load ends inside rest.
     unsafe {
-        // Two at a time.
+        // This loop handles two vectors per step.
         while at + 2 * BYTES <= len {
             let (a, b) = (load(p.add(at)), load(p.add(at + BYTES)));
             let found = specials(a);
@@ -70,7 +73,7 @@ fn plain_u8_long(rest: &[u8]) -> (usize, bool) {
     }
 }
 
-/// As [`plain_u8`].
+/// Returns the result of [`plain_u8`] for 16-bit units.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
@@ -78,7 +81,8 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     let mut at = 0;
     let mut any = _mm512_setzero_si512();
     loop {
-        // SAFETY: the units that are left, at most a vector; at is never past the end, where zeros were found.
+        // SAFETY: the remaining units, at most a vector; at is never past the end, where zeros were
+        // found.
         let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 2 * (rest.len() - at)) };
         let control = _mm512_cmplt_epu16_mask(v, splat16(0x20));
         let quote = _mm512_cmpeq_epi16_mask(v, splat16(u16::from(b'"')));
@@ -95,7 +99,7 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     }
 }
 
-/// As [`plain_u8`].
+/// Returns the result of [`plain_u8`] for 32-bit units.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
@@ -103,7 +107,8 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let mut at = 0;
     let mut any = _mm512_setzero_si512();
     loop {
-        // SAFETY: the units that are left, at most a vector; at is never past the end, where zeros were found.
+        // SAFETY: the remaining units, at most a vector; at is never past the end, where zeros were
+        // found.
         let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 4 * (rest.len() - at)) };
         let control = _mm512_cmplt_epu32_mask(v, splat32(0x20));
         let quote = _mm512_cmpeq_epi32_mask(v, splat32(u32::from(b'"')));
@@ -125,7 +130,8 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
 pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     let mut at = 0;
     loop {
-        // SAFETY: the bytes that are left, at most a vector; at is never past the end, where zeros were found.
+        // SAFETY: the remaining bytes, at most a vector; at is never past the end, where zeros were
+        // found.
         let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
         let is = |byte| _mm512_cmpeq_epi8_mask(v, splat8(byte));
         let other = !(is(b' ') | is(b'\n') | is(b'\r') | is(b'\t'));
@@ -136,13 +142,15 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// What 64 bytes are, or as many as there are: what is behind the end ends a string.
+/// Classifies the first 64 bytes of `rest`; positions after its end are classified as a closing
+/// quote.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
-    // Without a mask where there are as many: it would be made of the place, for which the next look waits.
+    // If there are 64 bytes, they are loaded without a mask: a mask would depend on the position,
+    // so this load would wait for the previous scan.
     let v = match rest.first_chunk::<BYTES>() {
-        // SAFETY: as many bytes.
+        // SAFETY: 64 bytes.
         Some(all) => unsafe { load(all.as_ptr()) },
         None => load_start(rest),
     };
@@ -156,31 +164,33 @@ pub(in crate::arch) fn look(rest: &[u8]) -> Look {
     }
 }
 
-/// The first 32 bytes at most, and zeros.
+/// Returns the first 32 bytes of `src`, followed by zeros if it is shorter.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 fn load_half(src: &[u8]) -> __m256i {
     if let Some(all) = src.first_chunk::<32>() {
-        // SAFETY: as many bytes.
+        // SAFETY: 32 bytes.
         return unsafe { _mm256_loadu_si256(all.as_ptr().cast()) };
     }
     let mask = _bzhi_u32(u32::MAX, src.len() as u32);
-    // SAFETY: as many bytes as there are.
+    // SAFETY: no more bytes than the text has.
     unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
 }
 
-/// The number of the digits before a point, and behind it where there is one: at most 19 in all.
+/// Returns the number whose digits start at `at`. It has `n_before` digits; if `n_after` is not 0,
+/// a decimal point and `n_after` digits follow. The decimal point is ignored. There are at most 19
+/// digits in total.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2")]
-pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64 {
+pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64 {
     let mut digits = _mm256_sub_epi8(load_half(&text[at..]), _mm256_set1_epi8(b'0' as i8));
-    let n = n_before + n_behind;
-    if n_behind > 0 {
+    let n = n_before + n_after;
+    if n_after > 0 {
         let point = 1 << (n_before & 31);
         digits = _mm256_maskz_compress_epi8(!point, digits);
     }
-    // To the right end of the vector, with zeros before.
-    let from = _mm256_add_epi8(places(), _mm256_set1_epi8(n as i8));
+    // Moves the digits to the end of the vector, with zeros before them.
+    let from = _mm256_add_epi8(lane_indices(), _mm256_set1_epi8(n as i8));
     let digits = _mm256_maskz_permutexvar_epi8(!(u32::MAX >> (n & 31)), from, digits);
     number(digits)
 }
@@ -190,7 +200,7 @@ pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_behind: u
 pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     let (mut at, mut carry) = (0, 0);
     while at < rest.len() {
-        // SAFETY: the bytes that are left, at most a vector.
+        // SAFETY: the remaining bytes, at most a vector.
         let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
         let escaped = escaped(_mm512_cmpeq_epi8_mask(v, splat8(b'\\')), &mut carry);
         let quote = _mm512_cmpeq_epi8_mask(v, splat8(b'"')) & !escaped;
@@ -204,7 +214,8 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// What each letter behind a backslash stands for, by its low seven bits; 0 where nothing.
+/// The character that each JSON escape letter denotes (such as a line feed for `n`), indexed by the
+/// low seven bits of the letter; 0 for letters that are not escape letters.
 static LETTERS: [u8; 128] = {
     let mut all = [0; 128];
     all[b'"' as usize] = b'"';
@@ -218,7 +229,8 @@ static LETTERS: [u8; 128] = {
     all
 };
 
-/// `out` takes as many bytes as the body has, which the caller has checked.
+/// Copies the body of a JSON string to `out` and replaces its escapes of one letter; stops at the
+/// first escape of another form. `out` must have space for as many bytes as the body has.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
@@ -227,8 +239,8 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
     let (mut at, mut n_written) = (0, 0);
     while at < len {
         let n = (len - at).min(BYTES);
-        // SAFETY: the bytes that are left, at most a vector; no more is written than read, and the whole vector just where
-        // the body and so the place has as many bytes.
+        // SAFETY: the remaining bytes, at most a vector; no more is written than read, and the
+        // whole vector only if the body, and so the destination, has as many bytes.
         unsafe {
             let v = load_first(p.add(at), n);
             let here = first(n);
@@ -243,16 +255,16 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             let escaped = escaped(backslashes, &mut carry) & here;
             let (low, high) = (load(LETTERS.as_ptr()), load(LETTERS.as_ptr().add(BYTES)));
             let letters = _mm512_permutex2var_epi8(low, v, high);
-            // Past ASCII is no letter.
+            // A non-ASCII byte is not a letter.
             let wrong = (_mm512_mask_testn_epi8_mask(escaped, letters, letters)
                 | _mm512_movepi8_mask(v))
                 & escaped;
-            // The backslashes that escape what is behind them, in this vector or the next.
+            // The backslashes that start an escape; the escaped byte is in this vector or the next.
             let starts = backslashes & !escaped;
-            // An escape that is cut stays for the next vector.
+            // An escape that continues after this vector is left for the next step.
             let mut done = here & !(starts & 1 << (n - 1));
             if wrong != 0 {
-                // Up to its backslash.
+                // Only the bytes before the backslash of the first invalid escape are processed.
                 done &= first(wrong.trailing_zeros() as usize - 1);
             }
             let both = _mm512_mask_mov_epi8(v, escaped, letters);
@@ -278,11 +290,11 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
 }
 
 /// # Safety
-/// `p` is writable for `n` bytes, at most 64.
+/// `p` must be writable for `n` bytes, at most 64.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe {
         if n == BYTES {
             store(p, v);
@@ -293,12 +305,12 @@ unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
 }
 
 /// # Safety
-/// `out` takes as many bytes as the text has, at most 64, apart from it.
+/// `out` must have space for as many bytes as the text has, at most 64, and must not overlap it.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_half(text: &[u8], out: *mut u8) {
     debug_assert!(text.len() <= BYTES);
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe { store_first(out, load_start(text), text.len()) }
 }
 

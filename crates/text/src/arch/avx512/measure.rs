@@ -1,13 +1,14 @@
-//! Lengths of text in UTF-8, with the look at whether it is well-formed where that is a question.
+//! Computes the length of a text in UTF-8, and validates the text if its units may be malformed.
 //!
-//! The text is counted in lanes, with no mask and no branch: to read it is what it costs.
+//! The bytes are counted in vector lanes, without a mask or a branch, so the cost is that of
+//! reading the text.
 
 use std::arch::x86_64::*;
 
 use super::utf16::{first_halves, second_halves};
 use super::{BYTES, load, load_first, splat16, splat32};
 
-/// Bytes of Latin-1 as UTF-8.
+/// Returns the length in bytes of Latin-1 text converted to UTF-8.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn latin1(src: &[u8]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
@@ -23,14 +24,15 @@ pub(in crate::arch) fn latin1(src: &[u8]) -> usize {
     }
 }
 
-/// Bytes of 16-bit units as UTF-8, and whether there is a surrogate. Each half of a pair counts 2, as in the 4 bytes of its
-/// character.
+/// Returns the length in bytes of 16-bit units converted to UTF-8, and `true` if any of the units
+/// is a surrogate. Each half of a surrogate pair counts 2, because the character of a pair has 4
+/// bytes.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn wide(src: &[u16]) -> (usize, bool) {
     let (p, len) = (src.as_ptr(), src.len());
     let mut most = _mm512_setzero_si512();
     let mut more = |v| {
-        // Surrogates are moved to the top of the range, to be seen there.
+        // After the addition, surrogates are the highest units, so the maximum shows them.
         most = _mm512_max_epu16(most, _mm512_add_epi16(v, splat16(0x2000)));
         let from = |bits| _mm512_test_epi16_mask(v, splat16(bits)).count_ones() as usize;
         from(0xFF80) + from(0xF800)
@@ -45,14 +47,14 @@ pub(in crate::arch) fn wide(src: &[u16]) -> (usize, bool) {
         n += more(load_first(p.add(at).cast(), 2 * (len - at)));
         let found = _mm512_cmpge_epu16_mask(most, splat16(0xF800)) != 0;
         if found {
-            // Those were counted as three bytes each.
+            // The surrogates were counted as three bytes each instead of two.
             n -= surrogates(src);
         }
         (n, found)
     }
 }
 
-/// Units that are surrogates.
+/// Returns the number of units that are surrogates.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 fn surrogates(src: &[u16]) -> usize {
     src.chunks(BYTES / 2)
@@ -64,7 +66,7 @@ fn surrogates(src: &[u16]) -> usize {
         .sum()
 }
 
-/// Whether all surrogates stand in pairs.
+/// Returns `true` if each surrogate is part of a surrogate pair.
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn is_utf16(src: &[u16]) -> bool {
     let (p, len) = (src.as_ptr(), src.len());
@@ -87,11 +89,12 @@ pub(in crate::arch) fn is_utf16(src: &[u16]) -> bool {
     bad | open == 0
 }
 
-/// Bytes of 32-bit units as UTF-8; `None` where one is a surrogate or past U+10FFFF.
+/// Returns the length in bytes of 32-bit units converted to UTF-8; `None` if one is a surrogate or
+/// past U+10FFFF.
 #[target_feature(enable = "avx512bw,avx512cd,bmi2")]
 pub(in crate::arch) fn ucs4(src: &[u32]) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // By the leading zeros of a unit: its bytes, less one.
+    // Indexed by the number of leading zeros of a unit: the number of its bytes in UTF-8, less one.
     let low = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3);
     let high = _mm512_setr_epi32(2, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0);
     let (mut most, mut least) = (_mm512_setzero_si512(), splat32(u32::MAX));
@@ -105,7 +108,7 @@ pub(in crate::arch) fn ucs4(src: &[u32]) -> Option<usize> {
     unsafe {
         let (mut n, mut at) = (len, 0);
         while at < len {
-            // The counters of 32 bits take 2^30 rounds.
+            // The counters have 32 bits, which suffice for 2^30 vectors.
             let end = len.min(at + (1 << 30));
             let mut counts = _mm512_setzero_si512();
             while at + 16 <= end {

@@ -1,23 +1,25 @@
-//! The kernels on 64-byte vectors, for any length from 0 on: what is left behind the last whole vector is loaded and
-//! stored under a mask, so there are no scalar tails and nothing past an end is touched.
+//! The kernels for AVX-512, with vectors of 64 bytes, for text of any length from 0 on. The bytes
+//! after the last whole vector are loaded and stored under a mask. So there are no scalar loops for
+//! the end of a text, and no memory after the end of the text or of the destination is accessed.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `cell`, `cell_encode`, `cell_utf8` | texts of at most two vectors, without a loop |
-//! | `scan` | looks at text, and copies it while it stays what it was taken for |
-//! | `utf8` | UTF-8 to the units of a `str`: validated on the way, or before |
-//! | `second` | the second bytes that leads allow |
-//! | `runs` | the same where all characters have three bytes |
-//! | `utf16` | UTF-16 with pairs to 32-bit units |
-//! | `measure` | the lengths of units of any width in UTF-8 |
-//! | `widen` | bytes as wider units, at any address |
-//! | `json_read` | the looks of the reader of JSON |
-//! | `encode` | units of any width to UTF-8 |
-//! | `three` | those that take three bytes each |
-//! | `json` | units of any width to the body of a JSON string |
-//! | `float` | the digits of a float |
+//! | `cell`, `cell_encode`, `cell_utf8` | convert texts of at most two vectors, without a loop |
+//! | `scan` | scans text, and copies text up to the first unit that the destination cannot hold |
+//! | `utf8` | converts UTF-8 to the units of a `str`; it is validated in the same pass or before |
+//! | `utf8_second_bytes` | checks the second byte of UTF-8 characters of three or four bytes |
+//! | `three_byte_runs` | decodes UTF-8 in which all characters have three bytes |
+//! | `utf16` | converts UTF-16 with surrogate pairs to 32-bit units |
+//! | `measure` | computes the length of units of any width in UTF-8 |
+//! | `widen` | widens bytes to units, which may be stored at any address |
+//! | `json_read` | the searches of the JSON reader |
+//! | `encode` | converts units of any width to UTF-8 |
+//! | `three_byte_units` | encodes units that have three bytes in UTF-8 |
+//! | `json` | converts units of any width to the body of a JSON string |
+//! | `float` | writes floats as text |
 //!
-//! Wants Ice Lake or Zen 4: AVX-512 with IFMA, VBMI and VBMI2, whose byte compression does most of the work.
+//! Requires AVX-512 with IFMA, VBMI and VBMI2 (Ice Lake or Zen 4, or newer); the byte compression
+//! of VBMI2 does most of the work.
 
 use std::arch::x86_64::*;
 
@@ -29,20 +31,18 @@ pub(super) mod float;
 pub(super) mod json;
 pub(super) mod json_read;
 pub(super) mod measure;
-mod runs;
 pub(super) mod scan;
-mod second;
-mod three;
+mod three_byte_runs;
+mod three_byte_units;
 pub(super) mod utf16;
 pub(super) mod utf8;
+mod utf8_second_bytes;
 pub(super) mod widen;
 
-pub(super) use scan::*;
-
-/// Bytes of a vector.
+/// The number of bytes of a vector.
 const BYTES: usize = 64;
 
-/// A mask of the first `n` lanes, at most 64.
+/// Returns a mask whose first `n` bits (at most 64) are set, one for each lane.
 #[inline]
 #[target_feature(enable = "bmi2")]
 fn first(n: usize) -> u64 {
@@ -50,57 +50,59 @@ fn first(n: usize) -> u64 {
 }
 
 /// # Safety
-/// `p` is readable for 64 bytes.
+/// `p` must be readable for 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn load(p: *const u8) -> __m512i {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe { _mm512_loadu_si512(p.cast()) }
 }
 
-/// The first `n` bytes, at most 64, and zeros.
+/// Returns the first `n` bytes at `p`, at most 64, followed by zeros.
 ///
 /// # Safety
-/// `p` is readable for them.
+/// `p` must be readable for them.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_first(p: *const u8, n: usize) -> __m512i {
-    // SAFETY: no lane outside of the mask is touched; the duty of the caller.
+    // SAFETY: no lane outside of the mask is accessed; this function's contract.
     unsafe { _mm512_maskz_loadu_epi8(first(n.min(BYTES)), p.cast()) }
 }
 
 /// # Safety
-/// `p` is writable for 64 bytes.
+/// `p` must be writable for 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn store(p: *mut u8, v: __m512i) {
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe { _mm512_storeu_si512(p.cast(), v) }
 }
 
 /// # Safety
-/// `p` is writable for `n` bytes, at most 64.
+/// `p` must be writable for `n` bytes, at most 64.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
-    // SAFETY: no lane outside of the mask is touched; the duty of the caller.
+    // SAFETY: no lane outside of the mask is accessed; this function's contract.
     unsafe { _mm512_mask_storeu_epi8(p.cast(), first(n), v) }
 }
 
-/// As [`store_first`] in a place of `room` bytes, fewer than 64, by the narrowest vector that has them all: a load of what lies behind the
-/// place waits for a store whose vector reaches there, masked or not (8 ns where that is an object that is looked at next).
+/// Stores the first `n` bytes as [`store_first`] does, in a destination of `capacity` bytes (fewer
+/// than 64). The store has the smallest vector size (16, 32 or 64 bytes) that covers the
+/// destination. A larger store would delay later loads of the bytes after the destination, although
+/// its mask excludes them: by 8 ns if they belong to an object that is read next.
 ///
 /// # Safety
-/// As [`store_first`]; `n` is at most `room`.
+/// As [`store_first`]; `n` must be at most `capacity`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
-unsafe fn store_at_end(p: *mut u8, v: __m512i, n: usize, room: usize) {
+unsafe fn store_at_end(p: *mut u8, v: __m512i, n: usize, capacity: usize) {
     let which = first(n);
-    // SAFETY: no lane outside of the mask is touched; the duty of the caller.
+    // SAFETY: no lane outside of the mask is accessed; this function's contract.
     unsafe {
-        if room > BYTES / 2 {
+        if capacity > BYTES / 2 {
             _mm512_mask_storeu_epi8(p.cast(), which, v);
-        } else if room > BYTES / 4 {
+        } else if capacity > BYTES / 4 {
             _mm256_mask_storeu_epi8(p.cast(), which as u32, _mm512_castsi512_si256(v));
         } else {
             _mm_mask_storeu_epi8(p.cast(), which as u16, _mm512_castsi512_si128(v));
@@ -126,14 +128,15 @@ fn splat32(u: u32) -> __m512i {
     _mm512_set1_epi32(u as i32)
 }
 
-/// Bits of `a` where `mask` has ones, of `b` where it has zeros.
+/// Returns the bits of `a` where `mask` has ones, and of `b` where it has zeros.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn select(mask: __m512i, a: __m512i, b: __m512i) -> __m512i {
     _mm512_ternarylogic_epi32::<0xCA>(mask, a, b)
 }
 
-/// A destination that nothing is written past, whatever is put: what does not fit is left out, and the result with it.
+/// A destination that is never written past its end. Bytes that do not fit are dropped, and
+/// [`Out::written`] then returns `None`.
 struct Out {
     at: *mut u8,
     end: *mut u8,
@@ -141,7 +144,7 @@ struct Out {
 
 impl Out {
     /// # Safety
-    /// `p` is writable for `n_bytes`.
+    /// `p` must be writable for `n_bytes`.
     unsafe fn new(p: *mut u8, n_bytes: usize) -> Out {
         Out {
             at: p,
@@ -150,18 +153,20 @@ impl Out {
         }
     }
 
-    /// Bytes that there is room for; negative once something did not fit.
+    /// Returns the number of bytes that still fit; negative if some bytes did not fit.
     #[inline(always)]
     fn left(&self) -> isize {
         (self.end as isize).wrapping_sub(self.at as isize)
     }
 
-    /// Puts the first `n` bytes of a vector, at most 64; what follows them in the destination may be written over.
+    /// Writes the first `n` bytes of the vector, at most 64; the bytes after them in the
+    /// destination may be overwritten.
     #[inline]
     #[target_feature(enable = "avx512bw,bmi2")]
     fn put(&mut self, v: __m512i, n: usize) {
         let left = self.left();
-        // SAFETY: the whole vector is stored where as many bytes are left, else those of the first n that fit.
+        // SAFETY: the whole vector is stored if as many bytes are left, else those of the first n
+        // that fit.
         unsafe {
             if left >= BYTES as isize {
                 store(self.at, v);
@@ -169,18 +174,20 @@ impl Out {
                 store_first(self.at, v, n.min(left.max(0) as usize));
             }
         }
-        // Past the end where something did not fit: nothing is stored there.
+        // If bytes did not fit, the address is past the end, and nothing is stored there.
         self.at = self.at.wrapping_add(n);
     }
 
-    /// Bytes written since `start`, the start of the destination; `None` if something did not fit.
+    /// Returns the number of bytes written from `start`, the start of the destination; `None` if
+    /// some bytes did not fit.
     fn written(self, start: *mut u8) -> Option<usize> {
         (self.left() >= 0).then(|| self.at as usize - start as usize)
     }
 }
 
-/// As [`Out`], for writers that go on with another text after one that did not fit. `BRIEF` is for texts that take few stores:
-/// near the end these reach no further past it than they must.
+/// A destination like [`Out`], except that [`Bounded::put`] may also be called after bytes did not
+/// fit. With `BRIEF`, a store near the end of the destination covers as few bytes past the written
+/// ones as possible. This is faster only for texts that are written with few stores.
 struct Bounded<const BRIEF: bool> {
     at: *mut u8,
     end: *mut u8,
@@ -189,36 +196,38 @@ struct Bounded<const BRIEF: bool> {
 
 impl<const BRIEF: bool> Bounded<BRIEF> {
     /// # Safety
-    /// `p` is writable for `n_bytes`.
+    /// `p` must be writable for `n_bytes`.
     unsafe fn new(p: *mut u8, n_bytes: usize) -> Self {
         Bounded {
             at: p,
-            // SAFETY: the end of the place that the caller grants.
+            // SAFETY: the end of the destination that the caller grants.
             end: unsafe { p.add(n_bytes) },
             full: false,
         }
     }
 
-    /// The same for what little is left of a text.
+    /// Returns this destination with `BRIEF`, to write the short remainder of a text.
     #[inline(always)]
     fn brief(self) -> Bounded<true> {
         let Bounded { at, end, full } = self;
         Bounded { at, end, full }
     }
 
-    /// Bytes that there is room for.
+    /// Returns the number of bytes for which the destination still has space.
     #[inline(always)]
     fn left(&self) -> usize {
         self.end as usize - self.at as usize
     }
 
-    /// Puts the first `n` bytes of a vector, at most 64; what follows them in the place may be written over.
+    /// Writes the first `n` bytes of the vector, at most 64; the bytes after them in the
+    /// destination may be overwritten.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
     fn put(&mut self, v: __m512i, n: usize) {
         debug_assert!(n <= BYTES);
         let left = self.left();
-        // SAFETY: the whole vector is stored where as many bytes are left, else just the first n if these are.
+        // SAFETY: the whole vector is stored if as many bytes are left, else just the first n if
+        // these are.
         unsafe {
             if left >= BYTES {
                 store(self.at, v);
@@ -234,7 +243,8 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
         }
     }
 
-    /// Bytes written since `start`, the start of the place; `None` where something did not fit.
+    /// Returns the number of bytes written from `start`, the start of the destination; `None` if
+    /// some bytes did not fit.
     fn written(self, start: *mut u8) -> Option<usize> {
         (!self.full).then(|| self.at as usize - start as usize)
     }
@@ -243,7 +253,7 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
 #[cfg(test)]
 mod tests;
 
-/// 16-bit units with their two bytes exchanged.
+/// Returns the 16-bit units with their two bytes swapped.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn swap_u16(v: __m512i) -> __m512i {

@@ -1,10 +1,11 @@
-//! Looks at text, and copies it while it stays what it was taken for.
+//! Scans text, and copies text up to the first unit that the destination cannot hold.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::{BYTES, first, load, load_first, splat8, splat16, store, store_first};
 use crate::Kind;
-use crate::arch::{Scan8, Scan16};
+use crate::arch::kernel::{Scan8, Scan16};
 
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 pub(in crate::arch) fn is_ascii(src: &[u8]) -> bool {
@@ -12,7 +13,8 @@ pub(in crate::arch) fn is_ascii(src: &[u8]) -> bool {
     // SAFETY: every load ends inside src.
     unsafe {
         let mut at = 0;
-        // Four at a time, and out at the first byte that is not: text of other scripts pays for no whole scan.
+        // Four vectors per step. The loop ends at the first byte that is not ASCII, so that
+        // non-ASCII text is not scanned to its end.
         while at + 4 * BYTES <= len {
             let p = p.add(at);
             let a = _mm512_or_si512(load(p), load(p.add(BYTES)));
@@ -32,7 +34,8 @@ pub(in crate::arch) fn is_ascii(src: &[u8]) -> bool {
     }
 }
 
-/// Largest byte and bytes that continue nothing, whether the text is valid or not.
+/// Returns the largest byte of `src`, and the number of bytes of `src` that are not continuation
+/// bytes. `src` may be malformed.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn scan_utf8(src: &[u8]) -> Scan8 {
     let (p, len) = (src.as_ptr(), src.len());
@@ -50,7 +53,7 @@ pub(in crate::arch) fn scan_utf8(src: &[u8]) -> Scan8 {
         if at < len {
             let v = load_first(p.add(at), len - at);
             max = _mm512_max_epu8(max, v);
-            // Its zeros look like characters.
+            // The zeros loaded after the text were counted as characters, and are subtracted.
             n_chars += starts(v) - (BYTES - (len - at)) as u64;
         }
         Scan8 {
@@ -60,7 +63,7 @@ pub(in crate::arch) fn scan_utf8(src: &[u8]) -> Scan8 {
     }
 }
 
-/// The largest byte.
+/// Returns the largest byte of a vector.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn max_u8(v: __m512i) -> u8 {
@@ -73,7 +76,7 @@ pub(super) fn max_u8(v: __m512i) -> u8 {
     _mm_cvtsi128_si32(v) as u8
 }
 
-/// The lanes that are surrogates.
+/// Returns a mask of the 16-bit lanes that are surrogates.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn surrogates(v: __m512i) -> u32 {
@@ -136,7 +139,9 @@ pub(in crate::arch) fn find_escape_u16(src: &[u16]) -> usize {
     })
 }
 
-/// Index of the first unit that `wanted` finds, or the length. It may find the zeros behind the end.
+/// Returns the index of the first unit that `wanted` selects; the length of `src` if it selects
+/// none. `wanted` receives a vector and returns a mask of the selected units. In the last vector,
+/// zeros follow the end of the text, and `wanted` may select these zeros too.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn find<U>(src: &[U], wanted: impl Fn(__m512i) -> u64) -> usize {
@@ -156,7 +161,7 @@ fn find<U>(src: &[U], wanted: impl Fn(__m512i) -> u64) -> usize {
     }
 }
 
-/// Bytes that JSON escapes.
+/// Returns a mask of the bytes that must be escaped in JSON.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes(v: __m512i) -> u64 {
@@ -165,19 +170,21 @@ fn escapes(v: __m512i) -> u64 {
     control | quote | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
 
-/// Two vectors of 16-bit units below 0x100 to one of bytes, in order.
+/// Converts two vectors of 16-bit units, all below 0x100, to one vector of bytes in the same order.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn narrow(lo: __m512i, hi: __m512i) -> __m512i {
-    // packus works in each quarter: put their halves in order.
+    // `packus` works on each 128-bit quarter separately, so the halves of the quarters are
+    // reordered.
     let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     _mm512_permutexvar_epi64(order, _mm512_packus_epi16(lo, hi))
 }
 
 /// # Safety
-/// As `arch::narrow_u16`.
+/// The conditions of `dispatch::narrow_u16` must be met.
 #[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
+pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
+    let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
     let low = splat16(0xFF);
     let narrow = |lo, hi| narrow(_mm512_and_si512(lo, low), _mm512_and_si512(hi, low));
@@ -197,14 +204,14 @@ pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], dst: *mut u8) {
     }
 }
 
-/// The first `n` units of 16 bits, at most 64, and zeros, in two vectors.
+/// Returns the first `n` 16-bit units at `p`, at most 64, in two vectors, followed by zeros.
 ///
 /// # Safety
-/// `p` is readable for them.
+/// `p` must be readable for them.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
-    // SAFETY: the duty of the caller; the second is behind the first where there are any in it.
+    // SAFETY: this function's contract; the second vector follows the first if it has any units.
     unsafe {
         let lo = load_first(p.cast(), 2 * n);
         let hi = load_first(
@@ -216,9 +223,13 @@ unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
 }
 
 /// # Safety
-/// As `arch::copy_to_escape`.
+/// The conditions of `dispatch::copy_to_escape` must be met.
 #[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize, bool) {
+pub(in crate::arch) unsafe fn copy_to_escape(
+    src: &[u8],
+    out: &mut [MaybeUninit<u8>],
+) -> (usize, bool) {
+    let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src, and for each byte read one is written.
     unsafe {
@@ -244,9 +255,13 @@ pub(in crate::arch) unsafe fn copy_to_escape(src: &[u8], dst: *mut u8) -> (usize
 }
 
 /// # Safety
-/// As `arch::narrow_plain`.
+/// The conditions of `dispatch::narrow_plain` must be met.
 #[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *mut u8) -> usize {
+pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(
+    src: &[u16],
+    out: &mut [MaybeUninit<u8>],
+) -> usize {
+    let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
     let step = |lo, hi| {
         let other = |v| u64::from(_mm512_test_epi16_mask(v, splat16(0xFF80)));
@@ -275,17 +290,21 @@ pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(src: &[u16], dst: *
     }
 }
 
-/// Bytes from `dst` to the next place that no store splits over two cache lines: 1 to 64.
+/// Returns the number of bytes (1 to 64) from `dst` to the next multiple of 64. From there on,
+/// stores of whole vectors do not cross a boundary of cache lines.
 fn to_aligned<U>(dst: *mut U) -> usize {
     BYTES - dst as usize % BYTES
 }
 
-/// Copies bytes up to the vector with the first that is not ASCII; returns how many: all, where all are.
+/// Copies ASCII bytes, and stops before the vector that contains the first non-ASCII byte. Returns
+/// the number of bytes copied: the length of `src` if all are ASCII.
 ///
 /// # Safety
-/// `dst` takes `src.len()` bytes, all of which may be written, and does not overlap `src` (so for all below).
+/// `dst` must have space for `src.len()` bytes, all of which may be written, and does not overlap
+/// `src`; this holds for all functions below.
 #[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
+pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
+    let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: every load ends inside src, and for each byte read one is written.
     unsafe {
@@ -320,12 +339,17 @@ pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], dst: *mut u8) -> usize {
     }
 }
 
-/// Copies 16-bit units as bytes up to the vectors with the first above `MAX`, which is 0x7F or 0xFF.
+/// Copies 16-bit units as bytes, 64 units (two vectors) at a time. Stops before the 64 units that
+/// contain the first unit above `MAX` (0x7F or 0xFF). Returns the number of units copied.
 ///
 /// # Safety
 /// As [`copy_ascii`].
 #[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mut u8) -> usize {
+pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(
+    src: &[u16],
+    out: &mut [MaybeUninit<u8>],
+) -> usize {
+    let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
     let over = |lo, hi| _mm512_test_epi16_mask(_mm512_or_si512(lo, hi), splat16(!MAX)) != 0;
     // SAFETY: every load ends inside src, and for each unit read a byte is written.
@@ -357,12 +381,14 @@ pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(src: &[u16], dst: *mu
     }
 }
 
-/// Copies 16-bit units up to the vector with the first surrogate.
+/// Copies 16-bit units, and stops before the vector, or the pair of vectors, that contains the
+/// first surrogate. Returns the number of units copied.
 ///
 /// # Safety
 /// As [`copy_ascii`], with 16-bit units.
 #[target_feature(enable = "avx512bw,bmi2")]
-pub(in crate::arch) unsafe fn copy_bmp(src: &[u16], dst: *mut u16) -> usize {
+pub(in crate::arch) unsafe fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
+    let dst = out.as_mut_ptr().cast::<u16>();
     let (p, len) = (src.as_ptr(), src.len());
     let units = BYTES / 2;
     // SAFETY: every load ends inside src, and for each unit read one is written.

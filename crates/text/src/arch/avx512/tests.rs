@@ -1,87 +1,97 @@
-//! Each kernel against the slow twin, each place made malformed.
+//! Compares each AVX-512 kernel with the reference implementation, also with a malformed unit at
+//! each position of a text.
+
+use std::mem::MaybeUninit;
 
 use super::*;
+use crate::arch::memory::destination;
 use crate::arch::scalar;
 use crate::arch::skips::can_test;
-use crate::arch::texts::{each_utf16, into_place, lengths, starts, texts, units};
-use crate::{Kind, Policy, Units, naive};
+use crate::arch::test_texts::{each_utf16, into_buffer, lengths, starts, texts, units};
+use crate::{Kind, Policy, Shape, Units, naive};
 
 fn is_here() -> bool {
     can_test("avx512", crate::kernel() == crate::Kernel::Avx512)
 }
 
-/// All that can be asked of one text of UTF-8, well-formed or not.
+/// Runs all comparisons for one text of UTF-8, well-formed or not.
 fn check_utf8(src: &[u8]) {
     let text = naive::decode(Units::Utf8(src), Policy::Strict);
     let shape = naive::shape(Units::Utf8(src), Policy::Strict);
-    // SAFETY: AVX-512 is there (so below).
+    // SAFETY: AVX-512 is available (so below).
     let measured = unsafe { utf8::measure(src) };
-    assert_eq!(
-        measured,
-        shape.ok().map(|s| (s.kind, s.n_chars)),
-        "{src:x?}"
-    );
+    assert_eq!(measured, shape.ok(), "{src:x?}");
     let (n, max) = (starts(src), src.iter().copied().max().unwrap_or(0));
     let expect = |made: Option<usize>, got: Vec<u32>| match &text {
         Ok(text) => assert_eq!((made, &got), (Some(n), text), "{src:x?}"),
         Err(_) => assert_eq!(made, None, "{src:x?}"),
     };
     if max <= 0xC3 {
-        // SAFETY: the place takes a unit for each byte that continues nothing (so below).
-        let (made, got) = into_place(n, |p| unsafe { utf8::to_latin1::<true>(src, p, n) });
+        // SAFETY: the buffer takes a unit for each non-continuation byte (so below).
+        let (made, got) = into_buffer(n, |p| unsafe {
+            utf8::to_latin1::<true>(src, destination(p, n))
+        });
         expect(made, got.into_iter().map(u32::from).collect());
     }
     check_utf8_to_utf16(src, max);
-    // SAFETY: AVX-512 is there; the place takes what is written.
-    let (made, got) = into_place(4 * n, |p| unsafe {
-        utf8::to_ucs4::<true>(src, p.cast(), n)
+    // SAFETY: AVX-512 is available; the buffer takes what is written.
+    let (made, got) = into_buffer(4 * n, |p| unsafe {
+        utf8::to_ucs4::<true>(src, destination(p.cast(), n))
     });
     expect(made, units(&got, u32::from_ne_bytes));
-    // Where the text has grown since it was counted.
-    for room in [0, n / 2, n.saturating_sub(1)]
+    // A text can have grown since its units were counted; the buffer is then too small.
+    for capacity in [0, n / 2, n.saturating_sub(1)]
         .into_iter()
-        .filter(|&room| room < n)
+        .filter(|&capacity| capacity < n)
     {
         if max <= 0xC3 {
-            // SAFETY: AVX-512 is there; the kernel knows the room.
-            let made = into_place(room, |p| unsafe { utf8::to_latin1::<true>(src, p, room) }).0;
+            // SAFETY: AVX-512 is available; the kernel receives the capacity.
+            let made = into_buffer(capacity, |p| unsafe {
+                utf8::to_latin1::<true>(src, destination(p, capacity))
+            })
+            .0;
             assert_eq!(made, None);
         }
-        // SAFETY: AVX-512 is there; the kernel knows the room.
-        let made = into_place(4 * room, |p| unsafe {
-            utf8::to_ucs4::<true>(src, p.cast(), room)
+        // SAFETY: AVX-512 is available; the kernel receives the capacity.
+        let made = into_buffer(4 * capacity, |p| unsafe {
+            utf8::to_ucs4::<true>(src, destination(p.cast(), capacity))
         })
         .0;
         assert_eq!(made, None);
-        // SAFETY: AVX-512 is there; the kernel knows the room.
-        let made = into_place(2 * room, |p| unsafe {
-            utf8::to_utf16::<true, true>(src, p.cast(), room)
+        // SAFETY: AVX-512 is available; the kernel receives the capacity.
+        let made = into_buffer(2 * capacity, |p| unsafe {
+            utf8::to_utf16::<true, true>(src, destination(p.cast(), capacity))
         })
         .0;
         assert_eq!(made, None);
     }
 }
 
-/// UTF-8 to UTF-16, with and without pairs, into a place of just the size and one with a unit for each byte.
+/// Converts UTF-8 to UTF-16, with and without surrogate pairs, into a buffer of exactly the needed
+/// size and into one with a unit for each byte.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
-    // SAFETY: AVX-512 is there (so below).
+    // SAFETY: AVX-512 is available (so below).
     let n_units = unsafe { utf8::units_of(src) };
-    let see = |room: usize, convert: unsafe fn(&[u8], *mut u16, usize) -> Option<usize>| {
-        // SAFETY: the place takes a unit for each byte, or each that begins something and each third one of a sequence of four.
-        let (n, got) = into_place(2 * room, |p| unsafe { convert(src, p.cast(), room) });
+    let see = |capacity: usize,
+               convert: unsafe fn(&[u8], &mut [MaybeUninit<u16>]) -> Option<usize>| {
+        // SAFETY: the buffer takes a unit for each byte, or for each lead and each third byte of a
+        // sequence of four.
+        let (n, got) = into_buffer(2 * capacity, |p| unsafe {
+            convert(src, destination(p.cast(), capacity))
+        });
         let got = n.map(|n| units(&got[..2 * n], u16::from_ne_bytes));
         assert_eq!(got.as_ref(), expected.as_ref().ok(), "{src:x?}");
     };
-    for room in [n_units, src.len()] {
-        see(room, utf8::to_utf16::<true, true>);
+    for capacity in [n_units, src.len()] {
+        see(capacity, utf8::to_utf16::<true, true>);
         if max <= 0xEF {
-            see(room, utf8::to_utf16::<true, false>);
+            see(capacity, utf8::to_utf16::<true, false>);
         }
         if expected.is_ok() {
-            see(room, utf8::to_utf16::<false, true>);
+            see(capacity, utf8::to_utf16::<false, true>);
             if max <= 0xEF {
-                see(room, utf8::to_utf16::<false, false>);
+                see(capacity, utf8::to_utf16::<false, false>);
             }
         }
     }
@@ -102,7 +112,7 @@ fn utf8_is_decoded_and_validated_whatever_its_length_and_mix() {
 }
 
 #[test]
-fn malformed_utf8_is_seen_at_each_place() {
+fn malformed_utf8_is_found_at_each_position() {
     if !is_here() {
         return;
     }
@@ -127,7 +137,7 @@ fn malformed_utf8_is_seen_at_each_place() {
 }
 
 #[test]
-fn a_run_of_three_bytes_ends_at_a_character_of_another_length_wherever_it_stands() {
+fn a_run_of_three_bytes_ends_at_a_character_of_another_length_at_each_position() {
     if !is_here() {
         return;
     }
@@ -147,7 +157,7 @@ fn a_run_of_three_bytes_ends_at_a_character_of_another_length_wherever_it_stands
 }
 
 #[test]
-fn every_lead_and_second_byte_is_told_as_the_standard_tells_it() {
+fn every_lead_and_second_byte_is_validated_as_in_the_standard() {
     if !is_here() {
         return;
     }
@@ -164,40 +174,47 @@ fn every_lead_and_second_byte_is_told_as_the_standard_tells_it() {
     }
 }
 
-/// All that can be asked of one text of UTF-16 and of the same units as UCS-2.
+/// Runs all comparisons for one text of UTF-16, and for the same units as UCS-2.
 fn check_utf16(src: &[u16]) {
     let text = naive::decode(Units::Utf16(src), Policy::Strict);
     let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
-    // SAFETY: AVX-512 is there; the places take what is written (so below).
+    // SAFETY: AVX-512 is available; the buffers take what is written (so below).
     assert_eq!(unsafe { utf16::count(src) }, n);
-    // SAFETY: AVX-512 is there; the place takes what is written.
-    let (made, got) = into_place(4 * n, |p| unsafe { utf16::to_ucs4(src, p.cast(), n) });
+    // SAFETY: AVX-512 is available; the buffer takes what is written.
+    let (made, got) = into_buffer(4 * n, |p| unsafe {
+        utf16::to_ucs4(src, destination(p.cast(), n))
+    });
     match &text {
         Ok(text) => assert_eq!((made, &units(&got, u32::from_ne_bytes)), (Some(n), text)),
         Err(_) => assert_eq!(made, None, "{src:x?}"),
     }
-    // Where the text has grown since it was counted.
-    for room in [0, n / 2, n.saturating_sub(1)]
+    // A text can have grown since its units were counted; the buffer is then too small.
+    for capacity in [0, n / 2, n.saturating_sub(1)]
         .into_iter()
-        .filter(|&room| room < n)
+        .filter(|&capacity| capacity < n)
     {
-        // SAFETY: AVX-512 is there; the kernel knows the room.
-        let made = into_place(4 * room, |p| unsafe { utf16::to_ucs4(src, p.cast(), room) }).0;
+        // SAFETY: AVX-512 is available; the kernel receives the capacity.
+        let made = into_buffer(4 * capacity, |p| unsafe {
+            utf16::to_ucs4(src, destination(p.cast(), capacity))
+        })
+        .0;
         assert_eq!(made, None);
     }
-    // SAFETY: AVX-512 is there.
+    // SAFETY: AVX-512 is available.
     assert_eq!(unsafe { measure::is_utf16(src) }, text.is_ok());
     let expected = naive::to_utf8(Units::Utf16(src), Policy::Strict).ok();
-    // SAFETY: AVX-512 is there.
+    // SAFETY: AVX-512 is available.
     let (len, found) = unsafe { measure::wide(src) };
     assert_eq!(found, src.iter().any(|&u| scalar::is_surrogate(u)));
     if let Some(expected) = &expected {
         assert_eq!(len, expected.len());
     }
-    let room = expected.as_ref().map_or(3 * src.len(), Vec::len);
-    for room in [room, room + 70] {
-        // SAFETY: AVX-512 is there; the place takes what is written.
-        let (got, bytes) = into_place(room, |p| unsafe { encode::wide(src, p, room) });
+    let capacity = expected.as_ref().map_or(3 * src.len(), Vec::len);
+    for capacity in [capacity, capacity + 70] {
+        // SAFETY: AVX-512 is available; the buffer takes what is written.
+        let (got, bytes) = into_buffer(capacity, |p| unsafe {
+            encode::wide(src, destination(p, capacity))
+        });
         let got = got.map(|n| bytes[..n].to_vec());
         assert_eq!(got, expected, "{src:x?}");
     }
@@ -211,16 +228,16 @@ fn utf16_is_decoded_encoded_and_validated_whatever_its_length_and_mix() {
 }
 
 #[test]
-fn pairs_on_the_border_of_vectors_are_whole_beside_characters_of_each_length() {
+fn pairs_across_the_end_of_a_vector_are_whole_next_to_characters_of_each_length() {
     if !is_here() {
         return;
     }
     let letters = ['a', 'é', '東'];
     for n_before in 28..=36 {
         for n_pairs in 1..=3 {
-            for (before, behind) in letters.map(|b| letters.map(|a| (b, a))).concat() {
-                for n_behind in [0, 1, 2, 30, 40] {
-                    let text = [(before, n_before), ('😀', n_pairs), (behind, n_behind)];
+            for (before, after) in letters.map(|b| letters.map(|a| (b, a))).concat() {
+                for n_after in [0, 1, 2, 30, 40] {
+                    let text = [(before, n_before), ('😀', n_pairs), (after, n_after)];
                     let text = text.map(|(c, n)| c.to_string().repeat(n)).concat();
                     for text in [text.clone(), text.clone() + &text] {
                         let mut wide: Vec<u16> = text.encode_utf16().collect();
@@ -247,19 +264,23 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
         for text in texts(n) {
             let utf8 = text.as_bytes().to_vec();
             let mut chars: Vec<u32> = text.chars().map(u32::from).collect();
-            // SAFETY: AVX-512 is there; the places take what is written (so below).
+            // SAFETY: AVX-512 is available; the buffers take what is written (so below).
             assert_eq!(unsafe { measure::ucs4(&chars) }, Some(utf8.len()));
-            let room = utf8.len();
-            // SAFETY: AVX-512 is there; the place takes what is written.
-            let (got, bytes) = into_place(room, |p| unsafe { encode::ucs4(&chars, p, room) });
-            assert_eq!((got, &bytes), (Some(room), &utf8));
+            let capacity = utf8.len();
+            let (got, bytes) = into_buffer(capacity, |p| {
+                // SAFETY: AVX-512 is available; the buffer takes what is written.
+                unsafe { encode::ucs4(&chars, destination(p, capacity)) }
+            });
+            assert_eq!((got, &bytes), (Some(capacity), &utf8));
             for at in (0..n).filter(|at| at % 15 < 3) {
                 for c in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
                     let kept = std::mem::replace(&mut chars[at], c);
-                    // SAFETY: AVX-512 is there; the place takes what is written.
-                    let (got, _) = into_place(4 * n, |p| unsafe { encode::ucs4(&chars, p, 4 * n) });
+                    let (got, _) = into_buffer(4 * n, |p| {
+                        // SAFETY: AVX-512 is available; the buffer takes what is written.
+                        unsafe { encode::ucs4(&chars, destination(p, 4 * n)) }
+                    });
                     assert_eq!(got, None);
-                    // SAFETY: AVX-512 is there.
+                    // SAFETY: AVX-512 is available.
                     assert_eq!(unsafe { measure::ucs4(&chars) }, None);
                     chars[at] = kept;
                 }
@@ -267,16 +288,18 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             let narrow: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
             let expected = naive::to_utf8(Units::Latin1(&narrow), Policy::Strict);
             let expected = expected.expect("Latin-1 has no malformed text");
-            let room = expected.len();
-            // SAFETY: AVX-512 is there; the place takes what is written.
-            let (got, bytes) = into_place(room, |p| unsafe { encode::latin1(&narrow, p, room) });
-            assert_eq!((got, bytes), (Some(room), expected));
+            let capacity = expected.len();
+            let (got, bytes) = into_buffer(capacity, |p| {
+                // SAFETY: AVX-512 is available; the buffer takes what is written.
+                unsafe { encode::latin1(&narrow, destination(p, capacity)) }
+            });
+            assert_eq!((got, bytes), (Some(capacity), expected));
         }
     }
 }
 
 #[test]
-fn copies_go_on_while_the_text_is_what_it_was_taken_for() {
+fn copies_stop_at_the_first_unit_out_of_range() {
     if !is_here() {
         return;
     }
@@ -292,31 +315,40 @@ fn copies_go_on_while_the_text_is_what_it_was_taken_for() {
                 (0xD800, false, false, false),
                 (0xDFFF, false, false, false),
             ] {
-                let place = wide.get_mut(at).map(|p| std::mem::replace(p, unit));
+                let kept = wide.get_mut(at).map(|p| std::mem::replace(p, unit));
                 let bytes: Vec<u8> = wide.iter().map(|&u| u.min(0xFF) as u8).collect();
-                let whole = |good: bool| good || place.is_none();
+                let whole = |good: bool| good || kept.is_none();
                 let check = |done: usize, good: bool| {
                     assert_eq!(done == n, whole(good), "{n} {at} {unit:x}");
                     assert!(done <= at || whole(good));
                     assert!(done == n || at - done < 2 * BYTES);
                 };
-                // SAFETY: AVX-512 is there; the places take a unit for each unit (so below).
-                let (done, got) = into_place(n, |p| unsafe { copy_ascii(&bytes, p) });
+                let (done, got) = into_buffer(n, |p| {
+                    // SAFETY: AVX-512 is available; the buffers take a unit for each unit (so
+                    // below).
+                    unsafe { scan::copy_ascii(&bytes, destination(p, n)) }
+                });
                 check(done, ascii);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: AVX-512 is there; the place takes what is written.
-                let (done, got) = into_place(n, |p| unsafe { narrow_up_to::<0x7F>(&wide, p) });
+                // SAFETY: AVX-512 is available; the buffer takes what is written.
+                let (done, got) = into_buffer(n, |p| unsafe {
+                    scan::narrow_up_to::<0x7F>(&wide, destination(p, n))
+                });
                 check(done, ascii);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: AVX-512 is there; the place takes what is written.
-                let (done, got) = into_place(n, |p| unsafe { narrow_up_to::<0xFF>(&wide, p) });
+                // SAFETY: AVX-512 is available; the buffer takes what is written.
+                let (done, got) = into_buffer(n, |p| unsafe {
+                    scan::narrow_up_to::<0xFF>(&wide, destination(p, n))
+                });
                 check(done, latin1);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: AVX-512 is there; the place takes what is written.
-                let (done, got) = into_place(2 * n, |p| unsafe { copy_bmp(&wide, p.cast()) });
+                // SAFETY: AVX-512 is available; the buffer takes what is written.
+                let (done, got) = into_buffer(2 * n, |p| unsafe {
+                    scan::copy_bmp(&wide, destination(p.cast(), n))
+                });
                 check(done, bmp);
                 assert_eq!(units(&got, u16::from_ne_bytes)[..done], wide[..done]);
-                if let Some(kept) = place {
+                if let Some(kept) = kept {
                     wide[at] = kept;
                 }
             }
@@ -338,8 +370,9 @@ fn the_kind_is_the_narrowest() {
         ("\u{FFFF}", Kind::Ucs2),
         ("\u{10000}", Kind::Ucs4),
     ] {
-        // SAFETY: AVX-512 is there.
+        // SAFETY: AVX-512 is available.
         let measured = unsafe { utf8::measure(text.as_bytes()) };
-        assert_eq!(measured, Some((kind, text.chars().count())));
+        let n_chars = text.chars().count();
+        assert_eq!(measured, Some(Shape { kind, n_chars }));
     }
 }

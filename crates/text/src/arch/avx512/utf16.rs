@@ -1,40 +1,43 @@
-//! UTF-16 with pairs to 32-bit units.
+//! Converts UTF-16 with surrogate pairs to 32-bit units.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::swap_u16;
 use super::{BYTES, Out, first, load, load_first, splat16, splat32};
 
-/// Units of a vector.
+/// The number of units of a vector.
 const UNITS: usize = BYTES / 2;
 
-/// The lanes that are second halves of pairs.
+/// Returns a mask of the lanes that are second halves of surrogate pairs.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn second_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xDC00))
 }
 
-/// Units that are no second halves of pairs: the characters, where the text is well-formed.
+/// Returns the number of units that are not the second half of a surrogate pair: the number of
+/// characters, if the text is well-formed.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count(src: &[u16]) -> usize {
     count_ordered::<false>(as_bytes(src))
 }
 
-/// The units as bytes.
+/// Returns the units as bytes.
 fn as_bytes(src: &[u16]) -> &[[u8; 2]] {
     // SAFETY: two bytes each, at any address.
     unsafe { std::slice::from_raw_parts(src.as_ptr().cast(), src.len()) }
 }
 
-/// A vector in the machine's order.
+/// Returns the units of the vector in native byte order. With `SWAPPED`, the bytes of each unit are
+/// swapped.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn in_order<const SWAPPED: bool>(v: __m512i) -> __m512i {
     if SWAPPED { swap_u16(v) } else { v }
 }
 
-/// As [`count`], the bytes of each unit in the machine's order or (`SWAPPED`) the other one.
+/// Returns the result of [`count`] for units given in native or (`SWAPPED`) reversed byte order.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
@@ -46,7 +49,7 @@ pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> us
             let v = in_order::<SWAPPED>(load(p.add(at).cast()));
             halves += second_halves(v).count_ones();
             at += UNITS;
-            // The count of 32 bits holds 4 GiB of units; a longer text is counted in parts.
+            // A counter of 32 bits suffices for 4 GiB of text; a longer text is counted in parts.
             if at % (1 << 30) == 0 {
                 let rest = std::slice::from_raw_parts(p.add(at), len - at);
                 return at - halves as usize + count_ordered::<SWAPPED>(rest);
@@ -57,51 +60,58 @@ pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> us
     }
 }
 
-/// The first half of each lane's pair put together with the second half behind it, and the lanes that are such.
+/// Combines the unit of each lane with the unit that follows it in the text, and returns the
+/// character that starts in each lane. Also returns two masks: of the lanes whose unit is the first
+/// half of a surrogate pair, and of the lanes whose following unit is a second half.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-pub(super) fn pairs(units: __m256i, behind: __m256i) -> (__m512i, u16, u16) {
-    let (x, y) = (_mm512_cvtepu16_epi32(units), _mm512_cvtepu16_epi32(behind));
+pub(super) fn pairs(units: __m256i, following: __m256i) -> (__m512i, u16, u16) {
+    let (x, y) = (
+        _mm512_cvtepu16_epi32(units),
+        _mm512_cvtepu16_epi32(following),
+    );
     let top = splat32(0xFC00);
     let high = _mm512_cmpeq_epi32_mask(_mm512_and_si512(x, top), splat32(0xD800));
     let low_behind = _mm512_cmpeq_epi32_mask(_mm512_and_si512(y, top), splat32(0xDC00));
-    // The low ten bits of `y` only: the units are code points whatever it is.
+    // Only the low ten bits of `y` are used, so the results are code points for any `y`.
     let both = _mm512_ternarylogic_epi32::<0xF8>(_mm512_slli_epi32::<10>(x), y, splat32(0x3FF));
-    // The prefix and the plane's offset in one constant.
+    // One constant subtracts the prefix of the first half and adds U+10000.
     let prefix = splat32((0xD800 << 10) - 0x1_0000);
     let x = _mm512_mask_sub_epi32(x, high, both, prefix);
     (x, high, low_behind)
 }
 
-/// The lanes that are first halves of pairs.
+/// Returns a mask of the lanes that are first halves of surrogate pairs.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn first_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xD800))
 }
 
-/// Decodes text and returns how many units it gave; `None` if it is malformed or gives more than `n_chars`.
+/// Decodes UTF-16 and returns the number of 32-bit units; `None` for malformed text, or for more
+/// characters than fit into `out`.
 ///
 /// # Safety
-/// `dst` takes `n_chars` units, apart from `src`.
+/// `dst` must have space for `n_chars` units, and must not overlap `src`.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], dst: *mut u32, n_chars: usize) -> Option<usize> {
-    // SAFETY: the duty of the caller.
-    unsafe { to_ucs4_ordered::<false>(as_bytes(src), dst, n_chars) }
+pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
+    // SAFETY: this function's contract.
+    unsafe { to_ucs4_ordered::<false>(as_bytes(src), out) }
 }
 
-/// As [`to_ucs4`], the bytes of each unit in the machine's order or (`SWAPPED`) the other one.
+/// Does what [`to_ucs4`] does, for units given in native or (`SWAPPED`) reversed byte order.
 ///
 /// # Safety
 /// As [`to_ucs4`].
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
     src: &[[u8; 2]],
-    dst: *mut u32,
-    n_chars: usize,
+    out: &mut [MaybeUninit<u32>],
 ) -> Option<usize> {
+    let (dst, n_chars) = (out.as_mut_ptr().cast::<u32>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    // Whether the vector before ended with the first half of a pair, and what was found wrong.
+    // `open` is 1 if the previous vector ended with the first half of a surrogate pair; `bad` has
+    // the errors found.
     let (mut open, mut bad) = (0, 0);
     // SAFETY: every load ends inside src.
     let n_bytes = unsafe {
@@ -109,7 +119,7 @@ pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
         let mut at = 0;
         while at < len {
             let rest = len - at;
-            let (v, behind) = if rest > UNITS {
+            let (v, following) = if rest > UNITS {
                 (load(p.add(at).cast()), load(p.add(at + 1).cast()))
             } else {
                 (
@@ -117,30 +127,31 @@ pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
                     load_first(p.wrapping_add(at + 1).cast(), 2 * rest - 2),
                 )
             };
-            let (v, behind) = (in_order::<SWAPPED>(v), in_order::<SWAPPED>(behind));
+            let (v, following) = (in_order::<SWAPPED>(v), in_order::<SWAPPED>(following));
             let (highs, lows) = (first_halves(v), second_halves(v));
             bad |= (highs << 1 | open) ^ lows;
             open = highs >> 31;
             let starts = !lows & first(rest.min(UNITS)) as u32;
             let n = starts.count_ones() as usize;
-            let (units, behind) = if starts == u32::MAX {
-                (v, behind)
+            let (units, following) = if starts == u32::MAX {
+                (v, following)
             } else {
                 (
                     _mm512_maskz_compress_epi16(starts, v),
-                    _mm512_maskz_compress_epi16(starts, behind),
+                    _mm512_maskz_compress_epi16(starts, following),
                 )
             };
             let lower = |v| _mm512_castsi512_si256(v);
-            out.put(pairs(lower(units), lower(behind)).0, 4 * n.min(16));
+            out.put(pairs(lower(units), lower(following)).0, 4 * n.min(16));
             if n > 16 {
                 let upper = |v| _mm512_extracti64x4_epi64::<1>(v);
-                out.put(pairs(upper(units), upper(behind)).0, 4 * (n - 16));
+                out.put(pairs(upper(units), upper(following)).0, 4 * (n - 16));
             }
             at += UNITS;
         }
         out.written(dst.cast())
     };
-    // A first half at the very end has zeros behind it in its vector, or opens a vector that never comes.
+    // If the text ends with a first half, that half is followed by zeros in its vector, which is an
+    // error, or `open` is 1 after the last vector.
     n_bytes.filter(|_| bad | open == 0).map(|n| n / 4)
 }

@@ -1,43 +1,49 @@
-//! UTF-8 to the units of a `str`.
+//! Converts UTF-8 to the units of a `str`.
 //!
-//! Each vector is loaded three or four times, one byte further each, so that every place holds the start of what may be
-//! a character beside the bytes behind it. What the units are made of is put together at all places at once, and the
-//! places where no character starts are squeezed out. No step waits for the one before it but for the place of its
-//! output, and no branch looks at single characters.
+//! Each vector is loaded three or four times, one byte further each time, so that every position
+//! has a byte and the bytes that follow it. A unit is assembled at every position, and the
+//! positions at which no character starts are removed. A step depends on the previous step only for
+//! the position of its output, and no branch depends on a single character.
 //!
-//! Well-formed or not is a matter of bits: the places that continue something must be those that the lead bytes before
-//! them call for. What is left are overlong forms, surrogates and values past U+10FFFF, told by the first two bytes.
+//! Validation consists mostly of bit masks: continuation bytes must be exactly where the lead bytes
+//! before them require them. The other errors (overlong forms, surrogates and values past U+10FFFF)
+//! are found from the first two bytes of a character.
 //!
-//! Room: a character is counted where no byte continues, in text that is well-formed or not, and one unit is written for
-//! each. So the number of units is known by [`scan_utf8`](super::scan_utf8) before any byte is validated.
+//! Capacity: every non-continuation byte counts as a character, whether the text is well-formed or
+//! not, and one unit is written for each. So [`scan_utf8`](super::scan_utf8) returns the number of
+//! units before any byte is validated.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
-use super::second::{low_bits, wrong_seconds};
+use super::utf8_second_bytes::{low_bits, wrong_seconds};
 use super::{BYTES, Out, first, load, load_first, select, splat8, splat32};
-use crate::Kind;
+use crate::{Kind, Shape};
 
-/// Which bytes of a vector are what: each bit set is a part of those below it.
+/// The classes of the bytes of a vector: a mask for each class. `three` is a subset of `leads`, and
+/// `four` of `three`.
 #[derive(Clone, Copy)]
-struct Bytes {
-    /// Not ASCII.
+struct ByteClasses {
+    /// A mask of the bytes that are not ASCII.
     high: u64,
-    /// Continuation bytes, 0x80 to 0xBF.
+    /// A mask of the continuation bytes, 0x80 to 0xBF.
     tails: u64,
-    /// High and no continuation bytes: leads of two bytes or more.
+    /// A mask of the bytes that are neither ASCII nor continuation bytes: leads of two bytes or
+    /// more.
     leads: u64,
-    /// Leads of three or more.
+    /// A mask of the leads of three bytes or more.
     three: u64,
-    /// Leads of four or more.
+    /// A mask of the leads of four bytes or more.
     four: u64,
 }
 
-/// `N`: the longest sequence that occurs.
+/// Classifies the bytes of a vector. `N` is the length in bytes of the longest character in the
+/// text; the masks of longer leads are 0.
 #[inline]
 #[target_feature(enable = "avx512bw")]
-fn bytes_of<const N: usize>(v: __m512i) -> Bytes {
+fn bytes_of<const N: usize>(v: __m512i) -> ByteClasses {
     let high = _mm512_movepi8_mask(v);
-    // Signed: continuation bytes are the lowest.
+    // Compared as signed numbers, continuation bytes are less than all other bytes.
     let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
     let leads = high & !tails;
     let three = if N >= 3 {
@@ -50,7 +56,7 @@ fn bytes_of<const N: usize>(v: __m512i) -> Bytes {
     } else {
         0
     };
-    Bytes {
+    ByteClasses {
         high,
         tails,
         leads,
@@ -59,28 +65,31 @@ fn bytes_of<const N: usize>(v: __m512i) -> Bytes {
     }
 }
 
-/// What was found wrong, and what the lead bytes at the end of a vector call for in the next.
+/// The state of the validation: the errors found so far, and the continuation bytes that must be at
+/// the start of the next vector. They are required if the previous vector ends inside a character.
 #[derive(Clone, Copy, Default)]
-struct Check {
+struct VectorCheck {
     owed: u64,
     bad: u64,
 }
 
-impl Check {
-    /// Looks at a vector `v` and its second bytes.
+impl VectorCheck {
+    /// Checks the bytes of the vector `v`. `b` has the classes of these bytes, and `second` has the
+    /// byte after each byte.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vbmi")]
-    fn step(&mut self, b: Bytes, v: __m512i, second: __m512i) {
-        self.places(b, v);
+    fn step(&mut self, b: ByteClasses, v: __m512i, second: __m512i) {
+        self.check_positions(b, v);
         if b.three != 0 {
             self.bad |= wrong_seconds(b.three, v, second);
         }
     }
 
-    /// Whether bytes continue something at the places where the leads call for it, and no lead is 0xC0 or 0xC1, overlong.
+    /// Checks that continuation bytes are exactly where the leads require them, and that no lead is
+    /// 0xC0 or 0xC1, which would be overlong.
     #[inline]
     #[target_feature(enable = "avx512bw")]
-    fn places(&mut self, b: Bytes, v: __m512i) {
+    fn check_positions(&mut self, b: ByteClasses, v: __m512i) {
         let due = b.leads << 1 | b.three << 2 | b.four << 3 | self.owed;
         self.owed = b.leads >> 63 | b.three >> 62 | b.four >> 61;
         self.bad |= due ^ b.tails;
@@ -92,11 +101,12 @@ impl Check {
     }
 }
 
-/// Kind and characters of the text; `None` where it is malformed.
+/// Returns the kind of `str` that the text needs and its number of characters; `None` for malformed
+/// text.
 #[target_feature(enable = "avx512bw,avx512vbmi,bmi2,popcnt")]
-pub(in crate::arch) fn measure(src: &[u8]) -> Option<(Kind, usize)> {
+pub(in crate::arch) fn measure(src: &[u8]) -> Option<Shape> {
     let (p, len) = (src.as_ptr(), src.len());
-    let mut check = Check::default();
+    let mut check = VectorCheck::default();
     let mut max = _mm512_setzero_si512();
     let mut tails = 0;
     let mut at = 0;
@@ -134,16 +144,22 @@ pub(in crate::arch) fn measure(src: &[u8]) -> Option<(Kind, usize)> {
     } else {
         Kind::Ascii
     };
-    check.is_good().then_some((kind, len - tails))
+    check.is_good().then_some(Shape {
+        kind,
+        n_chars: len - tails,
+    })
 }
 
-/// Runs `step(at, n_bytes)` for each vector of the text: first where it and three bytes behind it are inside the text,
-/// then where less is left, so that each of the two can be compiled for itself.
+/// Runs `$body` for each vector of a text. In `$body`, `$load` loads the vector at an offset, and
+/// `$n` is the number of its bytes.
+///
+/// The first loop runs while the vector and three bytes after it are inside the text; the second
+/// loop handles the remaining bytes with masked loads. The compiler optimises each loop separately.
 macro_rules! each_vector {
     ($p:ident, $len:ident, $at:ident, |$v:ident, $load:ident, $n:ident| $body:block) => {
         while $at + BYTES + 3 <= $len {
             let $v = load($p.add($at));
-            let $load = |behind: usize| load($p.add($at + behind));
+            let $load = |offset: usize| load($p.add($at + offset));
             let $n = BYTES;
             $body
             $at += BYTES;
@@ -151,8 +167,8 @@ macro_rules! each_vector {
         while $at < $len {
             let $n = ($len - $at).min(BYTES);
             let $v = load_first($p.add($at), $n);
-            let $load = |behind: usize| {
-                load_first($p.wrapping_add($at + behind), ($len - $at).saturating_sub(behind))
+            let $load = |offset: usize| {
+            load_first($p.wrapping_add($at + offset), ($len - $at).saturating_sub(offset))
             };
             $body
             $at += BYTES;
@@ -164,29 +180,29 @@ mod utf16;
 pub(super) use utf16::units;
 pub(in crate::arch) use utf16::{to_utf16, units_of};
 
-/// Decodes text without a character past U+00FF and returns how many units it gave; `None` if it is malformed and `CHECK`, or
-/// gives more than `n_chars`.
+/// Decodes UTF-8 whose characters are all at most U+00FF, and returns the number of units. Returns
+/// `None` if `out` is too small or, with `CHECK`, if the text is malformed.
 ///
 /// # Safety
-/// `dst` takes `n_chars` units, apart from `src`.
+/// `dst` must have space for `n_chars` units, and must not overlap `src`.
 #[target_feature(enable = "avx512bw,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     src: &[u8],
-    dst: *mut u8,
-    n_chars: usize,
+    out: &mut [MaybeUninit<u8>],
 ) -> Option<usize> {
+    let (dst, n_chars) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    let mut check = Check::default();
+    let mut check = VectorCheck::default();
     // SAFETY: every load ends inside src.
     let n_bytes = unsafe {
         let mut out = Out::new(dst, n_chars);
         let mut at = 0;
-        each_vector!(p, len, at, |v, behind, n| {
+        each_vector!(p, len, at, |v, load, n| {
             let b = bytes_of::<2>(v);
             if b.high | check.owed == 0 {
                 out.put(v, n);
             } else {
-                let second = behind(1);
+                let second = load(1);
                 let shifted = _mm512_slli_epi16::<6>(v);
                 let both = select(splat8(0xC0), shifted, second);
                 let units = _mm512_mask_mov_epi8(v, b.leads, both);
@@ -208,29 +224,32 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good())
 }
 
-/// Places of a vector where a character of four bytes may start and end in it.
+/// A character of four bytes ends in the same vector if it starts at one of the first `WHOLE`
+/// positions of the vector.
 const WHOLE: usize = BYTES - 3;
 
-/// As [`to_latin1`], of any text. With `CHECK`, each unit that was written is a code point, even if
-/// the text changes meanwhile: its first two bytes are checked in the vector that it is made of.
+/// Decodes any UTF-8 to 32-bit units, and returns the number of units. Returns `None` if `out` is
+/// too small or, with `CHECK`, if the text is malformed. With `CHECK`, the first two bytes of a
+/// character are validated in the vector that is converted. So each written unit is a valid code
+/// point even if the text changes during the conversion.
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
     src: &[u8],
-    dst: *mut u32,
-    n_chars: usize,
+    out: &mut [MaybeUninit<u32>],
 ) -> Option<usize> {
+    let (dst, n_chars) = (out.as_mut_ptr().cast::<u32>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    let places = low_bits(&PLACES);
-    let mut check = Check::default();
+    let indices = low_bits(&INDICES);
+    let mut check = VectorCheck::default();
     // SAFETY: every load ends inside src.
     let n_bytes = unsafe {
         let mut out = Out::new(dst.cast(), 4 * n_chars);
         let mut at = 0;
         while at < len {
-            // What is whole in this vector, then the next one from there.
+            // Decodes the characters that end in this vector; the next vector starts after them.
             let rest = len - at;
             let v = if rest >= BYTES {
                 load(p.add(at))
@@ -251,18 +270,20 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
                 let due = leads << 1 | three << 2 | four << 3 | check.owed;
                 check.owed = due >> WHOLE;
                 check.bad |= due & first(WHOLE) ^ tails;
-                // At all places: `wrong_seconds` takes 0xC0 for a second byte of leads past 0xF4.
+                // This check is made at all positions, because `wrong_seconds` accepts 0xC0 as a
+                // second byte of leads past 0xF4.
                 check.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
                 if three != 0 {
-                    let second = _mm512_permutexvar_epi8(_mm512_add_epi8(places, splat8(1)), v);
+                    let second = _mm512_permutexvar_epi8(_mm512_add_epi8(indices, splat8(1)), v);
                     check.bad |= wrong_seconds(three, v, second);
                 }
             }
-            let mut squeezed = _mm512_maskz_compress_epi8(starts, places);
+            let mut squeezed = _mm512_maskz_compress_epi8(starts, indices);
             let quarters = low_bits(&QUARTERS);
             loop {
                 let n = starts.count_ones().min(16) as usize;
-                // The place of each character's first byte and the three behind it, the first byte highest.
+                // The indices of each character's first byte and of the three bytes after it, with
+                // the first byte highest in its lane.
                 let bytes = _mm512_add_epi8(
                     _mm512_permutexvar_epi8(quarters, squeezed),
                     splat32(0x0001_0203),
@@ -271,7 +292,7 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
                 if starts.count_ones() <= 16 {
                     break;
                 }
-                // The next 16.
+                // The starts of the 16 characters that were decoded are removed.
                 starts = _pdep_u64(!0xFFFF, starts);
                 squeezed = _mm512_alignr_epi32::<4>(_mm512_setzero_si512(), squeezed);
             }
@@ -282,7 +303,7 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good()).map(|n| n / 4)
 }
 
-/// Puts 64 bytes as units, as far as they fit.
+/// Writes 64 ASCII bytes as 32-bit units; units that do not fit are dropped.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn put_ascii(out: &mut Out, v: __m512i) {
@@ -304,12 +325,14 @@ fn put_ascii(out: &mut Out, v: __m512i) {
     );
 }
 
-/// Characters of one to four bytes, in the high bytes of each lane, decoded.
+/// Decodes one character in each 32-bit lane. Its one to four UTF-8 bytes are the highest bytes of
+/// the lane, the first one highest.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn code_points(bytes: __m512i) -> __m512i {
     let class = _mm512_srli_epi32::<28>(bytes);
-    // By the high half of the first byte: where the last byte is, and the bits that count.
+    // Indexed by the high half of the first byte: the number of bits to the right of the character,
+    // and the bits of the lane that belong to the code point.
     let shift = _mm512_setr_epi32(24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0);
     let bits = _mm512_setr_epi32(
         0x7F,
@@ -331,13 +354,13 @@ fn code_points(bytes: __m512i) -> __m512i {
     );
     let v = _mm512_srlv_epi32(bytes, _mm512_permutexvar_epi32(class, shift));
     let v = _mm512_and_si512(v, _mm512_permutexvar_epi32(class, bits));
-    // Two and two of them are put together, then both halves.
+    // The six-bit groups of adjacent bytes are combined, then the two halves of the lane.
     let halves = _mm512_maddubs_epi16(v, splat32(0x4001_4001));
     _mm512_madd_epi16(halves, splat32(0x1000_0001))
 }
 
-/// 0 to 63.
-static PLACES: [u8; 64] = {
+/// The numbers 0 to 63, one per byte.
+static INDICES: [u8; 64] = {
     let mut all = [0; 64];
     let mut i = 0;
     while i < 64 {
@@ -347,7 +370,7 @@ static PLACES: [u8; 64] = {
     all
 };
 
-/// Each of 0 to 15 four times.
+/// The numbers 0 to 15, each four times.
 static QUARTERS: [u8; 64] = {
     let mut all = [0; 64];
     let mut i = 0;

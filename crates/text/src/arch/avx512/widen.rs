@@ -1,24 +1,27 @@
-//! Bytes as units of two or four, at any address.
+//! Widens bytes to units of two or four bytes, which may be stored at any address.
 //!
-//! The data of a `bytes` begins at an odd address, so that no unit of it lies where a vector may be stored whole. But all bytes
-//! of a unit except one are zeros: seen from an aligned address, the text is a row of lanes with the character's byte at some
-//! other place in them.
+//! The destination may start at an address that is not a multiple of `W`; then no store of whole
+//! units is aligned to a cache line. But a unit has only one nonzero byte. So the stores start at
+//! an aligned address, inside a unit: each lane stored has the last bytes of one unit and the first
+//! bytes of the next, and its nonzero byte is shifted accordingly.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::{BYTES, first, store};
 
-/// From this many bytes on, what is written is not fetched before: no cache holds as much.
+/// The size in bytes from which the output is written with non-temporal stores, because an output
+/// of this size is larger than the caches.
 const LARGE_BYTES: usize = 16 << 20;
 
-/// Bytes at `p` in the lanes of a vector of units of `W`.
+/// Returns `n` bytes at `p`, each widened to a lane of `W` bytes.
 ///
 /// # Safety
-/// `p` is readable for `n` bytes.
+/// `p` must be readable for `n` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 unsafe fn wide<const W: usize>(p: *const u8, n: usize) -> __m512i {
-    // SAFETY: no lane outside of the mask is touched; the duty of the caller.
+    // SAFETY: no lane outside of the mask is touched; this function's contract.
     unsafe {
         if W == 2 {
             _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(first(n.min(32)) as u32, p.cast()))
@@ -28,7 +31,7 @@ unsafe fn wide<const W: usize>(p: *const u8, n: usize) -> __m512i {
     }
 }
 
-/// Lanes of `W` bytes, shifted up by some bits.
+/// Returns the vector with each lane of `W` bytes shifted left by `bits`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn up<const W: usize>(v: __m512i, bits: __m128i) -> __m512i {
@@ -39,26 +42,34 @@ fn up<const W: usize>(v: __m512i, bits: __m128i) -> __m512i {
     }
 }
 
-/// Writes each byte as a unit of `W` bytes (2 or 4), of which it is the one numbered `AT`, and the others zeros.
+/// Writes each byte as a unit of `W` bytes (2 or 4), in native or (`SWAPPED`) reversed byte order.
 ///
 /// # Safety
-/// `dst` takes `W` bytes for each, apart from `src`.
+/// The processor must support AVX-512; as many units as bytes.
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
-pub(in crate::arch) unsafe fn widen<const W: usize, const AT: usize>(src: &[u8], dst: *mut u8) {
+pub(in crate::arch) unsafe fn widen<const W: usize, const SWAPPED: bool>(
+    src: &[u8],
+    out: &mut [[MaybeUninit<u8>; W]],
+) {
+    let dst = out.as_mut_ptr().cast::<u8>();
+    // The index of the nonzero byte in each unit.
+    let byte = if SWAPPED { W - 1 } else { 0 };
     let (p, len) = (src.as_ptr(), src.len());
     let (total, units) = (W * len, BYTES / W);
     let bits = |n: usize| _mm_cvtsi32_si128(8 * n as i32);
-    // SAFETY: every load ends inside src, and every store inside the W bytes for each of its bytes; behind the head, places are
-    // whole vectors from an aligned one.
+    // SAFETY: every load ends inside src, and every store inside the W bytes for each of its bytes;
+    // after the head, the stores are whole vectors from an aligned address.
     unsafe {
-        // Up to the first place that no store splits over two cache lines.
+        // The number of bytes before the first address from which whole-vector stores are not split
+        // over two cache lines.
         let head = (BYTES - dst as usize % BYTES).min(total);
-        let v = up::<W>(wide::<W>(p, len), bits(AT));
+        let v = up::<W>(wide::<W>(p, len), bits(byte));
         _mm512_mask_storeu_epi8(dst.cast(), first(head), v);
-        // From there on, where in a lane the byte stands, and which one is in the first lane.
-        let place = (AT + W - head % W) % W;
-        let mut from = (head + place - AT) / W;
-        let place = bits(place);
+        // From that address on, the position of the nonzero byte in a lane, and the index of the
+        // source byte for the first lane.
+        let position = (byte + W - head % W) % W;
+        let mut from = (head + position - byte) / W;
+        let position = bits(position);
         let mut at = head;
         let vector = |from: usize| {
             let v = if W == 2 {
@@ -66,7 +77,7 @@ pub(in crate::arch) unsafe fn widen<const W: usize, const AT: usize>(src: &[u8],
             } else {
                 _mm512_cvtepu8_epi32(_mm_loadu_si128(p.add(from).cast()))
             };
-            up::<W>(v, place)
+            up::<W>(v, position)
         };
         if total >= LARGE_BYTES {
             while at + BYTES <= total {
@@ -74,7 +85,7 @@ pub(in crate::arch) unsafe fn widen<const W: usize, const AT: usize>(src: &[u8],
                 at += BYTES;
                 from += units;
             }
-            // Such stores are seen in no order before this.
+            // The fence orders the non-temporal stores before all later stores.
             _mm_sfence();
         }
         while at + BYTES <= total {
@@ -83,7 +94,7 @@ pub(in crate::arch) unsafe fn widen<const W: usize, const AT: usize>(src: &[u8],
             from += units;
         }
         if at < total {
-            let v = up::<W>(wide::<W>(p.wrapping_add(from), len - from), place);
+            let v = up::<W>(wide::<W>(p.wrapping_add(from), len - from), position);
             _mm512_mask_storeu_epi8(dst.add(at).cast(), first(total - at), v);
         }
     }

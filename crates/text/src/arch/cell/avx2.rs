@@ -1,5 +1,6 @@
-//! The kernels for 32-byte vectors: those of JSON are of their own; cells go the way of every processor, but for what JSON
-//! asks of them too.
+//! The AVX2 implementation of the conversions of cells. Only `make_utf8`, `is_ascii` and `copy`
+//! have AVX2 kernels, which the JSON reader and writer use too. The other methods call the kernels
+//! that every processor supports.
 
 use crate::arch::avx2::{cell, copy};
 use crate::arch::family::{Avx2, CellSteps, Common, Kernels, Work, on_avx2};
@@ -9,7 +10,7 @@ use crate::new_object::{NewBytes, NewStr};
 impl Kernels for Avx2 {
     #[inline(always)]
     fn call<W: Work>(self, work: W) -> W::Output {
-        // SAFETY: a value of this type proves that AVX2 is there.
+        // SAFETY: a value of this type proves that AVX2 is available.
         unsafe { on_avx2(work) }
     }
 
@@ -37,7 +38,7 @@ impl CellSteps for Avx2 {
 
     #[inline(always)]
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
-        // SAFETY: a value of this type proves that AVX2 is there.
+        // SAFETY: a value of this type proves that AVX2 is available.
         match unsafe { cell::make_utf8(text, new) } {
             None => Common.make_utf8(text, new),
             made => made,
@@ -46,13 +47,13 @@ impl CellSteps for Avx2 {
 
     #[inline(always)]
     fn is_ascii(self, text: &[u8]) -> bool {
-        // SAFETY: a value of this type proves that AVX2 is there.
+        // SAFETY: a value of this type proves that AVX2 is available.
         unsafe { cell::is_ascii(text) }
     }
 
     #[inline(always)]
     unsafe fn copy(self, text: &[u8], out: *mut u8) {
-        // SAFETY: a value of this type proves that AVX2 is there; the duty of the caller.
+        // SAFETY: a value of this type proves that AVX2 is available; this function's contract.
         unsafe { copy::copy(text, out) }
     }
 

@@ -1,11 +1,14 @@
-//! What every processor has for cells; the slow twin where a kernel is forced to be plain.
+//! The conversions of cells that every processor supports. They also run if the scalar
+//! implementation is forced (`ONECOPY_KERNEL=scalar`).
 
-use std::mem::MaybeUninit;
-use std::slice;
-
+use crate::arch::dispatch::{
+    is_ascii, narrow_u16, scan_u16, shape_of_utf8, valid_utf8_to_latin1, valid_utf8_to_ucs4,
+    valid_utf8_to_utf16,
+};
+use crate::arch::encode;
 use crate::arch::family::{CellSteps, Common, Kernels, Work};
+use crate::arch::memory::destination;
 use crate::arch::new_cell::{MaybeBytes, MaybeStr, encoded, four, one, two};
-use crate::arch::{bulk, encode, is_ascii, narrow_u16, scan_u16};
 use crate::convert::utf8_exact;
 use crate::new_object::{NewBytes, NewStr};
 use crate::{Kind, Shape, Units};
@@ -44,7 +47,7 @@ impl Kernels for Common {
 impl CellSteps for Common {
     #[inline(always)]
     fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
-        // SAFETY: any bits are a good unit.
+        // SAFETY: any bits are a valid unit.
         let ([], units, []) = (unsafe { text.align_to::<u16>() }) else {
             return None;
         };
@@ -61,14 +64,14 @@ impl CellSteps for Common {
         } else {
             // SAFETY: `one` has checked that out takes a byte for each unit.
             one(new, scan.kind, n, false, |out| unsafe {
-                narrow_u16(units, out);
+                narrow_u16(units, destination(out, units.len()));
             })
         })
     }
 
     #[inline(always)]
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N> {
-        let Shape { kind, n_chars: n } = bulk::shape_of_utf8(text)?;
+        let Shape { kind, n_chars: n } = shape_of_utf8(text)?;
         if n < 2 {
             return None;
         }
@@ -77,13 +80,13 @@ impl CellSteps for Common {
         let made = unsafe {
             match kind {
                 Kind::Ascii | Kind::Latin1 => one(new, kind, n, false, |out| {
-                    is_whole = bulk::valid_utf8_to_latin1(text, place(out, n));
+                    is_whole = valid_utf8_to_latin1(text, destination(out, n)) == Some(n);
                 }),
                 Kind::Ucs2 => two(new, kind, n, false, |out| {
-                    is_whole = bulk::valid_utf8_to_utf16::<false>(text, place(out, n));
+                    is_whole = valid_utf8_to_utf16::<false>(text, destination(out, n)) == Some(n);
                 }),
                 Kind::Ucs4 => four(new, kind, n, false, |out| {
-                    is_whole = bulk::valid_utf8_to_utf32(text, place(out, n));
+                    is_whole = valid_utf8_to_ucs4(text, destination(out, n)) == Some(n);
                 }),
             }
         };
@@ -100,7 +103,7 @@ impl CellSteps for Common {
 
     #[inline(always)]
     unsafe fn copy(self, text: &[u8], out: *mut u8) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), out, text.len()) }
     }
 
@@ -159,22 +162,12 @@ impl CellSteps for Common {
     }
 }
 
-/// As UTF-8, where it can be.
+/// Encodes the units of a `str` as UTF-8; returns `None` if they are malformed.
 #[inline(always)]
 fn to_utf8<B: NewBytes>(units: Units<'_>, new: &mut B) -> MaybeBytes<B> {
     let len = encode::valid_utf8_len(units)?;
     Some(encoded(new, len, |out| {
-        // SAFETY: `encoded` has checked that out takes so many bytes.
-        utf8_exact(units, unsafe { place(out, len) });
+        // SAFETY: `encoded` has checked that out takes len bytes.
+        utf8_exact(units, unsafe { destination(out, len) });
     }))
-}
-
-/// A fresh place as a slice.
-///
-/// # Safety
-/// `out` is writable for `len` units, and nobody else looks at them meanwhile.
-#[inline(always)]
-unsafe fn place<'a, U>(out: *mut U, len: usize) -> &'a mut [MaybeUninit<U>] {
-    // SAFETY: the duty of the caller; any bits are a good MaybeUninit.
-    unsafe { slice::from_raw_parts_mut(out.cast(), len) }
 }

@@ -1,43 +1,49 @@
-//! Cells against the slow twin, on the best kernels and on those that every processor has: all lengths, each mix of widths,
-//! each place made malformed, places of exactly the size that is written, and texts that end where a page does that nobody
-//! may read.
+//! Compares the conversions of cells with the reference implementation, both for the kernel family
+//! of this process and for the kernels that every processor supports. The texts have all lengths
+//! and each mix of widths, and are malformed at each position in turn. Each text ends at an
+//! inaccessible page. Each buffer has exactly the size that is written.
 
 use std::mem::MaybeUninit;
 
 use super::*;
+use crate::arch::dispatch::with_kernels;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::family::with_avx2;
-use crate::arch::family::{Common, Kernels, Work, with_kernels};
+use crate::arch::family::{Common, Kernels, Work};
 use crate::new_object::{NewBytes, NewStr, StrData};
 use crate::{Kind, Policy, Shape, Units, naive};
 
 const CANARY: u8 = 0xA5;
 
-/// A place of `len` bytes between canaries, at an address that `align` divides.
-struct Place {
+/// A buffer of `len` bytes with canaries before and after it, at an address that is a multiple of
+/// `align`.
+struct CanaryBuffer {
     bytes: Vec<u64>,
     len: usize,
 }
 
-impl Place {
-    fn new(len: usize) -> Place {
+impl CanaryBuffer {
+    fn new(len: usize) -> CanaryBuffer {
         let bytes = vec![u64::from_ne_bytes([CANARY; 8]); 2 + len.div_ceil(8) + 16];
-        Place { bytes, len }
+        CanaryBuffer { bytes, len }
     }
 
     /// # Safety
-    /// Not longer than the place.
+    /// The `n` units must not be longer than the buffer.
     unsafe fn slice<U>(&mut self, n: usize) -> &mut [MaybeUninit<U>] {
         assert!(n * size_of::<U>() <= self.len);
         // SAFETY: inside the vector, and aligned as it is.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().add(1).cast(), n) }
     }
 
-    /// What was written, after a look at the canaries.
+    /// Checks the canaries, and returns the bytes that were written.
     fn written(&self) -> Vec<u8> {
         let all: Vec<u8> = self.bytes.iter().flat_map(|w| w.to_ne_bytes()).collect();
         assert!(all[..8].iter().all(|&b| b == CANARY), "before");
-        assert!(all[8 + self.len..].iter().all(|&b| b == CANARY), "behind");
+        assert!(
+            all[8 + self.len..].iter().all(|&b| b == CANARY),
+            "canaries after the text"
+        );
         all[8..8 + self.len].to_vec()
     }
 }
@@ -45,36 +51,36 @@ impl Place {
 struct Maker;
 
 impl NewStr for Maker {
-    type Str = (Shape, Place);
+    type Str = (Shape, CanaryBuffer);
     type Error = ();
 
     fn new_str(&mut self, shape: Shape) -> Result<Self::Str, ()> {
-        Ok((shape, Place::new(shape.n_chars * width(shape.kind))))
+        Ok((shape, CanaryBuffer::new(shape.n_chars * width(shape.kind))))
     }
 
-    fn data<'a>(&self, (shape, place): &'a mut Self::Str) -> StrData<'a> {
+    fn data<'a>(&self, (shape, buffer): &'a mut Self::Str) -> StrData<'a> {
         // SAFETY: made for this shape.
         unsafe {
             match shape.kind {
-                Kind::Ascii | Kind::Latin1 => StrData::One(place.slice(shape.n_chars)),
-                Kind::Ucs2 => StrData::Two(place.slice(shape.n_chars)),
-                Kind::Ucs4 => StrData::Four(place.slice(shape.n_chars)),
+                Kind::Ascii | Kind::Latin1 => StrData::One(buffer.slice(shape.n_chars)),
+                Kind::Ucs2 => StrData::Two(buffer.slice(shape.n_chars)),
+                Kind::Ucs4 => StrData::Four(buffer.slice(shape.n_chars)),
             }
         }
     }
 }
 
 impl NewBytes for Maker {
-    type Bytes = Place;
+    type Bytes = CanaryBuffer;
     type Error = ();
 
-    fn new_bytes(&mut self, len: usize) -> Result<Place, ()> {
-        Ok(Place::new(len))
+    fn new_bytes(&mut self, len: usize) -> Result<CanaryBuffer, ()> {
+        Ok(CanaryBuffer::new(len))
     }
 
-    fn data<'a>(&self, made: &'a mut Place) -> &'a mut [MaybeUninit<u8>] {
+    fn data<'a>(&self, made: &'a mut CanaryBuffer) -> &'a mut [MaybeUninit<u8>] {
         let len = made.len;
-        // SAFETY: as long as the place.
+        // SAFETY: as long as the buffer.
         unsafe { made.slice(len) }
     }
 }
@@ -87,15 +93,15 @@ fn width(kind: Kind) -> usize {
     }
 }
 
-struct Decode<'a, E>(&'a [u8], std::marker::PhantomData<E>);
+struct DecodeCell<'a, E>(&'a [u8], std::marker::PhantomData<E>);
 
-impl<E: CellEncoding> Work for Decode<'_, E> {
+impl<E: CellEncoding> Work for DecodeCell<'_, E> {
     type Output = Option<(Shape, Vec<u32>, bool)>;
 
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
-        let made = E::make(kernels, self.0, &mut Maker)?.expect("there is memory");
-        let (shape, place) = made.made;
-        let units = place.written();
+        let made = E::make(kernels, self.0, &mut Maker)?.expect("enough memory");
+        let (shape, buffer) = made.made;
+        let units = buffer.written();
         let units = units.chunks_exact(width(shape.kind)).map(|unit| {
             let mut wide = [0; 4];
             wide[..unit.len()].copy_from_slice(unit);
@@ -105,21 +111,22 @@ impl<E: CellEncoding> Work for Decode<'_, E> {
     }
 }
 
-struct Encode<'a, E>(Units<'a>, bool, std::marker::PhantomData<E>);
+struct EncodeCell<'a, E>(Units<'a>, bool, std::marker::PhantomData<E>);
 
-impl<E: CellEncoding> Work for Encode<'_, E> {
+impl<E: CellEncoding> Work for EncodeCell<'_, E> {
     type Output = Option<Vec<u8>>;
 
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
         Some(
             E::encode(kernels, self.0, self.1, &mut Maker)?
-                .expect("there is memory")
+                .expect("enough memory")
                 .written(),
         )
     }
 }
 
-/// The bytes at the end of a page that is followed by one that nobody may read.
+/// A readable page followed by an inaccessible page. A text is copied to the end of the readable
+/// page, so that a read past the text is a fault.
 pub(in crate::arch) struct AtEnd {
     page: *mut u8,
 }
@@ -129,12 +136,13 @@ impl AtEnd {
     const PAGE: usize = 1 << 16;
 
     pub(in crate::arch) fn new() -> AtEnd {
-        // SAFETY: declared as POSIX has them.
+        // SAFETY: declared as in POSIX.
         unsafe extern "C" {
             fn mmap(at: *mut u8, len: usize, prot: i32, flags: i32, fd: i32, from: i64) -> *mut u8;
             fn mprotect(at: *mut u8, len: usize, prot: i32) -> i32;
         }
-        // SAFETY: a fresh private mapping of two pages, of which the second is closed. It stays until the process ends.
+        // SAFETY: a fresh private mapping of two pages, of which the second is made inaccessible.
+        // It stays until the process ends.
         unsafe {
             let page = mmap(std::ptr::null_mut(), 2 * Self::PAGE, 3, 0x22, -1, 0);
             assert_eq!(mprotect(page.add(Self::PAGE), Self::PAGE, 0), 0);
@@ -143,7 +151,7 @@ impl AtEnd {
     }
 
     pub(in crate::arch) fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: inside the first page, which nobody else knows.
+        // SAFETY: inside the first page, which nothing else refers to.
         f(unsafe {
             let at = self.page.add(Self::PAGE - bytes.len());
             at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -166,7 +174,9 @@ impl AtEnd {
     }
 }
 
-/// Decodes a text with both families, and holds the results against what the slow twin says of `units`.
+/// Decodes a text of encoding `E` with both kernel families, and compares the results with those of
+/// the reference implementation for `units`, which are the same text. `is_copy_of` is the kind for
+/// which the conversion is a plain copy.
 fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_copy_of: Kind) {
     let expected = naive::decode(units, Policy::Strict).ok().map(|chars| {
         let shape = naive::shape(units, Policy::Strict).expect("well-formed");
@@ -176,12 +186,12 @@ fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_
         text.len() <= MOST_CELL_BYTES && (shape.n_chars > 1 || shape.kind > Kind::Latin1)
     };
     let (best, common) = end.with(text, |text| {
-        let work = || Decode::<E>(text, std::marker::PhantomData);
+        let work = || DecodeCell::<E>(text, std::marker::PhantomData);
         (with_kernels(work()), work().run(Common))
     });
     #[cfg(target_arch = "x86_64")]
     if let Some(Some(got)) = end.with(text, |text| {
-        with_avx2(Decode::<E>(text, std::marker::PhantomData))
+        with_avx2(DecodeCell::<E>(text, std::marker::PhantomData))
     }) {
         assert_eq!(Some((got.0, got.1)), expected, "{units:x?}");
     }
@@ -191,7 +201,7 @@ fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_
         assert_eq!(got.2, is_copied, "{units:x?}");
         assert_eq!(Some((got.0, got.1.clone())), expected, "{units:x?}");
     } else if crate::kernel() == crate::Kernel::Avx512 {
-        // A single unit of kind 2 goes the way of any text.
+        // A text of a single unit of kind 2 is not converted as a cell.
         let is_left = expected
             .filter(is_cell)
             .filter(|(shape, _)| shape.n_chars > 1);
@@ -208,14 +218,17 @@ fn check(end: &AtEnd, text: &[u16]) {
         .iter()
         .flat_map(|u| u.swap_bytes().to_ne_bytes())
         .collect();
-    let none = Kind::Ascii; // UTF-16 is never a copy of it
+    let none = Kind::Ascii; // UTF-16 is never a copy of ASCII
     check_decode::<CellUtf16<false>>(end, &bytes, Units::Utf16(text), Kind::Ucs2);
-    // What is exchanged is no copy, but for kind 2 nothing else than one.
-    let best = with_kernels(Decode::<CellUtf16<true>>(
+    // A conversion of swapped units is not a copy; all other results must be the same.
+    let best = with_kernels(DecodeCell::<CellUtf16<true>>(
         &swapped,
         std::marker::PhantomData,
     ));
-    let plain = with_kernels(Decode::<CellUtf16<false>>(&bytes, std::marker::PhantomData));
+    let plain = with_kernels(DecodeCell::<CellUtf16<false>>(
+        &bytes,
+        std::marker::PhantomData,
+    ));
     match (best, plain) {
         (Some(swapped), Some(plain)) => {
             assert_eq!((swapped.0, swapped.1, swapped.2), (plain.0, plain.1, false));
@@ -233,10 +246,10 @@ fn check(end: &AtEnd, text: &[u16]) {
     check_encode(text);
 }
 
-/// The text as a `str` has it, to each encoding.
+/// Encodes the text in each encoding, from the units with which a `str` stores it.
 fn check_encode(text: &[u16]) {
     let chars = naive::decode(Units::Utf16(text), Policy::Strict);
-    // Lone surrogates stand in a `str` as they are.
+    // A `str` can contain lone surrogates.
     let chars = chars.unwrap_or_else(|_| text.iter().map(|&u| u.into()).collect());
     let widest = chars.iter().copied().max().unwrap_or(0);
     let one: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
@@ -253,7 +266,8 @@ fn check_encode(text: &[u16]) {
         let units = units.map(|u| if swapped { u.swap_bytes() } else { *u });
         Some(units.flat_map(u16::to_ne_bytes).collect::<Vec<u8>>())
     };
-    // A `str` of 32-bit units is a cell where those fit, the others where their UTF-16 does.
+    // A `str` of 32-bit units is converted as a cell if its units fit, other `str` if their UTF-16
+    // fits.
     let fits = match units {
         Units::Utf32(u) => 4 * u.len() <= MOST_CELL_BYTES,
         _ => 2 * chars.len() <= MOST_CELL_BYTES,
@@ -273,7 +287,7 @@ fn check_encoded<E: CellEncoding>(
     expected: Option<Vec<u8>>,
     fits: bool,
 ) {
-    let work = || Encode::<E>(units, is_ascii, std::marker::PhantomData);
+    let work = || EncodeCell::<E>(units, is_ascii, std::marker::PhantomData);
     let best = with_kernels(work());
     if best.is_some() || (fits && crate::kernel() == crate::Kernel::Avx512) {
         assert_eq!(best, expected, "{units:x?}");
@@ -295,13 +309,13 @@ const MIXES: [&[u16]; 8] = [
 ];
 
 #[test]
-fn cells_are_what_the_slow_twin_says_whatever_their_length_and_mix() {
+fn cells_of_each_length_and_mix_are_those_of_the_reference_implementation() {
     let end = AtEnd::new();
     for n in 0..=70 {
         for mix in MIXES {
             let text: Vec<u16> = mix.iter().copied().cycle().take(n).collect();
             check(&end, &text);
-            // Each place of another width, or malformed.
+            // Each position gets a unit of another width, or a malformed one.
             for other in [0x61, 0xE9, 0x416, 0xD800, 0xDC00] {
                 for at in 0..n {
                     let mut text = text.clone();
@@ -314,7 +328,7 @@ fn cells_are_what_the_slow_twin_says_whatever_their_length_and_mix() {
 }
 
 #[test]
-fn malformed_utf8_is_no_cell() {
+fn malformed_utf8_is_not_a_cell() {
     let end = AtEnd::new();
     let texts: [&[u8]; 8] = [
         b"a\x80",
@@ -336,8 +350,8 @@ fn malformed_utf8_is_no_cell() {
 }
 
 #[test]
-fn any_few_bytes_are_the_cell_that_the_slow_twin_says_or_none() {
-    // Bytes on both sides of each border that table 3-7 of the Unicode standard draws.
+fn any_few_bytes_are_the_cell_of_the_reference_implementation_or_none() {
+    // The bytes on both sides of each boundary in table 3-7 of the Unicode standard.
     const BYTES: [u8; 24] = [
         b'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xDF, 0xE0,
         0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5,
@@ -346,7 +360,8 @@ fn any_few_bytes_are_the_cell_that_the_slow_twin_says_or_none() {
     let mut text = Vec::new();
     for pad in [0, 1, 29, 30, 31, 59, 60, 61, 62, 63, 64, 65, 121] {
         for n in 0..24_usize.pow(4) {
-            // All of two bytes in each place; of three and four bytes one in 97.
+            // All sequences of one and two bytes at each position; one in 97 of three and four
+            // bytes.
             if n >= 24_usize.pow(2) && n % 97 != 0 {
                 continue;
             }
@@ -373,7 +388,10 @@ fn cells_of_a_byte_a_character_are_copies() {
             }
             check_decode::<CellBytes<false>>(&end, &text, Units::Latin1(&text), Kind::Latin1);
             let is_ascii = text.is_ascii();
-            let made = with_kernels(Decode::<CellBytes<true>>(&text, std::marker::PhantomData));
+            let made = with_kernels(DecodeCell::<CellBytes<true>>(
+                &text,
+                std::marker::PhantomData,
+            ));
             assert_eq!(
                 made.is_some(),
                 is_ascii && (2..=MOST_CELL_BYTES).contains(&n)
@@ -394,7 +412,7 @@ impl Work for Same<'_> {
 }
 
 #[test]
-fn equal_cells_are_told_from_others_at_each_place() {
+fn cells_are_unequal_if_any_byte_differs() {
     let end = AtEnd::new();
     for n in 0..=140 {
         let text: Vec<u8> = (0..n).map(|i| i as u8 ^ 0x5A).collect();

@@ -1,10 +1,10 @@
-//! Texts that change when their `str` or `bytes` is made, between the pass that measures and the
-//! one that writes.
+//! Tests with texts that change while their `str` or `bytes` is allocated, between the pass that
+//! measures and the pass that writes.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Guarded, bytes_of, utf8_variants, utf16_variants};
+use super::{GuardedBuffer, bytes_of, utf8_variants, utf16_variants};
 use crate::arch::{bytes, family};
 use crate::convert::{
     CellEncoding, CellUtf8, CellUtf16, Kernels, NewBytes, NewStr, StrData, VolatileBytes, Work,
@@ -12,7 +12,8 @@ use crate::convert::{
 };
 use crate::{Encoding, Kind, MalformedKind, Order, Policy, Shape, Units, measure};
 
-/// A text whose bytes become those of another one when a `str` or `bytes` is made.
+/// A text whose bytes are overwritten by those of another text when a `str` or `bytes` is
+/// allocated.
 struct Changing<'a> {
     text: *mut u8,
     later: &'a [u8],
@@ -20,8 +21,8 @@ struct Changing<'a> {
 
 impl Changing<'_> {
     fn change(&self) {
-        // SAFETY: as many bytes as the text has, of which the tests make both; nobody else refers
-        // to them but the conversion, which must bear it.
+        // SAFETY: as many bytes as the text has, and the tests create both; only the conversion
+        // refers to them, which must tolerate the change.
         unsafe {
             self.text
                 .copy_from_nonoverlapping(self.later.as_ptr(), self.later.len())
@@ -29,11 +30,11 @@ impl Changing<'_> {
     }
 }
 
-/// The data of a `str` in guarded memory.
+/// The data of a `str`, in memory with canaries before and after it.
 enum Data {
-    One(Guarded<u8>),
-    Two(Guarded<u16>),
-    Four(Guarded<u32>),
+    One(GuardedBuffer<u8>),
+    Two(GuardedBuffer<u16>),
+    Four(GuardedBuffer<u32>),
 }
 
 impl NewStr for Changing<'_> {
@@ -44,9 +45,9 @@ impl NewStr for Changing<'_> {
         self.change();
         let n = shape.n_chars;
         let data = match shape.kind {
-            Kind::Ascii | Kind::Latin1 => Data::One(Guarded::new(n)),
-            Kind::Ucs2 => Data::Two(Guarded::new(n)),
-            Kind::Ucs4 => Data::Four(Guarded::new(n)),
+            Kind::Ascii | Kind::Latin1 => Data::One(GuardedBuffer::new(n)),
+            Kind::Ucs2 => Data::Two(GuardedBuffer::new(n)),
+            Kind::Ucs4 => Data::Four(GuardedBuffer::new(n)),
         };
         Ok((shape, data))
     }
@@ -61,20 +62,20 @@ impl NewStr for Changing<'_> {
 }
 
 impl NewBytes for Changing<'_> {
-    type Bytes = Guarded<u8>;
+    type Bytes = GuardedBuffer<u8>;
     type Error = ();
 
-    fn new_bytes(&mut self, len: usize) -> Result<Guarded<u8>, ()> {
+    fn new_bytes(&mut self, len: usize) -> Result<GuardedBuffer<u8>, ()> {
         self.change();
-        Ok(Guarded::new(len))
+        Ok(GuardedBuffer::new(len))
     }
 
-    fn data<'a>(&self, made: &'a mut Guarded<u8>) -> &'a mut [MaybeUninit<u8>] {
+    fn data<'a>(&self, made: &'a mut GuardedBuffer<u8>) -> &'a mut [MaybeUninit<u8>] {
         made.out()
     }
 }
 
-/// Asserts that a `str` has the kind that its widest character needs.
+/// Asserts that a `str` has the narrowest kind for its widest character.
 fn assert_canonical((shape, data): &(Shape, Data)) {
     let most = match data {
         Data::One(data) => data.units().iter().map(|&u| u.into()).max(),
@@ -88,11 +89,13 @@ fn assert_canonical((shape, data): &(Shape, Data)) {
     );
 }
 
-/// Runs `check` for each pair of texts of a length: the memory, and what it becomes.
+/// Calls `check` for each ordered pair of `texts`, which have equal lengths. `check` receives a
+/// text with the contents of the first of the pair. During the conversion, the contents of the
+/// second replace them.
 fn each_change(texts: &[Vec<u8>], mut check: impl FnMut(&[u8], &mut Changing<'_>)) {
     for before in texts {
         for later in texts {
-            // Aligned for units of each size.
+            // The memory is aligned for units of each size.
             let mut memory = vec![0_u32; before.len() / 4 + 1];
             let text = memory.as_mut_ptr().cast::<u8>();
             // SAFETY: the memory has as many bytes, and lives until the check has ended.
@@ -109,7 +112,8 @@ fn as_utf16(bytes: &[u8]) -> &[u16] {
     bytes::as_units(bytes).expect("the memory is aligned")
 }
 
-/// Texts of some bytes, fewer than the others: each is paired with each.
+/// Returns some of the texts of `len` bytes that `utf8_variants` and `utf16_variants` make. A test
+/// pairs each text with every other text, so with all variants it would take too long.
 fn few_variants(len: usize) -> Vec<Vec<u8>> {
     let mut all = utf8_variants(len);
     let wide = utf16_variants(len / 2);
@@ -147,7 +151,8 @@ fn changed_text_becomes_a_canonical_str_or_none() {
                 if let Some(Ok(made)) = make_large_volatile(units, changing) {
                     assert_canonical(&made.made);
                 }
-                // This entry requires a text that does not change: here only its stores are checked.
+                // This entry requires a text that does not change, so only its stores are checked
+                // here.
                 drop(make_large(units, changing));
             }
         });
@@ -179,7 +184,8 @@ fn changed_text_that_was_measured_is_written_as_a_canonical_str_or_refused() {
     }
 }
 
-/// Cells whose text changes between the look and the store.
+/// A task that converts cells with each encoding. The text changes between the scan and the store
+/// of a conversion.
 struct Cells<'a, 'c>(&'a [u8], &'a mut Changing<'c>);
 
 impl Work for Cells<'_, '_> {
@@ -217,7 +223,7 @@ impl Work for Cells<'_, '_> {
 fn changed_text_of_a_cell_stays_inside_of_its_memory() {
     for len in [2, 6, 16, 30, 32, 64, 66, 100, 128] {
         each_change(&few_variants(len), |text, changing| {
-            // A `str` never changes: encoders may take a change for a bug of the caller.
+            // The data of a `str` never changes, so encoders may panic if it does.
             let run = |work: &mut dyn FnMut()| drop(catch_unwind(AssertUnwindSafe(work)));
             run(&mut || with_kernels(Cells(text, changing)));
             #[cfg(target_arch = "x86_64")]

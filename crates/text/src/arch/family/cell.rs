@@ -1,15 +1,17 @@
-//! The steps for cells.
+//! The trait `CellSteps`: conversions of cells (the short texts of a table column). Each kernel
+//! family implements it.
 
 use crate::arch::new_cell::{MaybeBytes, MaybeStr};
 use crate::new_object::{NewBytes, NewStr};
 
-/// What a family of kernels does for each encoding. Each text is one of at most 128 bytes as UTF-16.
+/// The conversions of cells that each kernel family implements. A text must not be longer than 128
+/// bytes in UTF-16.
 pub trait CellSteps: Copy {
     fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;
     fn is_ascii(self, text: &[u8]) -> bool;
     /// # Safety
-    /// `out` takes the bytes, apart from the text.
+    /// `out` must have space for the bytes, and must not overlap the text.
     unsafe fn copy(self, text: &[u8], out: *mut u8);
     fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
         self,

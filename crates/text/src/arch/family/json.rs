@@ -1,78 +1,92 @@
-//! The steps for bodies of JSON strings.
+//! The trait `JsonKernels`: writes short texts as bodies of JSON strings; each kernel family
+//! implements it.
 
 use crate::sink::Pen;
 
-/// Bytes that a pen needs for a text of `n` units of any width: each may become an escape of six,
-/// and kernels write whole vectors.
+/// Returns the number of bytes that a [`Pen`] must have for the body of a JSON string of `n_units`
+/// units of any width. Each unit may become an escape of six bytes, and kernels write whole
+/// vectors.
 #[inline(always)]
 #[must_use]
-pub fn json_room(n_units: usize) -> usize {
+pub fn json_capacity(n_units: usize) -> usize {
     6 * n_units + 64
 }
 
-/// The longest text that [`JsonKernels::json_plain`] takes.
+/// The length in bytes of the longest text that [`JsonKernels::json_plain`] accepts.
 pub const JSON_PLAIN_BYTES: usize = 64;
 
-/// The longest text that [`JsonKernels::json_copy_ucs2`] takes.
+/// The length in units of the longest text that [`JsonKernels::json_copy_ucs2`] accepts.
 pub const JSON_PLAIN_UNITS: usize = 32;
 
-/// What a family of kernels does for JSON. The body is written, without its quotes.
+/// The conversions to JSON that each kernel family implements. They write the body of a string,
+/// without its quotes.
 ///
 /// # Panics
-/// Each, where the pen has not [`json_room`]: a bug of the caller.
+/// The `put_` methods panic if the pen has less space than [`json_capacity`] returns, which is a
+/// bug in the caller.
 pub trait JsonKernels: Copy {
-    /// Puts at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, where none of them is escaped,
-    /// and returns the address after them. This is the step that most texts take: what a pen would
-    /// check was checked before, once for a text and all around it.
+    /// Writes at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, and returns the address after
+    /// them; `None` if one of them must be escaped. Most texts are written by this method. The
+    /// method does not check the space: the caller checks once that the output has space for the
+    /// text and for the bytes that the caller writes before and after the text.
     ///
     /// # Safety
-    /// `out` is writable for [`JSON_PLAIN_BYTES`], apart from `u`.
+    /// `out` must be writable for [`JSON_PLAIN_BYTES`], and must not overlap `u`.
     unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// The same step of Latin-1; `None` also where the text is not for it.
+    /// Writes Latin-1 as UTF-8, and returns the address after it. Returns `None` if a character
+    /// must be escaped, if the text is too long for this method, or if this kernel family does not
+    /// implement it.
     ///
     /// # Safety
     /// As [`JsonKernels::json_plain`].
     unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// The same step of 16-bit units of which none is half of a pair; `None` also where the text is not for it.
+    /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if a unit
+    /// must be escaped or is a surrogate, if the text is too long for this method, or if this
+    /// kernel family does not implement it.
     ///
     /// # Safety
     /// As [`JsonKernels::json_plain`].
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
-    /// Copies 16-bit units, at most [`JSON_PLAIN_UNITS`], where none of them is escaped and none is
-    /// half of a pair; `false` where one is: what is at `out` is of no meaning then.
+    /// Copies at most [`JSON_PLAIN_UNITS`] 16-bit units. Returns `false` if one of them must be
+    /// escaped or is a surrogate; the contents of `out` are then unspecified.
     ///
     /// # Safety
-    /// `out` is writable for [`JSON_PLAIN_UNITS`], apart from `u`.
+    /// `out` must be writable for [`JSON_PLAIN_UNITS`], and must not overlap `u`.
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool;
 
-    /// Writes a float as [`put_float`](crate::arch::float::put_float) does, and returns the address
-    /// after it; `None`, with nothing written, where that puts none, and where these kernels are no
-    /// better than it.
+    /// Writes the text that [`put_float`](crate::arch::float::put_float) writes for the float, and
+    /// returns the address after the text. Returns `None`, and writes nothing, for a float that
+    /// `put_float` does not write. A kernel family whose code is not faster than `put_float` always
+    /// returns `None`.
     ///
     /// # Safety
-    /// `out` is writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).
+    /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).
     unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8>;
 
-    /// As [`JsonKernels::json_float`], of a float of 32 bits.
+    /// Writes a 32-bit float, in the way in which [`JsonKernels::json_float`] writes a 64-bit
+    /// float.
     ///
     /// # Safety
-    /// As there.
+    /// As the function above.
     unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8>;
 
-    /// Puts text of one byte a character, of which `is_ascii` says if that is known.
+    /// Writes Latin-1 as the body of a JSON string. `is_ascii` is `true` if all bytes are known to
+    /// be ASCII.
     fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>);
 
-    /// Puts valid UTF-8.
+    /// Writes valid UTF-8 as the body of a JSON string.
     fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>);
 
-    /// Puts 16-bit units of which none is half of a pair; `false`, and nothing put, where one is a surrogate.
+    /// Writes 16-bit units, each a character, as the body of a JSON string. Returns `false`, and
+    /// writes nothing, if one is a surrogate.
     #[must_use]
     fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool;
 
-    /// Puts 32-bit units; `false`, and nothing put, where one is a surrogate or past U+10FFFF.
+    /// Writes 32-bit units as the body of a JSON string. Returns `false`, and writes nothing, if
+    /// one is a surrogate or past U+10FFFF.
     #[must_use]
     fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool;
 }

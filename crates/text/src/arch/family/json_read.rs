@@ -1,28 +1,23 @@
-//! The steps of the reader of JSON.
+//! The trait `JsonSteps`: the operations of the JSON reader that each kernel family implements, and
+//! the types of their results.
 
 use super::cell::CellSteps;
-use crate::arch::is_ascii;
 use crate::arch::new_cell::MOST_CELL_BYTES;
 
-/// Text that is ASCII: whoever has one need not look at it again.
+/// Text that is known to be ASCII, because it was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ascii<'a>(pub(in crate::arch) &'a [u8]);
 
 impl<'a> Ascii<'a> {
-    /// The text, where it is ASCII.
-    #[must_use]
-    pub fn new(text: &'a [u8]) -> Option<Ascii<'a>> {
-        is_ascii(text).then_some(Ascii(text))
-    }
-
-    /// The text, where it is ASCII and no longer than a cell ([`MOST_CELL_BYTES`]): a look of these kernels', inlined.
+    /// Returns the text as [`Ascii`] if it is ASCII and at most [`MOST_CELL_BYTES`] long; `None`
+    /// otherwise. The check is inlined and uses the kernels of `K`.
     #[inline(always)]
     #[must_use]
     pub fn of_cell<K: CellSteps>(kernels: K, text: &'a [u8]) -> Option<Ascii<'a>> {
         (text.len() <= MOST_CELL_BYTES && kernels.is_ascii(text)).then_some(Ascii(text))
     }
 
-    /// The bytes, all below 0x80.
+    /// Returns the text as bytes, all of which are below 0x80.
     #[inline(always)]
     #[must_use]
     pub fn bytes(self) -> &'a [u8] {
@@ -30,17 +25,17 @@ impl<'a> Ascii<'a> {
     }
 }
 
-/// What a string of JSON holds before its end or its first escape.
+/// The bytes of a JSON string before its closing quote or its first escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plain<'a> {
-    /// ASCII.
+    /// The bytes are all ASCII.
     Ascii(Ascii<'a>),
-    /// Bytes not all ASCII, not validated.
+    /// At least one byte is not ASCII; the bytes are not validated as UTF-8.
     Other(&'a [u8]),
 }
 
 impl Plain<'_> {
-    /// How many bytes.
+    /// Returns the number of bytes of the text.
     #[inline(always)]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -50,7 +45,7 @@ impl Plain<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the text has no bytes.
     #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -58,94 +53,110 @@ impl Plain<'_> {
     }
 }
 
-/// A number of JSON without an exponent and of at most 19 digits.
+/// A JSON number without an exponent and with at most 19 digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortNumber {
-    /// Bytes that it has, without its sign.
+    /// The length of the number's text in bytes, without its minus sign.
     pub len: usize,
-    /// All its digits as a number, before or after the point.
+    /// The integer that all digits form, with the decimal point ignored: 125 for `1.25`.
     pub digits: u64,
-    /// The number of them after the point; 0 without a point.
-    pub n_behind: usize,
+    /// The number of digits after the decimal point; 0 if the number has no point.
+    pub n_after: usize,
 }
 
-/// What 64 bytes are, a bit for each.
+/// The classes of 64 bytes of JSON text. Each mask has one bit per byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// `"`, `\`, or below U+0020.
+    /// A mask of the bytes at which a search in a string stops: `"`, `\`, and bytes below U+0020.
     pub special: u64,
-    /// Not ASCII.
+    /// A mask of the bytes that are not ASCII.
     pub high: u64,
-    /// A digit.
+    /// A mask of the bytes that are digits.
     pub digit: u64,
-    /// White space.
+    /// A mask of the bytes that are white space.
     pub blank: u64,
 }
 
-/// How much of a string with escapes was read and written.
+/// The result of replacing the escapes in the body of a JSON string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnescapedLength {
-    /// Bytes that were read: all, or up to an escape that is not of one letter.
+    /// The number of bytes that were read. Reading stops before the first escape that is not one
+    /// backslash and one letter (`\u`, or an invalid escape). If there is no such escape, this is
+    /// the length of the body.
     pub n_read: usize,
-    /// Bytes that were written.
+    /// The number of bytes that were written.
     pub n_written: usize,
 }
 
-/// What a family of kernels does for the reader of JSON.
+/// The operations of the JSON reader that each kernel family implements.
 pub trait JsonSteps: Copy {
-    /// The bytes before the first that ends a string or its plain part: `"`, `\`, or below U+0020.
-    /// All, where none does.
+    /// Returns the bytes before the first `"`, `\` or byte below U+0020; all bytes if there is
+    /// none.
     fn plain_u8(self, rest: &[u8]) -> Plain<'_>;
 
-    /// As [`JsonSteps::plain_u8`], of 16-bit units: how many, and whether all are ASCII.
+    /// Returns the number of 16-bit units before the first `"`, `\` or unit below U+0020, and
+    /// `true` if all units before it are ASCII.
     fn plain_u16(self, rest: &[u16]) -> (usize, bool);
 
-    /// As [`JsonSteps::plain_u16`], of 32-bit units.
+    /// Returns the number of 32-bit units before the first `"`, `\` or unit below U+0020, and
+    /// `true` if all units before it are ASCII.
     fn plain_u32(self, rest: &[u32]) -> (usize, bool);
 
-    /// The number of bytes of white space (space, tab, line feed, carriage return) at the start.
+    /// Returns the number of white-space bytes (space, tab, line feed, carriage return) with which
+    /// `rest` starts.
     fn blank_u8(self, rest: &[u8]) -> usize;
 
-    /// Whether [`JsonSteps::look`] is worth while: one look for several strings and numbers.
+    /// `true` if the reader should classify 64 bytes at once with [`JsonSteps::look`], and use the
+    /// result for all strings and numbers in these bytes. `false` if a separate search for each
+    /// string and number is faster.
     const LOOKS: bool;
 
-    /// The classes of the first 64 bytes. Those after the end are special.
+    /// Classifies the first 64 bytes of `rest`. Positions after the end of `rest` are classified as
+    /// special.
     fn look(self, rest: &[u8]) -> Look;
 
-    /// The number of `n_before` digits at `at`, a point if others follow it, and these: at most 19 in all.
-    fn digits(self, text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64;
+    /// Returns the integer that the digits from position `at` on form. There are `n_before` digits;
+    /// if `n_after` is not 0, a decimal point (which is ignored) and `n_after` digits follow. There
+    /// are at most 19 digits in total.
+    fn digits(self, text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64;
 
-    /// Where the string that `rest` is in the middle of has its closing quote; `rest` starts
-    /// outside of any escape. `None` where it has none, or a character below U+0020 before it.
+    /// Returns the offset of the closing quote of a string. `rest` starts inside the string and
+    /// outside of an escape. Returns `None` if there is no closing quote, or if a character below
+    /// U+0020 precedes it.
     fn closing_quote_u8(self, rest: &[u8]) -> Option<usize>;
 
-    /// Copies the body of a string with the escapes of one letter replaced, up to the first other
-    /// escape (`\u`, or one that is wrong). `body` has no character below U+0020.
+    /// Copies the body of a string to `out` and replaces its escapes of one letter, such as `\n`.
+    /// Stops at the first escape of another form (`\u`, or an invalid one). `body` must have no
+    /// character below U+0020.
     ///
     /// # Panics
-    /// Where `out` is shorter than the body.
+    /// If `out` is shorter than the body.
     fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> UnescapedLength;
 
-    /// Copies a text of at most 64 bytes.
+    /// Copies a text of at most 64 bytes to `out`.
     ///
-    /// A second store, under a mask without a lane, waits where its place is on a page that was not touched yet.
+    /// The method makes only one store: a second store under an empty mask stalls if its
+    /// destination is on a page that was not accessed before.
     ///
     /// # Safety
-    /// `out` takes as many bytes, apart from the text.
+    /// `out` must have space for as many bytes, and must not overlap the text.
     unsafe fn copy_half(self, text: &[u8], out: *mut u8);
 
-    /// Whether two texts are the same, of which the first is known to have more bytes after it or before it.
+    /// Returns `true` if `rest` starts with `text`.
     fn starts_with(self, rest: &[u8], text: &[u8]) -> bool;
 }
 
-/// The places that a backslash before them escapes; `carry` is 1 where the vector before ended in one that is open.
+/// Returns a mask of the bytes that are escaped by the backslash before them. `carry` is 1 if the
+/// previous vector ended with a backslash that escapes the first byte of this vector, otherwise 0.
+/// The function updates `carry` for the next vector.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(in crate::arch) fn escaped(backslashes: u64, carry: &mut u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let open = backslashes & !*carry;
     let follows = open << 1 | *carry;
-    // Runs that start at an odd place: their ends come out of the addition elsewhere than those of the others.
+    // The addition carries through the runs of backslashes that start at an odd position, which
+    // inverts the parity of their bits (the algorithm of simdjson).
     let odd_starts = open & !EVEN & !follows;
     let (sum, over) = odd_starts.overflowing_add(open);
     *carry = u64::from(over);

@@ -1,56 +1,77 @@
-//! The families of kernels as types: a value of one proves that this processor has its instructions.
+//! One type for each kernel family (the kernels for one instruction set). A value of such a type
+//! can exist only if this processor has the instructions. The operations on short texts that each
+//! family implements are called steps. They are inlined into a caller's loop, which is compiled
+//! once for each family.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `mod.rs` | [`Kernels`], the families, and [`with_kernels`], which chooses one |
+//! | `mod.rs` | the trait [`Kernels`] and the types of the families |
 //! | `cell.rs` | the steps for cells |
 //! | `json.rs` | the steps for bodies of JSON strings |
-//! | `json_read.rs` | the steps of the reader of JSON |
+//! | `json_read.rs` | the steps of the JSON reader |
 //! | `utf8.rs` | the steps for UTF-8 |
-//!
-//! The modules above implement the steps for each family: `cell`, `json`, `json_read`, `utf8`.
 
 mod cell;
 mod json;
 mod json_read;
 mod utf8;
 
-#[cfg(target_arch = "x86_64")]
-use super::kernel::{Kernel, kernel};
 pub(crate) use cell::CellSteps;
-pub use json::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
+pub use json::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_capacity};
 #[cfg(target_arch = "x86_64")]
 pub(super) use json_read::escaped;
 pub use json_read::{Ascii, JsonSteps, Look, Plain, ShortNumber, UnescapedLength};
-pub use utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_room};
+pub use utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_capacity};
 
-/// Something to be done with the kernels of this process.
+/// Defines the methods of a kernel family, each of which is a function: `fn name(arguments) ->
+/// result = function;`, with `!unsafe` before it if the method is unsafe.
+#[cfg(target_arch = "x86_64")]
+macro_rules! steps {
+    ($(
+        $(! $unsafe:tt)? fn $name:ident $([$($generics:tt)*])? ($($arg:ident: $ty:ty),*)
+        $(-> $ret:ty)? = $function:expr;
+    )+) => {$(
+        #[inline(always)]
+        $($unsafe)? fn $name $(<$($generics)*>)? (self $(, $arg: $ty)*) $(-> $ret)? {
+            // SAFETY: a value of this type proves that the instructions of the family are
+            // available; the function has the same contract as the method.
+            unsafe { $function($($arg),*) }
+        }
+    )+};
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use steps;
+
+/// A task, such as a loop over short texts, that is compiled for each kernel family and run with
+/// the kernel family of this process.
 pub trait Work {
-    /// What comes of it.
+    /// The result of [`Work::run`].
     type Output;
 
-    /// Does it. This is to be `#[inline(always)]`, with all that is done for each cell: what is not
-    /// inlined is not compiled for the kernels' instructions, and pays a call for each of them.
+    /// Runs the task. Mark `run` and everything that it calls for each cell `#[inline(always)]`:
+    /// code that is not inlined is not compiled for the family's instruction set, and each cell
+    /// costs a call.
     fn run<K: Kernels>(self, kernels: K) -> Self::Output;
 }
 
-/// Does the work with the best kernels.
-#[inline(always)]
-pub fn with_kernels<W: Work>(work: W) -> W::Output {
-    #[cfg(target_arch = "x86_64")]
-    match kernel() {
-        // SAFETY: `best` has found AVX-512 with VBMI2.
-        Kernel::Avx512 => return unsafe { on_avx512(work) },
-        // SAFETY: `best` has found AVX2.
-        Kernel::Avx2 => return unsafe { on_avx2(work) },
-        _ => {}
+/// A task that returns the largest of the units; 0 if there are none.
+pub(crate) struct LargestUnit<'a>(pub(crate) &'a [u32]);
+
+impl Work for LargestUnit<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, _: K) -> u32 {
+        // The loop has no branch, so that the compiler vectorizes it.
+        self.0.iter().fold(0, |max, &c| c.max(max))
     }
-    on_common(work)
 }
 
-/// A function of its own, as of the other kernels: its variables are not on the stack of the caller.
+/// Runs the task with the kernels that every processor supports. Like the functions of the other
+/// families, this is a separate function, so that the variables of the task are not on the caller's
+/// stack.
 #[inline(never)]
-fn on_common<W: Work>(work: W) -> W::Output {
+pub(super) fn on_common<W: Work>(work: W) -> W::Output {
     work.run(Common)
 }
 
@@ -63,35 +84,39 @@ pub(super) fn on_avx512<W: Work>(work: W) -> W::Output {
     work.run(Avx512(()))
 }
 
-/// A family of kernels for cells: a value of it proves that this processor has them.
+/// The steps (inlined operations) of a kernel family. A value of a type that implements this trait
+/// proves that this processor supports the family's instruction set.
 pub trait Kernels: CellSteps + JsonSteps + JsonKernels + Utf8Kernels {
-    /// Does more work, compiled for the same instructions as a function of its own: for what calls
-    /// itself, or is called from more than one place.
+    /// Runs another task in a separate function that is compiled for the same instruction set. Use
+    /// it for recursive code, or for code that has several callers.
     fn call<W: Work>(self, work: W) -> W::Output;
 
-    /// Whether two texts are the same.
+    /// Returns `true` if two texts are equal.
     fn is_equal(self, a: &[u8], b: &[u8]) -> bool;
 
-    /// A number that most short texts have for themselves.
+    /// Returns a hash of a short text. Different short texts usually have different hashes.
     fn hash(self, text: &[u8]) -> u32;
 
-    /// Prefetches the memory `bytes` after the start of a text into the first cache, if there is anything.
+    /// Prefetches into the L1 cache the memory that is `bytes` bytes after the start of the text.
+    /// The address may be invalid.
     fn fetch(self, text: &[u8], bytes: usize);
 }
 
-/// What every processor has: UTF-8, UTF-16 without surrogates, and plain copies.
+/// The kernels that every processor supports: for UTF-8, for UTF-16 without surrogates, and for
+/// plain copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Common;
 
-/// A value of it proves that AVX2 is there.
+/// The kernels for AVX2 (32-byte vectors). A value of this type proves that the processor supports
+/// AVX2.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
-/// Does the work with these kernels.
+/// Runs the task with the kernels for AVX2.
 ///
 /// # Safety
-/// `best` has found AVX2.
+/// The processor must support AVX2 (`best` checks it).
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]
@@ -99,14 +124,16 @@ pub(super) unsafe fn on_avx2<W: Work>(work: W) -> W::Output {
     work.run(Avx2(()))
 }
 
-/// As [`with_kernels`], by these whichever are the best, where they are there.
+/// Runs the task with the kernels for AVX2, even if this process uses those for AVX-512; returns
+/// `None` if AVX2 is not available.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) fn with_avx2<W: Work>(work: W) -> Option<W::Output> {
     // SAFETY: `best` has found AVX2.
     (crate::kernel() >= crate::Kernel::Avx2).then(|| unsafe { on_avx2(work) })
 }
 
-/// The kernels for 64-byte vectors, one or two for each cell, loaded and stored under a mask.
+/// The kernels for AVX-512 (64-byte vectors). A cell is one or two vectors, loaded and stored under
+/// a mask. A value of this type proves that the processor supports AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());

@@ -1,48 +1,56 @@
-//! The steps for UTF-8.
+//! The trait `Utf8Kernels`: writes short texts as UTF-8; each kernel family implements it.
 
 use crate::sink::Pen;
 
-/// Bytes that a pen needs for a text of `n` units of any width: kernels write whole vectors.
+/// Returns the number of bytes that a [`Pen`] must have for `n_units` units of any width as UTF-8.
+/// This is more than the longest result, because kernels write whole vectors.
 #[inline(always)]
 #[must_use]
-pub fn utf8_room(n_units: usize) -> usize {
+pub fn utf8_capacity(n_units: usize) -> usize {
     4 * n_units + 64
 }
 
-/// The longest text that [`Utf8Kernels::utf8_bytes`] takes.
+/// The length in bytes of the longest text that [`Utf8Kernels::utf8_bytes`] accepts.
 pub const UTF8_SHORT_BYTES: usize = 64;
 
-/// What a family of kernels does for text that becomes UTF-8.
+/// The conversions to UTF-8 that each kernel family implements.
 pub trait Utf8Kernels: Copy {
-    /// Puts at most [`UTF8_SHORT_BYTES`] bytes as they are, and returns the address after them.
+    /// Copies at most [`UTF8_SHORT_BYTES`] bytes, and returns the address after them.
     ///
     /// # Safety
-    /// `out` is writable for [`UTF8_SHORT_BYTES`], apart from `u`; `u` is no longer than that.
+    /// `out` must be writable for [`UTF8_SHORT_BYTES`], and must not overlap `u`. `u` must not be
+    /// longer than [`UTF8_SHORT_BYTES`].
     unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8;
 
-    /// Puts short Latin-1; `None` where it is not for this step.
+    /// Writes Latin-1 as UTF-8, and returns the address after it; `None` if the text is too long
+    /// for this method, or if this kernel family does not implement it.
     ///
     /// # Safety
-    /// `out` is writable for [`UTF8_SHORT_BYTES`], apart from `u`.
+    /// `out` must be writable for [`UTF8_SHORT_BYTES`], and must not overlap `u`.
     unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// Puts short text of 16-bit units of which none is half of a pair; `None` where it is not for this step.
+    /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if one is a
+    /// surrogate, if the text is too long for this method, or if this kernel family does not
+    /// implement it.
     ///
     /// # Safety
     /// As [`Utf8Kernels::utf8_short_latin1`].
     unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
-    /// Puts Latin-1.
+    /// Writes Latin-1 of any length as UTF-8.
     ///
     /// # Panics
-    /// Where the pen has not [`utf8_room`]: a bug of the caller (so for all below).
+    /// The `put_` methods panic if the pen has less space than [`utf8_capacity`] returns, which is
+    /// a bug in the caller.
     fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>);
 
-    /// Puts 16-bit units of which none is half of a pair; `false`, and nothing put, where one is a surrogate.
+    /// Writes 16-bit units, each a character, as UTF-8. Returns `false`, and writes nothing, if one
+    /// is a surrogate.
     #[must_use]
     fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool;
 
-    /// Puts 32-bit units; `false`, and nothing put, where one is a surrogate or past U+10FFFF.
+    /// Writes 32-bit units as UTF-8. Returns `false`, and writes nothing, if one is a surrogate or
+    /// past U+10FFFF.
     #[must_use]
     fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool;
 }

@@ -1,12 +1,15 @@
-//! Both writers against a library (the standard one does not round ties to even).
+//! Compares the writers of 64-bit and 32-bit floats with the library `zmij`. (The standard library
+//! is not the reference, because it does not round ties to even.)
 
 use super::{FLOAT_BYTES, put, put_float, put_float32, put_of_float32};
+use crate::arch::dispatch::with_kernels;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::family::with_avx2;
-use crate::arch::family::{Kernels, Work, with_kernels};
+use crate::arch::family::{Kernels, Work};
 use crate::sink::ByteSink;
 
-/// What the kernels in a loop write.
+/// A task that writes a float with the kernels of a family and returns the text; `None` if the
+/// kernels do not write the float.
 struct Written(f64);
 
 impl Work for Written {
@@ -14,21 +17,21 @@ impl Work for Written {
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Option<String> {
-        // SAFETY: the place is as large.
+        // SAFETY: the buffer is as large.
         written(|out| unsafe { kernels.json_float(self.0, out) })
     }
 }
 
 fn written(write: impl FnOnce(*mut u8) -> Option<*mut u8>) -> Option<String> {
     const CANARY: u8 = 0xA5;
-    let mut place = [CANARY; FLOAT_BYTES + 8];
-    let end = write(place.as_mut_ptr()).map(|end| end as usize - place.as_ptr() as usize);
+    let mut buffer = [CANARY; FLOAT_BYTES + 8];
+    let end = write(buffer.as_mut_ptr()).map(|end| end as usize - buffer.as_ptr() as usize);
     let canaries = end.map_or(0, |_| FLOAT_BYTES);
-    assert!(place[canaries..].iter().all(|&b| b == CANARY));
-    end.map(|end| String::from_utf8(place[..end].to_vec()).expect("ASCII"))
+    assert!(buffer[canaries..].iter().all(|&b| b == CANARY));
+    end.map(|end| String::from_utf8(buffer[..end].to_vec()).expect("ASCII"))
 }
 
-/// As [`Written`], of a float of 32 bits.
+/// Does for a 32-bit float what [`Written`] does for a 64-bit float.
 struct Written32(f32);
 
 impl Work for Written32 {
@@ -36,12 +39,13 @@ impl Work for Written32 {
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Option<String> {
-        // SAFETY: the place is as large.
+        // SAFETY: the buffer is as large.
         written(|out| unsafe { kernels.json_float32(self.0, out) })
     }
 }
 
-/// How a float of 32 bits is written by all; whether it is.
+/// Compares the output of all writers for a 32-bit float with the expected text. Returns `true` if
+/// the float is one that they write.
 fn check_32(value: f32) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u32 << 23) as f32;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
@@ -54,7 +58,7 @@ fn check_32(value: f32) -> bool {
     if let Some(vector) = with_avx2(Written32(value)) {
         assert_eq!(vector, expected, "{value:e} by AVX2");
     }
-    // SAFETY: the place is as large.
+    // SAFETY: the buffer is as large.
     let reference = written(|out| unsafe { put_of_float32(value, out) });
     assert_eq!(reference, expected, "{value:e} by the reference");
     let mut sink = Vec::new();
@@ -69,7 +73,8 @@ fn check_32(value: f32) -> bool {
 fn floats_of_32_bits_are_shortest_at_powers_of_two_and_between() {
     let mut n_written = 0;
     for exponent in 0..256 {
-        // All of the first and last of each power, and every 997th of the others.
+        // The first 300 and the last 300 fractions of each power of two, and every 997th of the
+        // others.
         let fractions = (0..300)
             .chain((0x80_0000 - 300)..0x80_0000)
             .chain((exponent..0x80_0000).step_by(997));
@@ -96,7 +101,8 @@ fn floats_of_32_bits_next_to_short_decimals_are_shortest() {
     }
 }
 
-/// How the value is written by all; whether it is.
+/// Compares the output of all writers for a 64-bit float with the expected text. Returns `true` if
+/// the float is one that they write.
 fn check(value: f64) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u64 << 52) as f64;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
@@ -109,9 +115,9 @@ fn check(value: f64) -> bool {
     if let Some(vector) = with_avx2(Written(value)) {
         assert_eq!(vector, expected, "{value:e} by AVX2");
     }
-    // SAFETY: the place is as large.
-    let twin = written(|out| unsafe { put(value, out) });
-    assert_eq!(twin, expected, "{value:e} by the twin");
+    // SAFETY: the buffer is as large.
+    let scalar = written(|out| unsafe { put(value, out) });
+    assert_eq!(scalar, expected, "{value:e} by the scalar implementation");
     let mut sink = Vec::new();
     let mut window = sink.window(FLOAT_BYTES).expect("memory");
     assert_eq!(put_float(value, &mut window), is_for_us);
@@ -161,7 +167,7 @@ fn floats_between_two_decimals_are_rounded_to_even() {
 }
 
 #[test]
-fn what_is_no_usual_float_is_left_alone() {
+fn zero_and_floats_of_other_magnitudes_are_not_written() {
     for value in [
         0.0,
         f64::NAN,
@@ -174,7 +180,7 @@ fn what_is_no_usual_float_is_left_alone() {
     }
 }
 
-/// Floats by their bits and by their digits.
+/// Checks `n` random floats: floats of random bits and floats of random digits.
 fn random(n: u64) -> u64 {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut n_written = 0;
@@ -204,20 +210,20 @@ fn floats_of_any_bits_are_shortest() {
     assert!(random(200_000) > 200_000);
 }
 
-/// For a change of the writers.
+/// Run this test, which is ignored by default, after changing the code that writes floats.
 #[test]
 #[ignore = "takes a minute in release, many without"]
 fn a_hundred_million_floats_are_shortest() {
     random(50_000_000);
 }
 
-/// For a change of the writers.
+/// Run this test, which is ignored by default, after changing the code that writes floats.
 #[test]
 #[ignore = "takes a minute in release, many without"]
 fn all_floats_of_32_bits_are_shortest() {
     for bits in (127 - 16) << 23..(127 + 23) << 23 {
         let value = f32::from_bits(bits);
-        // SAFETY: the place is as large.
+        // SAFETY: the buffer is as large.
         let ours = written(|out| unsafe { put_of_float32(value, out) });
         assert_eq!(ours.as_deref(), Some(zmij::Buffer::new().format(value)));
     }

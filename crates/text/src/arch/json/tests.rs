@@ -1,37 +1,39 @@
-//! Each family of kernels against the slow twin: every length around the vectors, escapes at every place, every alignment,
-//! canaries behind what was written.
+//! Compares each kernel family with the reference implementation. The texts have every length
+//! around the vector sizes, escapes at every position, and every alignment. Canaries after the
+//! output must stay unchanged.
 
 use crate::arch::cell::tests::AtEnd;
+use crate::arch::dispatch::with_kernels;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::family::with_avx2;
-use crate::arch::family::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_room};
-use crate::arch::family::{Kernels, Work, with_kernels};
+use crate::arch::family::{JSON_PLAIN_BYTES, JSON_PLAIN_UNITS, JsonKernels, json_capacity};
+use crate::arch::family::{Kernels, Work};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 
-/// One text.
+/// A text in one of the forms that the kernels accept, with which a kernel is called.
 #[derive(Clone, Copy)]
-enum Text<'a> {
+enum JsonText<'a> {
     Latin1(&'a [u8], bool),
     Utf8(&'a [u8]),
     Ucs2(&'a [u16]),
     Ucs4(&'a [u32]),
 }
 
-impl<'a> Text<'a> {
+impl<'a> JsonText<'a> {
     fn units(self) -> Units<'a> {
         match self {
-            Text::Latin1(u, _) => Units::Latin1(u),
-            Text::Utf8(u) => Units::Utf8(u),
-            Text::Ucs2(u) => Units::Ucs2(u),
-            Text::Ucs4(u) => Units::Utf32(u),
+            JsonText::Latin1(u, _) => Units::Latin1(u),
+            JsonText::Utf8(u) => Units::Utf8(u),
+            JsonText::Ucs2(u) => Units::Ucs2(u),
+            JsonText::Ucs4(u) => Units::Utf32(u),
         }
     }
 }
 
-struct Body<'a>(Text<'a>);
+struct JsonBody<'a>(JsonText<'a>);
 
-impl Work for Body<'_> {
+impl Work for JsonBody<'_> {
     type Output = Option<Vec<u8>>;
 
     #[inline(always)]
@@ -40,47 +42,50 @@ impl Work for Body<'_> {
     }
 }
 
-/// What a kernel writes; `None` where it refuses.
+/// Returns the bytes that a kernel writes for the text; `None` if the kernel does not convert it.
 #[inline(always)]
-fn body<K: JsonKernels>(kernels: K, text: Text<'_>) -> Option<Vec<u8>> {
+fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
     const CANARY: u8 = 0xA5;
-    let room = json_room(text.units().len_units());
-    let mut place = vec![std::mem::MaybeUninit::new(CANARY); room + 64];
-    let start = place.as_mut_ptr() as usize;
-    let mut pen = Pen::new(&mut place[..room]);
-    // SAFETY: the room is more than that of the longest text that these take.
+    let capacity = json_capacity(text.units().len_units());
+    let mut buffer = vec![std::mem::MaybeUninit::new(CANARY); capacity + 64];
+    let start = buffer.as_mut_ptr() as usize;
+    let mut pen = Pen::new(&mut buffer[..capacity]);
+    // SAFETY: the capacity is more than that of the longest text that these steps handle.
     let short = unsafe {
         match text {
-            Text::Latin1(u, true) | Text::Utf8(u) if u.len() <= JSON_PLAIN_BYTES => {
+            JsonText::Latin1(u, true) | JsonText::Utf8(u) if u.len() <= JSON_PLAIN_BYTES => {
                 kernels.json_plain(u, pen.at())
             }
-            Text::Latin1(u, false) => kernels.json_short_latin1(u, pen.at()),
-            Text::Ucs2(u) => kernels.json_short_ucs2(u, pen.at()),
+            JsonText::Latin1(u, false) => kernels.json_short_latin1(u, pen.at()),
+            JsonText::Ucs2(u) => kernels.json_short_ucs2(u, pen.at()),
             _ => None,
         }
     };
     if let Some(end) = short {
-        // SAFETY: what the step has written.
+        // SAFETY: the step has written up to there.
         return Some(unsafe {
             std::slice::from_raw_parts(pen.at(), end as usize - pen.at() as usize).to_vec()
         });
     }
     let done = match text {
-        Text::Latin1(u, known) => {
+        JsonText::Latin1(u, known) => {
             kernels.put_json_latin1(u, known, &mut pen);
             true
         }
-        Text::Utf8(u) => {
+        JsonText::Utf8(u) => {
             kernels.put_json_utf8(u, &mut pen);
             true
         }
-        Text::Ucs2(u) => kernels.put_json_ucs2(u, &mut pen),
-        Text::Ucs4(u) => kernels.put_json_ucs4(u, &mut pen),
+        JsonText::Ucs2(u) => kernels.put_json_ucs2(u, &mut pen),
+        JsonText::Ucs4(u) => kernels.put_json_ucs4(u, &mut pen),
     };
     let n = pen.at() as usize - start;
     // SAFETY: every byte was given a value at the start.
-    let bytes: Vec<u8> = place.iter().map(|b| unsafe { b.assume_init() }).collect();
-    assert!(bytes[room..].iter().all(|&b| b == CANARY), "past the room");
+    let bytes: Vec<u8> = buffer.iter().map(|b| unsafe { b.assume_init() }).collect();
+    assert!(
+        bytes[capacity..].iter().all(|&b| b == CANARY),
+        "past the capacity"
+    );
     if !done {
         assert_eq!(n, 0, "a refused text was put");
         return None;
@@ -88,7 +93,8 @@ fn body<K: JsonKernels>(kernels: K, text: Text<'_>) -> Option<Vec<u8>> {
     Some(bytes[..n].to_vec())
 }
 
-/// What is copied of 16-bit units; `None` where they are refused.
+/// A task that copies 16-bit units with a kernel. It returns the copy, or `None` if the kernel
+/// refuses the units.
 struct Copied<'a>(&'a [u16]);
 
 impl Work for Copied<'_> {
@@ -103,11 +109,11 @@ impl Work for Copied<'_> {
 #[inline(always)]
 fn copied<K: JsonKernels>(kernels: K, u: &[u16]) -> Option<Vec<u16>> {
     const CANARY: u16 = 0xA5A5;
-    let mut place = [CANARY; 2 * JSON_PLAIN_UNITS];
-    // SAFETY: room for twice as many units as are written.
-    let is_plain = unsafe { kernels.json_copy_ucs2(u, place.as_mut_ptr()) };
-    assert!(place[JSON_PLAIN_UNITS..].iter().all(|&u| u == CANARY));
-    is_plain.then(|| place[..u.len()].to_vec())
+    let mut buffer = [CANARY; 2 * JSON_PLAIN_UNITS];
+    // SAFETY: the buffer takes twice as many units as are written.
+    let is_plain = unsafe { kernels.json_copy_ucs2(u, buffer.as_mut_ptr()) };
+    assert!(buffer[JSON_PLAIN_UNITS..].iter().all(|&u| u == CANARY));
+    is_plain.then(|| buffer[..u.len()].to_vec())
 }
 
 fn check_copy(u: &[u16]) {
@@ -121,16 +127,16 @@ fn check_copy(u: &[u16]) {
     assert_eq!(copied(super::Common, u), expected, "{u:x?}");
 }
 
-fn check(text: Text<'_>) {
-    if let Text::Ucs2(u) = text
+fn check(text: JsonText<'_>) {
+    if let JsonText::Ucs2(u) = text
         && u.len() <= JSON_PLAIN_UNITS
     {
         check_copy(u);
     }
     let expected = naive::to_json_body(text.units(), Policy::Strict).ok();
-    assert_eq!(with_kernels(Body(text)), expected, "{:?}", text.units());
+    assert_eq!(with_kernels(JsonBody(text)), expected, "{:?}", text.units());
     #[cfg(target_arch = "x86_64")]
-    if let Some(made) = with_avx2(Body(text)) {
+    if let Some(made) = with_avx2(JsonBody(text)) {
         assert_eq!(made, expected, "{:?}", text.units());
     }
     assert_eq!(body(super::Common, text), expected, "{:?}", text.units());
@@ -140,7 +146,8 @@ const LENGTHS: [usize; 22] = [
     0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 127, 128, 129, 200, 321,
 ];
 
-/// Characters by which a text is coloured at one place, besides all controls.
+/// The characters that the tests insert into texts, one at a time, in addition to all control
+/// characters.
 const MARKS: [u32; 10] = [
     0x20, 0x22, 0x5C, 0x7F, 0x80, 0xFF, 0x7FF, 0x800, 0xFFFD, 0x1_F600,
 ];
@@ -150,10 +157,10 @@ fn each_case(alphabet: &[u32], mut check: impl FnMut(&[u32])) {
         let plain: Vec<u32> = (0..len).map(|i| alphabet[i * 7 % alphabet.len()]).collect();
         check(&plain);
         for mark in MARKS.into_iter().chain(0..0x20).chain([0xD800, 0xDC00]) {
-            let places = (0..len).filter(|i| len < 70 || i % 13 == 0 || i + 3 > len);
-            for place in places {
+            let indices = (0..len).filter(|i| len < 70 || i % 13 == 0 || i + 3 > len);
+            for position in indices {
                 let mut text = plain.clone();
-                text[place] = mark;
+                text[position] = mark;
                 check(&text);
             }
             check(&vec![mark; len]);
@@ -162,7 +169,7 @@ fn each_case(alphabet: &[u32], mut check: impl FnMut(&[u32])) {
 }
 
 const ALPHABETS: [&[u32]; 8] = [
-    // Control characters without a short escape, many and few.
+    // Control characters without an escape letter: many of them in a text, and few.
     &[0x61, 0x01, 0x22, 0x20, 0x0A],
     &[
         0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x6E, 0x6F,
@@ -177,24 +184,24 @@ const ALPHABETS: [&[u32]; 8] = [
 ];
 
 #[test]
-fn every_width_is_written_as_by_the_slow_twin() {
+fn every_width_is_written_as_by_the_reference_implementation() {
     for alphabet in ALPHABETS {
         each_case(alphabet, |text| {
-            check(Text::Ucs4(text));
+            check(JsonText::Ucs4(text));
             let narrow: Option<Vec<u16>> = text.iter().map(|&c| u16::try_from(c).ok()).collect();
             if let Some(u) = narrow {
-                check(Text::Ucs2(&u));
+                check(JsonText::Ucs2(&u));
             }
             let narrow: Option<Vec<u8>> = text.iter().map(|&c| u8::try_from(c).ok()).collect();
             if let Some(u) = narrow {
-                check(Text::Latin1(&u, false));
+                check(JsonText::Latin1(&u, false));
                 if u.is_ascii() {
-                    check(Text::Latin1(&u, true));
+                    check(JsonText::Latin1(&u, true));
                 }
             }
             let utf8: Option<String> = text.iter().map(|&c| char::from_u32(c)).collect();
             if let Some(u) = utf8 {
-                check(Text::Utf8(u.as_bytes()));
+                check(JsonText::Utf8(u.as_bytes()));
             }
         });
     }
@@ -206,14 +213,14 @@ fn texts_at_every_address_are_written_alike() {
     let one: Vec<u8> = text.iter().map(|&c| c as u8).collect();
     let two: Vec<u16> = text.iter().map(|&c| c as u16 * 3 + 0x20).collect();
     for start in 0..66 {
-        check(Text::Latin1(&one[start..], false));
-        check(Text::Ucs2(&two[start..]));
-        check(Text::Ucs4(&text[start..]));
+        check(JsonText::Latin1(&one[start..], false));
+        check(JsonText::Ucs2(&two[start..]));
+        check(JsonText::Ucs4(&text[start..]));
     }
 }
 
 #[test]
-fn texts_that_end_where_a_page_does_are_written_alike() {
+fn texts_at_the_end_of_a_page_are_written_alike() {
     let end = AtEnd::new();
     for len in 0..200 {
         let marks = [&[][..], &[len], &[1], &[len / 2, 1, len]];
@@ -224,19 +231,20 @@ fn texts_that_end_where_a_page_does_are_written_alike() {
                     text.get_mut(at).into_iter().for_each(|b| *b = escaped);
                 }
             }
-            end.with(&text, |text| check(Text::Latin1(text, true)));
-            end.with(&text, |text| check(Text::Latin1(text, false)));
+            end.with(&text, |text| check(JsonText::Latin1(text, true)));
+            end.with(&text, |text| check(JsonText::Latin1(text, false)));
             text.iter_mut().step_by(3).for_each(|b| *b |= 0x80);
-            end.with(&text, |text| check(Text::Latin1(text, false)));
+            end.with(&text, |text| check(JsonText::Latin1(text, false)));
             for width in [2, 4] {
                 let wide = |b: &u8| [*b, u8::from(*b >= 0x80) * 4, 0, 0].into_iter().take(width);
                 let wide: Vec<u8> = text.iter().flat_map(wide).collect();
-                // SAFETY: any bits are good units, which end where a page does, so that they are aligned.
+                // SAFETY: any bits are valid units, which end at the end of a page, so that they
+                // are aligned.
                 end.with(&wide, |text| unsafe {
                     if width == 2 {
-                        check(Text::Ucs2(text.align_to().1));
+                        check(JsonText::Ucs2(text.align_to().1));
                     } else {
-                        check(Text::Ucs4(text.align_to().1));
+                        check(JsonText::Ucs4(text.align_to().1));
                     }
                 });
             }

@@ -1,4 +1,5 @@
-//! What every processor has for the reader of JSON; the slow twin of the vector kernels.
+//! The operations of the JSON reader that every processor supports. They call the scalar
+//! implementation of the vector kernels.
 
 use super::{
     Ascii, Common, JsonSteps, Look, Plain, UnescapedLength, find_escape_u8, find_escape_u16,
@@ -40,8 +41,8 @@ impl JsonSteps for Common {
     }
 
     #[inline(always)]
-    fn digits(self, text: &[u8], at: usize, n_before: u32, n_behind: u32) -> u64 {
-        scalar::digits(&text[at..], n_before, n_behind)
+    fn digits(self, text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64 {
+        scalar::digits(&text[at..], n_before, n_after)
     }
 
     #[inline(always)]
@@ -65,7 +66,7 @@ impl JsonSteps for Common {
 
     #[inline(always)]
     unsafe fn copy_half(self, text: &[u8], out: *mut u8) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: this function's contract.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), out, text.len()) }
     }
 

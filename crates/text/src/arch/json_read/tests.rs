@@ -1,13 +1,15 @@
-//! The looks against plain words of what they are, on the best kernels, those for AVX2, and those that every processor has: all
-//! lengths, each place, and texts that end where a page does.
+//! Compares the scans of the JSON reader with plain implementations. The texts have all lengths,
+//! and some end at the end of a page. Each comparison is made for the best kernels of the
+//! processor, for those for AVX2, and for those that every processor supports.
 
 use super::super::cell::tests::AtEnd;
+use super::super::dispatch::with_kernels;
 #[cfg(target_arch = "x86_64")]
 use super::super::family::with_avx2;
-use super::super::family::{Common, Kernels, Work, with_kernels};
+use super::super::family::{Common, Kernels, Work};
 use super::*;
 
-/// Runs a check on each family of kernels.
+/// Runs a check with the kernels of each family that the processor supports.
 macro_rules! on_each {
     ($check:ident, $text:expr) => {{
         struct Check<'a, U>(&'a [U]);
@@ -25,10 +27,10 @@ macro_rules! on_each {
     }};
 }
 
-/// A generator of small numbers.
-struct Next(u64);
+/// A generator of pseudo-random numbers.
+struct NumberGenerator(u64);
 
-impl Next {
+impl NumberGenerator {
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
@@ -36,10 +38,11 @@ impl Next {
     }
 }
 
-/// Texts of up to 200 bytes of these, which end where the memory does.
+/// Returns `n_texts` random texts of up to 200 bytes, all taken from `bytes`. Each text ends at the
+/// end of its allocation.
 fn texts(bytes: &[u8], n_texts: usize) -> impl Iterator<Item = Box<[u8]>> {
     let bytes = bytes.to_vec();
-    let mut next = Next(bytes.len() as u64);
+    let mut next = NumberGenerator(bytes.len() as u64);
     (0..n_texts).map(move |i| {
         let rare = 1 + next.below(60);
         (0..i % 200)
@@ -66,7 +69,7 @@ fn plain_text_ends_at_the_first_byte_that_is_not_plain() {
         }
         assert_eq!(matches!(found, Plain::Ascii(_)), plain.is_ascii());
         assert_eq!(found.len(), plain.len());
-        // From each place, some of them passed over.
+        // One scanner is used from many positions in sequence, some of which are skipped.
         let (mut scan, mut at) = (Scan::new(kernels, text), 0);
         while at <= text.len() {
             assert_eq!(scan.plain(at), Common.plain_u8(&text[at..]));
@@ -98,7 +101,8 @@ fn plain_text_of_wide_units_ends_at_the_first_unit_that_is_not_plain() {
         assert_eq!(kernels.plain_u32(text), (plain.len(), is_ascii));
     }
     for text in texts(b"a\"\\\x1f\0\xff\x7f\x80", 4000) {
-        // Each byte once as it is, and once as the low half of a unit that is not plain for its high one.
+        // Each byte occurs once unchanged, and once as the low half of a wider unit that is not
+        // ASCII.
         let wide =
             |i: usize, b: u8| u32::from(b) | if i % 9 == 8 && b == b'"' { 0x2200 } else { 0 };
         let wide: Vec<u32> = text.iter().enumerate().map(|(i, &b)| wide(i, b)).collect();
@@ -132,29 +136,30 @@ fn white_space_is_counted() {
 #[test]
 fn short_numbers_are_those_of_the_grammar() {
     type Unit = u8;
-    /// By the grammar, digit by digit.
+    /// Returns the expected result of a scan: reads the number digit by digit, following the
+    /// grammar of JSON.
     fn expected(text: &[u8]) -> Option<ShortNumber> {
         let count = |from: &[u8]| from.iter().take_while(|b| b.is_ascii_digit()).count();
         let n_before = count(text);
         let mut len = n_before;
-        let mut n_behind = 0;
+        let mut n_after = 0;
         if text.get(len) == Some(&b'.') {
-            n_behind = count(&text[len + 1..]);
-            if n_behind == 0 {
+            n_after = count(&text[len + 1..]);
+            if n_after == 0 {
                 return None;
             }
-            len += 1 + n_behind;
+            len += 1 + n_after;
         }
         let next = *text.get(len)?;
         let is_good = n_before > 0
             && !(n_before > 1 && text[0] == b'0')
-            && n_before + n_behind <= 19
+            && n_before + n_after <= 19
             && !b"eE".contains(&next);
         let digits = text[..len].iter().filter(|&&b| b != b'.');
         is_good.then(|| ShortNumber {
             len,
             digits: digits.fold(0, |n, &b| n * 10 + u64::from(b - b'0')),
-            n_behind,
+            n_after,
         })
     }
     fn check<K: Kernels>(kernels: K, text: &[u8]) {
@@ -164,7 +169,7 @@ fn short_numbers_are_those_of_the_grammar() {
             expected(text),
             "{said}"
         );
-        // By one look for all places, and by the twin.
+        // One scanner is used for all positions, and the scalar implementation for each.
         let mut scan = Scan::new(kernels, text);
         for at in 0..text.len() {
             assert_eq!(scan.short_number(at), expected(&text[at..]), "{said} {at}");
@@ -175,7 +180,7 @@ fn short_numbers_are_those_of_the_grammar() {
             );
         }
     }
-    let mut next = Next(7);
+    let mut next = NumberGenerator(7);
     for i in 0..20_000 {
         let n = i % 45;
         let dots = 1 + next.below(30);
@@ -251,10 +256,16 @@ fn escapes_of_one_letter_are_replaced_up_to_one_that_is_not() {
             check_in(kernels, text, text.len() + more, read, &expected);
         }
     }
-    fn check_in<K: Kernels>(kernels: K, text: &[u8], room: usize, read: usize, expected: &[u8]) {
-        let mut out = vec![0xA5; room + 80];
-        let (place, behind) = out.split_at_mut(room);
-        let made = kernels.unescape_u8(text, place);
+    fn check_in<K: Kernels>(
+        kernels: K,
+        text: &[u8],
+        capacity: usize,
+        read: usize,
+        expected: &[u8],
+    ) {
+        let mut out = vec![0xA5; capacity + 80];
+        let (buffer, canaries) = out.split_at_mut(capacity);
+        let made = kernels.unescape_u8(text, buffer);
         let n_written = expected.len();
         assert_eq!(
             made,
@@ -264,8 +275,8 @@ fn escapes_of_one_letter_are_replaced_up_to_one_that_is_not() {
             },
             "{text:?}"
         );
-        assert_eq!(&place[..n_written], expected);
-        assert!(behind.iter().all(|&b| b == 0xA5), "behind");
+        assert_eq!(&buffer[..n_written], expected);
+        assert!(canaries.iter().all(|&b| b == 0xA5), "canaries");
     }
     for text in texts(b"a\\\\\\\\n\"/bfrt\xc3", 8000).chain(texts(b"\\n\\", 2000)) {
         on_each!(check, &text);
@@ -276,7 +287,7 @@ fn escapes_of_one_letter_are_replaced_up_to_one_that_is_not() {
 }
 
 #[test]
-fn a_text_starts_with_another_where_all_its_bytes_are_there() {
+fn a_text_starts_with_another_if_all_its_bytes_match() {
     type Unit = u8;
     fn check<K: Kernels>(kernels: K, text: &[u8]) {
         for n in 0..text.len() + 2 {
@@ -298,7 +309,7 @@ fn a_text_starts_with_another_where_all_its_bytes_are_there() {
 }
 
 #[test]
-fn texts_that_end_where_a_page_does_are_read_alike() {
+fn texts_at_the_end_of_a_page_are_read_alike() {
     type Unit = u8;
     fn check<K: Kernels>(kernels: K, text: &[u8]) {
         for at in 0..=text.len() {
@@ -316,10 +327,10 @@ fn texts_that_end_where_a_page_does_are_read_alike() {
             assert_eq!(made, Common.unescape_u8(rest, &mut other));
             assert_eq!(one[..made.n_written], other[..made.n_written]);
         }
-        // SAFETY: any bits are good units.
+        // SAFETY: any bits are valid units.
         let (_, two, _) = unsafe { text.align_to() };
         assert_eq!(kernels.plain_u16(two), Common.plain_u16(two));
-        // SAFETY: any bits are good units.
+        // SAFETY: any bits are valid units.
         let (_, four, _) = unsafe { text.align_to() };
         assert_eq!(kernels.plain_u32(four), Common.plain_u32(four));
     }
@@ -329,12 +340,13 @@ fn texts_that_end_where_a_page_does_are_read_alike() {
     }
 }
 
-/// A copy, made between canaries.
+/// Copies the text into a buffer with canaries before and after it, and checks the copy and the
+/// canaries.
 fn check_copy<K: Kernels>(kernels: K, text: &[u8]) {
-    let mut place = vec![0xA5; text.len() + 128];
-    // SAFETY: the place goes on for more bytes behind the 64th.
-    unsafe { kernels.copy_half(text, place.as_mut_ptr().add(64)) };
-    let (before, behind) = (&place[..64], &place[64 + text.len()..]);
-    assert!(before.iter().chain(behind).all(|&b| b == 0xA5), "canaries");
-    assert_eq!(&place[64..64 + text.len()], text);
+    let mut buffer = vec![0xA5; text.len() + 128];
+    // SAFETY: the buffer has more bytes after the 64th.
+    unsafe { kernels.copy_half(text, buffer.as_mut_ptr().add(64)) };
+    let (before, after) = (&buffer[..64], &buffer[64 + text.len()..]);
+    assert!(before.iter().chain(after).all(|&b| b == 0xA5), "canaries");
+    assert_eq!(&buffer[64..64 + text.len()], text);
 }

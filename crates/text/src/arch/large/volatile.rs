@@ -1,10 +1,10 @@
-//! Text in memory that others may write to while it is decoded: a `bytearray` that another thread reads a file into, memory
-//! shared with another process.
+//! Decodes text that other code may change during the conversion: a `bytearray` into which another
+//! thread reads a file, or memory that is shared with another process.
 //!
-//! The shape of the `str` comes from a first pass. The kernels of the second one write nothing past
-//! the destination and return how much they wrote, so a text that was changed in between is
-//! noticed. A unit that is read twice may have two values: the `str` is checked when it is written,
-//! unless the kernel checks the very vector that it stores.
+//! A first pass determines the shape of the `str`. The kernels of the second pass write nothing
+//! past the destination and return the number of units written. If a change of the text alters that
+//! number, the conversion fails. A unit that is read twice may have two values, so the `str` is
+//! checked after it is written, unless the kernel checks the same vector that it stores.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -16,13 +16,14 @@ use crate::convert::make_ordered_one_to_one;
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{ByteSink, Encoding, Kind, Order, Shape, SinkFull, Units};
 
-/// Texts up to this length are copied to private memory as a whole and decoded like others.
+/// Texts of at most this many bytes are copied to private memory as a whole, and the copy is
+/// decoded by the usual functions.
 const LEAST_BYTES: usize = 1024;
 
-/// Little-endian units are in the other order of bytes than this machine's.
+/// `true` if the bytes of little-endian units have to be swapped on this machine.
 const SWAPS_LITTLE: bool = cfg!(target_endian = "big");
 
-/// Borrowed memory that is readable, and that anybody may write to meanwhile.
+/// Borrowed readable memory to which other threads or processes may write while it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct VolatileBytes<'a> {
     at: *const u8,
@@ -32,7 +33,7 @@ pub struct VolatileBytes<'a> {
 
 impl<'a> VolatileBytes<'a> {
     /// # Safety
-    /// `at` is readable for `len` bytes as long as `'a` lasts, and not NULL.
+    /// `at` must be readable for `len` bytes as long as `'a` lasts, and not NULL.
     #[must_use]
     pub unsafe fn new(at: *const u8, len: usize) -> Self {
         VolatileBytes {
@@ -42,55 +43,55 @@ impl<'a> VolatileBytes<'a> {
         }
     }
 
-    /// Bytes in it.
+    /// Returns the number of bytes of the memory.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no bytes in it.
+    /// Returns `true` if the memory has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Copies bytes from `from` on: as many as `to` has.
+    /// Copies the bytes from position `from` on into all of `to`.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if fewer bytes remain.
     pub fn copy_to<'t>(&self, from: usize, to: &'t mut [MaybeUninit<u8>]) -> &'t [u8] {
         assert!(from <= self.len && to.len() <= self.len - from);
-        // SAFETY: both ranges were checked above; `to` is borrowed mutably, so nothing else is there. Every byte is a good u8,
-        // whichever of two values a concurrent write leaves.
+        // SAFETY: both ranges were checked above; `to` is borrowed mutably, so nothing else refers
+        // to it. Every byte is a valid u8, whichever of two values a concurrent write leaves.
         unsafe {
             std::ptr::copy_nonoverlapping(self.at.add(from), to.as_mut_ptr().cast(), to.len());
             std::slice::from_raw_parts(to.as_ptr().cast(), to.len())
         }
     }
 
-    /// Appends a private copy of all bytes.
+    /// Appends a private copy of all bytes to `to`.
     ///
     /// # Panics
-    /// If `to` has not as much spare capacity.
+    /// Panics if `to` has less spare capacity.
     pub fn append_to(&self, to: &mut Vec<u8>) {
         self.copy_to(0, &mut to.spare_capacity_mut()[..self.len]);
         // SAFETY: that many bytes of the spare capacity were just written.
         unsafe { to.set_len(to.len() + self.len) };
     }
 
-    /// Puts all bytes to a sink, which copies them. Copies: one.
+    /// Writes all bytes to a sink, which copies them. Copies: the bytes are copied once.
     ///
     /// # Errors
     /// [`SinkFull`].
     pub fn put_to(&self, sink: &mut dyn ByteSink) -> Result<(), SinkFull> {
-        // A sink stores as many bytes as the slice is long, whatever they are.
+        // The sink stores as many bytes as the slice has, whatever their values.
         sink.put(self.unstable())
     }
 
-    /// The bytes from `from` on.
+    /// Returns the part of the memory from position `from` on.
     ///
     /// # Panics
-    /// If it is past the end.
+    /// Panics if `from` is past the end.
     #[must_use]
     pub fn after(&self, from: usize) -> Self {
         assert!(from <= self.len);
@@ -102,22 +103,26 @@ impl<'a> VolatileBytes<'a> {
         }
     }
 
-    /// The bytes as a slice. Each read of a byte may give another value: only for kernels that rely on no two reads being equal.
+    /// Returns the bytes as a slice. Each read of a byte may return another value, so the slice is
+    /// only for kernels that do not depend on two reads being equal.
     fn unstable(&self) -> &'a [u8] {
-        // SAFETY: readable, not NULL. The memory may change, which a slice does not allow: it is passed only to kernels whose
-        // stores are bounded by the length of the slice or of the destination, whatever they read.
+        // SAFETY: readable, not NULL. The memory may change, which a slice does not allow: it is
+        // passed only to kernels whose stores are bounded by the length of the slice or of the
+        // destination, whatever they read.
         unsafe { std::slice::from_raw_parts(self.at, self.len) }
     }
 }
 
-/// Makes a `str` of a text that may change meanwhile, with the narrowest kind that holds what was read.
+/// Makes a `str` from a text that may change during the conversion. Its kind is the narrowest that
+/// can store the units as they were read.
 ///
-/// `None` for a text that is short, malformed or was changed, and for encodings without kernels: a private copy decides then.
+/// Returns `None` if the text is short or malformed, if it was changed, or if its encoding has no
+/// kernels; the caller then decodes a private copy.
 ///
-/// Copies: one, the conversion, into the `str`.
+/// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 pub fn make_volatile<N: NewStr>(
     text: VolatileBytes<'_>,
     encoding: Encoding,
@@ -153,11 +158,12 @@ pub fn make_volatile<N: NewStr>(
     new.checked(made)
 }
 
-/// As [`make_large`](super::make_large), of a text that may change meanwhile. `None` also if it was
-/// changed: [`Measured::write_volatile`](crate::Measured::write_volatile) decides then.
+/// Makes a `str` as [`make_large`](super::make_large) does, from text that may change during the
+/// conversion. Also returns `None` if the text was changed; the caller then uses
+/// [`Measured::write_volatile`](crate::Measured::write_volatile).
 ///
 /// # Errors
-/// Those of `new`.
+/// Returns the error of `new`.
 pub fn make_large_volatile<N: NewStr>(
     units: Units<'_>,
     new: &mut N,
@@ -170,14 +176,14 @@ pub fn make_large_volatile<N: NewStr>(
     new.checked(made)
 }
 
-/// Makes `str`s, and remembers the kind of the last one.
+/// A [`NewStr`] that makes each `str` with `new`, and records the kind of the last one.
 struct Recorded<'n, N> {
     new: &'n mut N,
     kind: Kind,
-    /// The units of a `str` of 32-bit units were checked when they were written.
+    /// `true` if the kernel itself checks that the units of a `str` of kind 4 are code points.
     is_ucs4_checked: bool,
-    /// A `str` of ASCII is to be checked too: it is not if the kernels have checked the vectors
-    /// that they stored.
+    /// `true` if a `str` of kind ASCII must be checked after it was written, because the kernels do
+    /// not store the same vectors that they test.
     checks_ascii: bool,
 }
 
@@ -217,7 +223,8 @@ impl<'n, N: NewStr> Recorded<'n, N> {
         make_ordered_one_to_one::<BYTES, SWAPPED, _>(bytes.as_chunks().0, self)
     }
 
-    /// The `str`, if it is canonical.
+    /// Returns `made` if it is canonical, which means that its kind is the narrowest that can store
+    /// its characters; otherwise `None`.
     fn checked(
         &mut self,
         made: Result<MadeStr<N::Str>, N::Error>,
@@ -231,7 +238,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
             Kind::Ucs4 => self.is_ucs4_checked,
             Kind::Latin1 | Kind::Ucs2 => false,
         };
-        // All kernels but those of UTF-32 write code points only, whatever happens to the text.
+        // All kernels except those of UTF-32 write only code points, even if the text changes.
         let is_good = is_checked || is_canonical::<true>(self.kind, self.data(&mut made.made));
         is_good.then_some(Ok(made))
     }

@@ -1,41 +1,183 @@
-//! Conversions one character at a time, and the lengths of their results. None writes past its
-//! destination or reads past its text, whatever the text holds: it may have changed since it was
-//! measured.
+//! Conversions that handle one character at a time, and functions that compute the lengths of their
+//! results. No function writes past its destination or reads past its text, even if the text was
+//! changed after it was measured.
 
 use std::mem::MaybeUninit;
 
+use crate::arch::memory::uninit_bytes;
 use crate::{Units, naive};
 
-/// Whether the unit is a surrogate.
+/// Returns `true` if the unit is a surrogate.
 #[inline(always)]
 pub(crate) fn is_surrogate(u: u16) -> bool {
     u & 0xF800 == 0xD800
 }
 
-/// Bytes of a code point in UTF-8.
+/// Returns the number of bytes of a code point in UTF-8.
 #[inline]
 pub(crate) fn utf8_len_of(c: u32) -> usize {
     1 + usize::from(c >= 0x80) + usize::from(c >= 0x800) + usize::from(c >= 0x1_0000)
 }
 
-/// Writes code points as units; whether all of them fitted and filled `out`.
-#[must_use]
+/// Writes each code point as one unit and returns their number. Returns `None` if a code point does
+/// not fit into a unit, or if there are more code points than units in `out`.
 pub(crate) fn fill<U: TryFrom<u32>>(
     code_points: impl Iterator<Item = u32>,
     out: &mut [MaybeUninit<U>],
-) -> bool {
+) -> Option<usize> {
     let mut n = 0;
     for c in code_points {
-        let (Some(to), Ok(unit)) = (out.get_mut(n), U::try_from(c)) else {
-            return false;
-        };
-        to.write(unit);
+        out.get_mut(n)?.write(U::try_from(c).ok()?);
         n += 1;
     }
-    n == out.len()
+    Some(n)
 }
 
-/// The code points of valid UTF-8; some numbers of other bytes, none of them read past the end.
+#[inline(never)]
+pub(in crate::arch) fn valid_utf8_to_latin1(
+    src: &[u8],
+    out: &mut [MaybeUninit<u8>],
+) -> Option<usize> {
+    fill(chars_of(src), out)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn valid_utf8_to_utf16(
+    src: &[u8],
+    out: &mut [MaybeUninit<u16>],
+) -> Option<usize> {
+    fill(utf16_of(chars_of(src)), out)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn valid_utf8_to_ucs4(
+    src: &[u8],
+    out: &mut [MaybeUninit<u32>],
+) -> Option<usize> {
+    fill(chars_of(src), out)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn valid_utf16_to_ucs4(
+    src: &[u16],
+    out: &mut [MaybeUninit<u32>],
+) -> Option<usize> {
+    fill(lossy(Units::Utf16(src)), out)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn valid_ucs4_to_utf16(
+    src: &[u32],
+    out: &mut [MaybeUninit<u16>],
+) -> Option<usize> {
+    fill(utf16_of(src.iter().copied()), out)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let mut n = 0;
+    for c in naive::code_points(Units::Utf8(src)) {
+        out.get_mut(n)?.write(u8::try_from(c.ok()?).ok()?);
+        n += 1;
+    }
+    Some(n)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
+    let mut n = 0;
+    for c in naive::code_points(Units::Utf8(src)) {
+        n += fill(utf16_of([c.ok()?].into_iter()), &mut out[n..])?;
+    }
+    Some(n)
+}
+
+/// Converts text of any form to UTF-8; returns `None` for malformed text.
+#[inline(never)]
+pub(in crate::arch) fn to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let mut n = 0;
+    for c in naive::code_points(units) {
+        let c = char::from_u32(c.ok()?).expect("the reference decoder gives scalar values");
+        for b in c.encode_utf8(&mut [0; 4]).bytes() {
+            out.get_mut(n)?.write(b);
+            n += 1;
+        }
+    }
+    Some(n)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    to_utf8(Units::Latin1(src), out)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    to_utf8(Units::Utf16(src), out)
+}
+
+#[inline(never)]
+pub(in crate::arch) fn ucs4_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    utf8_len_of_ucs4(src)?;
+    write_all_utf8(src, out)
+}
+
+/// Writes each byte as a unit of `W` bytes in native or (`SWAPPED`) reversed byte order. The
+/// function is inlined into functions that are compiled for wider vectors, so that the compiler
+/// vectorizes this loop for them.
+#[inline(always)]
+pub(in crate::arch) fn widen<const W: usize, const SWAPPED: bool>(
+    src: &[u8],
+    out: &mut [[MaybeUninit<u8>; W]],
+) {
+    let at = if SWAPPED == cfg!(target_endian = "little") {
+        W - 1
+    } else {
+        0
+    };
+    for (to, &byte) in out.iter_mut().zip(src) {
+        let mut unit = [0; W];
+        unit[at] = byte;
+        *to = uninit_bytes(unit);
+    }
+}
+
+/// Returns the value of a unit whose bytes are in native or (`SWAPPED`) reversed order.
+#[inline(always)]
+pub(in crate::arch) fn value<const SWAPPED: bool>(unit: [u8; 2]) -> u16 {
+    let unit = u16::from_ne_bytes(unit);
+    if SWAPPED { unit.swap_bytes() } else { unit }
+}
+
+pub(in crate::arch) fn is_utf8(src: &[u8]) -> bool {
+    std::str::from_utf8(src).is_ok()
+}
+
+pub(in crate::arch) fn utf8_error_near(src: &[u8]) -> Option<usize> {
+    std::str::from_utf8(src).err().map(|e| e.valid_up_to())
+}
+
+pub(in crate::arch) fn is_utf16(src: &[u16]) -> bool {
+    utf16_error_near(src).is_none()
+}
+
+pub(in crate::arch) fn utf16_error_near(src: &[u16]) -> Option<usize> {
+    naive::find_malformed(Units::Utf16(src)).map(|e| e.at_units)
+}
+
+pub(in crate::arch) fn utf16_len_from_utf8(src: &[u8]) -> usize {
+    src.iter()
+        .map(|&b| usize::from(b & 0xC0 != 0x80) + usize::from(b >= 0xF0))
+        .sum()
+}
+
+pub(in crate::arch) fn count_ordered_utf16<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
+    let is_second = |unit| value::<SWAPPED>(unit) & 0xFC00 == 0xDC00;
+    src.len() - src.iter().filter(|&&unit| is_second(unit)).count()
+}
+
+/// Returns the code points of valid UTF-8. For malformed text, the numbers returned have no
+/// meaning, but nothing past the end is read.
 pub(crate) fn chars_of(src: &[u8]) -> impl Iterator<Item = u32> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -55,7 +197,7 @@ pub(crate) fn chars_of(src: &[u8]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// The units of UTF-16 of code points.
+/// Converts code points to UTF-16 units.
 pub(crate) fn utf16_of(code_points: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
     code_points.flat_map(|c| {
         let (high, low) = match c.checked_sub(0x1_0000) {
@@ -66,20 +208,20 @@ pub(crate) fn utf16_of(code_points: impl Iterator<Item = u32>) -> impl Iterator<
     })
 }
 
-/// The code points of text that is known to be well-formed; U+FFFD for each malformed part.
+/// Returns the code points of a text, with U+FFFD for each malformed sequence.
 pub(crate) fn lossy(units: Units<'_>) -> impl Iterator<Item = u32> + '_ {
     naive::code_points(units).map(|c| c.unwrap_or(naive::REPLACEMENT))
 }
 
-/// Writes a scalar value as UTF-8 and returns its length.
+/// Writes a Unicode scalar value as UTF-8 at `dst` and returns the number of bytes written.
 ///
 /// # Safety
-/// `dst` takes the bytes that the value needs (1 to 4).
+/// `dst` must have space for the bytes that the value needs (1 to 4).
 #[inline(always)]
 pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
     let tail = |shift: u32| 0x80 | (c >> shift & 0x3F) as u8;
-    // SAFETY: each arm writes as many bytes as the value needs in UTF-8, which dst takes (duty of
-    // the caller).
+    // SAFETY: each arm writes as many bytes as the value needs in UTF-8, which dst takes (this
+    // function's contract).
     unsafe {
         match c {
             0..0x80 => {
@@ -109,18 +251,17 @@ pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
     }
 }
 
-/// Writes scalar values as UTF-8 and returns how many bytes these are; `None` if they do not fit
-/// into `n`. The bytes of each are put together in one number and stored as such, with no branch on
-/// how many they are; the last few, where a number of four bytes would not fit, one by one.
-///
-/// # Safety
-/// `dst` takes `n` bytes.
-pub(in crate::arch) unsafe fn write_all_utf8(src: &[u32], dst: *mut u8, n: usize) -> Option<usize> {
-    // By how many bytes there are before the last: what makes the first of them a lead.
+/// Writes Unicode scalar values as UTF-8 and returns the number of bytes; `None` if they do not fit
+/// into `out`. The bytes of each character are assembled in one integer and stored together,
+/// without a branch on their number. Near the end, where four bytes would not fit, they are stored
+/// one by one.
+fn write_all_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    let (dst, n) = (out.as_mut_ptr().cast::<u8>(), out.len());
+    // Indexed by the number of bytes before the last: the prefix bits of the lead byte.
     const LEADS: [u32; 4] = [0, 0x40, 0x60, 0x70];
     let mut at = 0;
     for &c in src {
-        // SAFETY: four bytes where they fit, else as many as the value needs, if those fit.
+        // SAFETY: four bytes if they fit, else as many as the value needs, if those fit.
         unsafe {
             if at + 4 > n {
                 if utf8_len_of(c) > n - at {
@@ -141,17 +282,18 @@ pub(in crate::arch) unsafe fn write_all_utf8(src: &[u32], dst: *mut u8, n: usize
     Some(at)
 }
 
-// Those below are counted in numbers as narrow as the units, in parts that these hold, so that the
-// compiler has whole vectors of them; inlined where wider vectors are on.
+// The functions below count in integers as narrow as the units, for parts of the text that are
+// short enough, so that the compiler uses whole vectors. They are inlined into functions with
+// target features for wider vectors.
 
-/// Characters of UTF-16 that is valid.
+/// Returns the number of characters of valid UTF-16.
 #[inline(always)]
 pub(crate) fn count_utf16(src: &[u16]) -> usize {
     let of = |part: &[u16]| -> u16 { part.iter().map(|&u| u16::from(u & 0xFC00 != 0xDC00)).sum() };
     src.chunks(60_000).map(|part| usize::from(of(part))).sum()
 }
 
-/// Bytes of Latin-1 as UTF-8.
+/// Returns the length in bytes of Latin-1 converted to UTF-8.
 #[inline(always)]
 pub(crate) fn utf8_len_of_latin1(src: &[u8]) -> usize {
     let of = |part: &[u8]| -> u8 { part.iter().map(|&b| b >> 7).sum() };
@@ -159,7 +301,8 @@ pub(crate) fn utf8_len_of_latin1(src: &[u8]) -> usize {
     src.len() + more
 }
 
-/// Bytes of 16-bit units as UTF-8, each half of a pair 2, and whether there is a surrogate.
+/// Returns the length in bytes of 16-bit units converted to UTF-8. Each half of a surrogate pair
+/// counts 2. Also returns `true` if any of the units is a surrogate.
 #[inline(always)]
 pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
     let (mut n, mut any) = (src.len(), 0);
@@ -175,7 +318,8 @@ pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
     (n, any != 0)
 }
 
-/// Bytes of 32-bit units as UTF-8; `None` where one is a surrogate or past U+10FFFF.
+/// Returns the length in bytes of 32-bit units converted to UTF-8; `None` if one is a surrogate or
+/// past U+10FFFF.
 #[inline(always)]
 pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
     let (mut n, mut bad) = (src.len(), 0);
@@ -188,4 +332,14 @@ pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
         n += more as usize;
     }
     (bad == 0).then_some(n)
+}
+
+/// Returns the number of 16-bit units of these code points in UTF-16.
+#[inline(always)]
+pub(in crate::arch) fn utf16_len_from_ucs4(src: &[u32]) -> usize {
+    let pairs = src.chunks(1 << 16).map(|part| {
+        let pairs = part.iter().map(|&c| u32::from(c > 0xFFFF));
+        pairs.sum::<u32>() as usize
+    });
+    src.len() + pairs.sum::<usize>()
 }

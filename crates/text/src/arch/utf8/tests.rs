@@ -1,19 +1,22 @@
-//! Each family of kernels against the slow twin: every length around the vectors, characters of each length at every place, every
-//! alignment, canaries behind the room.
+//! Compares each kernel family with the reference implementation. The texts have every length
+//! around the vector sizes, characters of each length at every position, and every alignment.
+//! Canaries after the pen's capacity must stay unchanged.
 
 use crate::arch::cell::tests::AtEnd;
+use crate::arch::dispatch::with_kernels;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::family::with_avx2;
-use crate::arch::family::{Kernels, Work, with_kernels};
-use crate::arch::family::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_room};
+use crate::arch::family::{Kernels, Work};
+use crate::arch::family::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_capacity};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 
-/// A text, and whether the step for short ones is tried.
+/// A task that writes a text as UTF-8. If the `bool` is `true`, the kernel's method for short texts
+/// is tried first.
 #[derive(Clone, Copy)]
-struct Body<'a>(Units<'a>, bool);
+struct Utf8Body<'a>(Units<'a>, bool);
 
-impl Work for Body<'_> {
+impl Work for Utf8Body<'_> {
     type Output = Option<Vec<u8>>;
 
     #[inline(always)]
@@ -22,20 +25,22 @@ impl Work for Body<'_> {
     }
 }
 
-/// What a kernel writes; `None` where it refuses.
+/// Returns the bytes that a kernel writes for the text; `None` if the kernel refuses it.
 #[inline(always)]
-fn body<K: Utf8Kernels>(kernels: K, Body(units, is_short): Body<'_>) -> Option<Vec<u8>> {
+fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> Option<Vec<u8>> {
     const CANARY: u8 = 0xA5;
-    let mut place = vec![std::mem::MaybeUninit::new(CANARY); utf8_room(units.len_units()) + 64];
-    let room = if is_short {
+    let mut buffer =
+        vec![std::mem::MaybeUninit::new(CANARY); utf8_capacity(units.len_units()) + 64];
+    let capacity = if is_short {
         UTF8_SHORT_BYTES
     } else {
-        utf8_room(units.len_units())
+        utf8_capacity(units.len_units())
     };
-    let mut pen = Pen::new(&mut place[..room]);
+    let mut pen = Pen::new(&mut buffer[..capacity]);
     let start = pen.at();
     let done = if is_short {
-        // SAFETY: the room is that of these steps; bytes are given where they are no more than it.
+        // SAFETY: the capacity is that of these steps; bytes are passed only if they are no more
+        // than it.
         let end = unsafe {
             match units {
                 Units::Utf8(u) => Some(kernels.utf8_bytes(u, start)),
@@ -45,7 +50,7 @@ fn body<K: Utf8Kernels>(kernels: K, Body(units, is_short): Body<'_>) -> Option<V
             }
         };
         if let Some(end) = end {
-            // SAFETY: what the step has written.
+            // SAFETY: the step has written up to there.
             unsafe { pen.set_at(end) };
         }
         end.is_some()
@@ -62,8 +67,11 @@ fn body<K: Utf8Kernels>(kernels: K, Body(units, is_short): Body<'_>) -> Option<V
     };
     let n = pen.at() as usize - start as usize;
     // SAFETY: every byte was given a value at the start.
-    let bytes: Vec<u8> = place.iter().map(|b| unsafe { b.assume_init() }).collect();
-    assert!(bytes[room..].iter().all(|&b| b == CANARY), "past the room");
+    let bytes: Vec<u8> = buffer.iter().map(|b| unsafe { b.assume_init() }).collect();
+    assert!(
+        bytes[capacity..].iter().all(|&b| b == CANARY),
+        "past the capacity"
+    );
     if !done {
         assert_eq!(n, 0, "a refused text was put");
         return None;
@@ -84,7 +92,7 @@ fn check(units: Units<'_>) {
         if is_bytes && !is_short || is_short && !fits {
             continue;
         }
-        let work = Body(units, is_short);
+        let work = Utf8Body(units, is_short);
         each(with_kernels(work), is_short);
         #[cfg(target_arch = "x86_64")]
         if let Some(made) = with_avx2(work) {
@@ -94,7 +102,7 @@ fn check(units: Units<'_>) {
     }
 }
 
-/// In each width that has room for it.
+/// Checks the conversion of the text from each unit width that can store it.
 fn check_each(text: &[u32]) {
     check(Units::Utf32(text));
     let narrow: Option<Vec<u16>> = text.iter().map(|&c| u16::try_from(c).ok()).collect();
@@ -115,13 +123,13 @@ const LENGTHS: [usize; 22] = [
     0, 1, 2, 7, 15, 16, 17, 21, 22, 31, 32, 33, 47, 48, 49, 63, 64, 65, 127, 128, 129, 321,
 ];
 
-/// Characters by which a text is coloured at one place.
+/// The characters that the tests insert into texts, one at a time.
 const MARKS: [u32; 14] = [
     0, 0x0A, 0x22, 0x5C, 0x7F, 0x80, 0xFF, 0x100, 0x7FF, 0x800, 0xFFFD, 0x1_F600, 0xD800, 0xDC00,
 ];
 
 #[test]
-fn every_width_is_written_as_by_the_slow_twin() {
+fn every_width_is_written_as_by_the_reference_implementation() {
     let alphabets: [&[u32]; 6] = [
         &[0x61, 0x7A, 0x20, 0x41],
         &[0x61, 0xE9, 0x20, 0xFC],
@@ -135,9 +143,9 @@ fn every_width_is_written_as_by_the_slow_twin() {
             let plain: Vec<u32> = (0..len).map(|i| alphabet[i * 7 % alphabet.len()]).collect();
             check_each(&plain);
             for mark in MARKS {
-                for place in (0..len).filter(|i| len < 70 || i % 13 == 0 || i + 3 > len) {
+                for position in (0..len).filter(|i| len < 70 || i % 13 == 0 || i + 3 > len) {
                     let mut text = plain.clone();
-                    text[place] = mark;
+                    text[position] = mark;
                     check_each(&text);
                 }
                 check_each(&vec![mark; len]);
@@ -158,7 +166,7 @@ fn two_halves_of_a_pair_in_16_bit_units_are_refused() {
 }
 
 #[test]
-fn texts_that_end_where_a_page_does_are_written_alike() {
+fn texts_at_the_end_of_a_page_are_written_alike() {
     let end = AtEnd::new();
     for len in 0..200 {
         let mut text: Vec<u8> = (0..len).map(|i| b"az E"[i % 4]).collect();
@@ -169,7 +177,8 @@ fn texts_that_end_where_a_page_does_are_written_alike() {
         for width in [2, 4] {
             let wide = |b: &u8| [*b, u8::from(*b >= 0x80) * 4, 0, 0].into_iter().take(width);
             let wide: Vec<u8> = text.iter().flat_map(wide).collect();
-            // SAFETY: any bits are good units, which end where a page does, so that they are aligned.
+            // SAFETY: any bits are valid units, which end at the end of a page, so that they are
+            // aligned.
             end.with(&wide, |text| unsafe {
                 if width == 2 {
                     check(Units::Ucs2(text.align_to().1));

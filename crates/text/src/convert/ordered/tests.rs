@@ -1,9 +1,11 @@
-//! Units of any order against the slow twin: all lengths, each mix of widths, malformed units at each end.
+//! Compares the conversions of units in native and swapped byte order with the reference
+//! implementation. The texts have all lengths and each mix of widths. Some texts have a malformed
+//! unit at the start or at the end.
 
 use super::*;
 use crate::{Policy, naive};
 
-/// The data of a `str`, as 32-bit units of no meaning until they are written.
+/// A [`NewStr`] whose `str`s are vectors of 32-bit units with arbitrary initial contents.
 struct Heap;
 
 enum Data {
@@ -45,7 +47,7 @@ fn chars((shape, data): (Shape, Data)) -> (Shape, Vec<u32>) {
 }
 
 fn init<U: Copy>(data: &[MaybeUninit<U>]) -> Vec<U> {
-    crate::arch::ordered::written(data).to_vec()
+    crate::arch::memory::written(data).to_vec()
 }
 
 fn check(chars_in: &[u32]) {
@@ -120,7 +122,7 @@ fn check_encode(chars: &[u32]) {
             .map(|text| text.len())
     );
     let into = |len: usize, write: fn(Units<'_>, &mut [MaybeUninit<u8>])| {
-        // At an odd address too.
+        // The conversion is also tested at an odd address.
         [0, 1].map(|from| {
             let mut out = vec![MaybeUninit::new(0xA5); from + len + 1];
             write(units, &mut out[from..from + len]);
@@ -179,7 +181,8 @@ fn units_of_any_order_match_naive_whatever_their_length_and_mix() {
             let text: Vec<u32> = mix.iter().copied().cycle().take(n).collect();
             check(&text);
             for other in [0xE9, 0x416, 0x1F600, 0xD800, 0xDFFF, 0x11_0000] {
-                // (No pairs past U+10FFFF: they would be other characters as UTF-16.)
+                // (No surrogate pairs are inserted as 32-bit units: as UTF-16 they would be other
+                // characters.)
                 for at in [0, 1, n / 2, n.saturating_sub(2), n.saturating_sub(1)] {
                     let mut text = text.clone();
                     if let Some(unit) = text.get_mut(at) {

@@ -1,15 +1,17 @@
-//! Doubles as the specification writes them: `1.0`, `1.2345678921232E+18`, and three that are no numbers by their names.
+//! Writes doubles in the notation of the Extended JSON specification, such as `1.0` and
+//! `1.2345678921232E+18`. NaN and the infinities are written by their names.
 
 use onecopy_text::Put;
 
 use crate::error::non_finite_name;
 use crate::number::{put_float, put_hundredths};
 
-/// From here on, and below the other, exponents are written.
+/// Numbers whose absolute value is at least this one are written with an exponent.
 const LARGE: f64 = 1e15;
 const SMALL: f64 = 1e-4;
 
-/// Puts the shortest decimal that reads back as the same double, and that no reader takes for an integer.
+/// Writes the shortest decimal that reads back as the same double. The text has a point or an
+/// exponent, so that no reader parses it as an integer.
 #[inline(always)]
 pub(super) fn put<P: Put>(value: f64, window: &mut P) {
     if put_hundredths(value, window) {
@@ -17,7 +19,7 @@ pub(super) fn put<P: Put>(value: f64, window: &mut P) {
     }
     let magnitude = value.abs();
     if (SMALL..LARGE).contains(&magnitude) {
-        // Finite, as was just seen.
+        // The value is finite, as checked above.
         let _ = put_float(value, window, |_, _| Ok(()));
     } else {
         put_rare(value, window);

@@ -1,4 +1,4 @@
-//! Why a text is no Extended JSON, and where.
+//! [`FromJsonError`]: the reason why a text is not valid Extended JSON, and the position.
 
 use std::fmt;
 
@@ -7,43 +7,45 @@ use onecopy_text::SinkFull;
 use crate::error::WriteError;
 use crate::json::read;
 
-/// Why a text does not become a document. From [`super::from_json()`] alone; mend the text, but where a variant says otherwise.
+/// The reason why [`super::from_json()`] cannot convert a text to a document. The text must be
+/// corrected, unless the description of a variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It is no JSON, or not for who reads it.
+    /// The text is not valid JSON, or exceeds a limit set by the caller.
     Json(read::Reason),
-    /// A document was to come, which is an object, and another value stands there.
+    /// The value is not an object, and therefore not a document.
     NotADocument,
-    /// A type wrapper (`{"$oid": …}`) has something in it that its type does not have. Told where its value stands, or where its
-    /// object ends.
+    /// A type wrapper (`{"$oid": …}`) has contents that its type does not permit. The reported
+    /// position is that of the wrapper's value, or the end of the wrapper's object.
     Wrapper {
-        /// Its key.
+        /// The key of the wrapper, such as `$oid`.
         key: &'static str,
-        /// What belongs there.
-        wants: &'static str,
+        /// The contents that the wrapper requires, as a phrase.
+        expected: &'static str,
     },
-    /// Beside the key of a type wrapper stands another one, which the type does not have.
-    Beside(&'static str),
-    /// A key, or a part of a regular expression, holds NUL, which ends it in BSON.
+    /// The object has this key of a type wrapper, and another key that the wrapper does not permit.
+    ExtraKey(&'static str),
+    /// A key, or a part of a regular expression, contains NUL, which would end the text in BSON.
     Nul,
-    /// The document would be longer than this, in bytes. Allow longer ones (`max_size`).
+    /// The document would be longer than this number of bytes, which is `max_bytes`. Raise that
+    /// limit.
     TooLong(usize),
-    /// There is no memory for it, or no room.
+    /// The sink is full, or memory is exhausted.
     SinkFull(SinkFull),
 }
 
-/// What is wrong, and where it stands.
+/// The reason why a text was not converted, with the position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FromJsonError {
-    /// Why.
+    /// The reason why the text was not converted.
     pub reason: Reason,
-    /// Where, in units of the text, from 0.
+    /// The position of the error in units of the text, from 0.
     pub at_units: usize,
 }
 
 impl FromJsonError {
-    /// Whether more text could make it good: what is wrong is its end.
+    /// Returns `true` if the text ends too early: with more text, the document could be valid.
     #[must_use]
     pub fn is_at_end(&self, len_units: usize) -> bool {
         match self.reason {
@@ -58,17 +60,15 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Json(reason) => reason.fmt(f),
-            Reason::NotADocument => {
-                f.write_str("a document is an object, and another value stands here")
-            }
-            Reason::Wrapper { key, wants } => write!(f, "`{key}` wants {wants}"),
-            Reason::Beside(key) => write!(f, "a key beside `{key}` that its type does not have"),
+            Reason::NotADocument => f.write_str("a document must be an object"),
+            Reason::Wrapper { key, expected } => write!(f, "`{key}` must be {expected}"),
+            Reason::ExtraKey(key) => write!(f, "an extra key next to `{key}`"),
             Reason::Nul => {
                 f.write_str("NUL in a key or a regular expression, which it would end in BSON")
             }
             Reason::TooLong(most_bytes) => write!(
                 f,
-                "the document would be longer than {most_bytes} bytes; see `max_size=`"
+                "the document would be longer than {most_bytes} bytes; see `max_bytes=`"
             ),
             Reason::SinkFull(e) => e.fmt(f),
         }
@@ -90,7 +90,7 @@ impl From<SinkFull> for Reason {
 }
 
 impl From<WriteError> for Reason {
-    /// Of the errors that a writer of BSON has where its text is well-formed.
+    /// Converts the errors that a BSON writer can return for well-formed text.
     fn from(e: WriteError) -> Self {
         match e {
             WriteError::SinkFull(e) => Reason::SinkFull(e),

@@ -1,34 +1,38 @@
-//! Extended JSON to BSON: what the reader of JSON tells is written as it comes.
+//! [`from_json()`]: converts Extended JSON to BSON. Each event of the JSON reader is written as
+//! soon as it arrives.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{ByteSink, Units};
 
 use super::error::{FromJsonError, Reason};
-use super::wrapper::One;
-use super::writer::{Kind, State, Told, Writer};
+use super::wrapper::StringWrapper;
+use super::writer::{ContainerKind, DocumentWriter, ValueState};
 use crate::bson::{self, Frame, MOST_BYTES, Tag};
-use crate::json::read::{self, Escaped, Events, Form, Limits, Refusal, Surrogates, Text};
+use crate::json::read::{
+    self, Escaped, EventResult, JsonEvents, Limits, Rejection, SourceForm, Surrogates, Text,
+};
 
-/// What becomes of integers of more than 64 bits, which BSON does not have.
+/// The treatment of integers of more than 64 bits, which BSON cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BigInts {
-    /// The nearest double, as the specification has it.
+    /// The integer is converted to the nearest double, as the specification defines.
     #[default]
-    Double,
-    /// They are refused.
+    Float,
+    /// The integer is an error.
     Error,
 }
 
-/// How Extended JSON is read.
+/// The options for reading Extended JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct FromJson {
-    /// How deep arrays and objects may stand in each other.
+    /// The greatest nesting depth of arrays and objects.
     pub max_depth: usize,
-    /// The longest document, in bytes: at most [`MOST_BYTES`].
+    /// The largest size of a document in bytes, at most [`MOST_BYTES`].
     pub max_bytes: usize,
-    /// What becomes of lone surrogates: no text can pass with them, so [`Surrogates::Pass`] is as [`Surrogates::Error`].
+    /// The treatment of lone surrogates in strings and keys. UTF-8 cannot represent them, so
+    /// [`Surrogates::Pass`] acts as [`Surrogates::Error`].
     pub surrogates: Surrogates,
-    /// What becomes of long integers.
+    /// The treatment of integers of more than 64 bits.
     pub big_ints: BigInts,
 }
 
@@ -38,26 +42,28 @@ impl Default for FromJson {
             max_depth: Limits::default().max_depth,
             max_bytes: MOST_BYTES,
             surrogates: Surrogates::Error,
-            big_ints: BigInts::Double,
+            big_ints: BigInts::Float,
         }
     }
 }
 
-/// Appends the document of one object of Extended JSON v2 (canonical, relaxed, and the forms of old of binary and regular
-/// expressions) that begins at unit `start`, or behind white space there; returns the unit behind it.
+/// Converts one object of Extended JSON v2 (canonical, relaxed, and the legacy forms of binary and
+/// regular expressions) and appends the document. The object begins at unit `start`, or after the
+/// white space that begins there. Returns the position of the unit after the object.
 ///
-/// Copies: one, of each text into the sink; of one with escapes, and of the parts of a type wrapper, one more.
+/// Each text is copied once, into the sink. A text with escapes, or in a type wrapper with several
+/// keys, is copied a second time.
 ///
 /// # Errors
-/// [`FromJsonError`]; the sink is then as it was.
-pub fn from_json<F: Form, S: ByteSink>(
+/// [`FromJsonError`]. The sink is then unchanged.
+pub fn from_json<F: SourceForm, S: ByteSink>(
     text: &[F::Unit],
     start: usize,
     options: &FromJson,
     sink: &mut S,
 ) -> Result<usize, FromJsonError> {
     let begin = sink.mark();
-    let done = with_kernels(Run::<F, S> {
+    let done = with_kernels(FromJsonTask::<F, S> {
         text,
         start,
         options,
@@ -69,19 +75,19 @@ pub fn from_json<F: Form, S: ByteSink>(
     done
 }
 
-struct Run<'a, F: Form, S> {
+struct FromJsonTask<'a, F: SourceForm, S> {
     text: &'a [F::Unit],
     start: usize,
     options: &'a FromJson,
     sink: &'a mut S,
 }
 
-impl<F: Form, S: ByteSink> Work for Run<'_, F, S> {
+impl<F: SourceForm, S: ByteSink> Work for FromJsonTask<'_, F, S> {
     type Output = Result<usize, FromJsonError>;
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
-        let mut writer = Writer::new(kernels, self.options, self.sink);
+        let mut writer = DocumentWriter::new(kernels, self.options, self.sink);
         let limits = Limits {
             max_depth: self.options.max_depth,
         };
@@ -93,28 +99,28 @@ impl<F: Form, S: ByteSink> Work for Run<'_, F, S> {
     }
 }
 
-impl<K: Kernels, S: ByteSink> Events for Writer<'_, K, S> {
+impl<K: Kernels, S: ByteSink> JsonEvents for DocumentWriter<'_, K, S> {
     #[inline(always)]
-    fn null(&mut self) -> Told {
+    fn null(&mut self) -> EventResult {
         self.begin_value(Tag::Null, 0)
     }
 
     #[inline(always)]
-    fn boolean(&mut self, value: bool) -> Told {
+    fn boolean(&mut self, value: bool) -> EventResult {
         self.short(Tag::Bool, |w| bson::put_bool(value, w))
     }
 
     #[inline(always)]
-    fn int(&mut self, value: i64) -> Told {
+    fn int(&mut self, value: i64) -> EventResult {
         match i32::try_from(value) {
             Ok(value) => self.short(Tag::Int32, |w| bson::put_i32(value, w)),
             Err(_) => self.short(Tag::Int64, |w| bson::put_i64(value, w)),
         }
     }
 
-    fn big_int(&mut self, digits: &[u8]) -> Told {
+    fn big_int(&mut self, digits: &[u8]) -> EventResult {
         if self.options.big_ints == BigInts::Error {
-            return Err(Refusal::here(read::Reason::BigInt));
+            return Err(Rejection::here(read::Reason::BigInt));
         }
         let value = std::str::from_utf8(digits).ok();
         let value: f64 = value.and_then(|d| d.parse().ok()).unwrap_or(f64::INFINITY);
@@ -122,27 +128,28 @@ impl<K: Kernels, S: ByteSink> Events for Writer<'_, K, S> {
     }
 
     #[inline(always)]
-    fn float(&mut self, value: f64, _: Units<'_>) -> Told {
+    fn float(&mut self, value: f64, _: Units<'_>) -> EventResult {
         if !value.is_finite() {
-            return Err(Refusal::here(read::Reason::FloatRange));
+            return Err(Rejection::here(read::Reason::FloatRange));
         }
         self.short(Tag::Double, |w| bson::put_f64(value, w))
     }
 
     #[inline(always)]
-    fn string(&mut self, text: Text<'_>) -> Told {
-        if self.state != State::Plain {
+    fn string(&mut self, text: Text<'_>) -> EventResult {
+        if self.state != ValueState::Plain {
             return self.wrapped(text.units());
         }
         self.text_with(text.units().len_units(), |this| this.put_text(text))
     }
 
     #[inline(never)]
-    fn escaped_string(&mut self, text: Escaped<'_>) -> Told {
-        if self.state == State::Plain {
+    fn escaped_string(&mut self, text: Escaped<'_>) -> EventResult {
+        if self.state == ValueState::Plain {
             return self.text_with(0, |this| this.put_escaped(text));
         }
-        // Written behind the end, to be looked at, and taken back.
+        // The text is written after the end of the document, where it is validated, and then
+        // removed.
         let mark = self.sink.mark();
         self.put_escaped(text)?;
         let n_bytes = self.sink.len_since(mark);
@@ -150,16 +157,16 @@ impl<K: Kernels, S: ByteSink> Events for Writer<'_, K, S> {
         let plain = written[written.len() - n_bytes..].to_vec();
         self.sink.rewind(mark);
         self.wrapped(Units::Utf8(&plain))
-            .map_err(|e| Refusal { at_units: 0, ..e })
+            .map_err(|e| Rejection { at_units: 0, ..e })
     }
 
     #[inline(always)]
-    fn key(&mut self, text: Text<'_>) -> Told {
+    fn key(&mut self, text: Text<'_>) -> EventResult {
         self.key_with(text.units(), |this| this.put_text(text))
     }
 
     #[inline(never)]
-    fn escaped_key(&mut self, text: Escaped<'_>) -> Told {
+    fn escaped_key(&mut self, text: Escaped<'_>) -> EventResult {
         let mark = self.sink.mark();
         self.put_escaped(text)?;
         let n_bytes = self.sink.len_since(mark);
@@ -174,47 +181,47 @@ impl<K: Kernels, S: ByteSink> Events for Writer<'_, K, S> {
     }
 
     #[inline(always)]
-    fn begin_array(&mut self) -> Told {
-        self.open(Tag::Array, Kind::Array)
+    fn begin_array(&mut self) -> EventResult {
+        self.open(Tag::Array, ContainerKind::Array)
     }
 
     #[inline(always)]
-    fn end_array(&mut self) -> Told {
+    fn end_array(&mut self) -> EventResult {
         let ended = self.level.frame.end_document(self.sink);
         ended.map_err(|e| self.no(e.into()))?;
         self.close()
     }
 
     #[inline(always)]
-    fn begin_object(&mut self) -> Told {
+    fn begin_object(&mut self) -> EventResult {
         match self.state {
-            State::Plain => {}
-            State::Top => {
+            ValueState::Plain => {}
+            ValueState::Top => {
                 let begun = Frame::begin(self.sink);
                 self.level.frame = begun.map_err(|e| self.no(e.into()))?;
-                self.state = State::Plain;
+                self.state = ValueState::Plain;
                 return Ok(());
             }
-            State::Want(One::Date) => {
-                // Of parts: its key is written after all.
-                self.state = State::Plain;
-                self.level.kind = Kind::Candidate;
-                self.level.strict = Some(One::Date.name());
+            ValueState::Want(StringWrapper::Date) => {
+                // This is the key of a wrapper with several parts, so the key is written.
+                self.state = ValueState::Plain;
+                self.level.kind = ContainerKind::Candidate;
+                self.level.strict = Some(StringWrapper::Date.name());
                 self.tag = self.sink.mark();
                 let written = self.sink.put(b"\0$date\0");
-                self.room(written)?;
+                self.check_sink(written)?;
             }
             _ => return Err(self.unfit()),
         }
-        self.open(Tag::Document, Kind::Fresh)
+        self.open(Tag::Document, ContainerKind::Fresh)
     }
 
     #[inline(always)]
-    fn end_object(&mut self) -> Told {
-        if let State::Had(_) = self.state {
-            self.state = State::Plain;
+    fn end_object(&mut self) -> EventResult {
+        if let ValueState::Had(_) = self.state {
+            self.state = ValueState::Plain;
             self.n_wrapped = self.n_wrapped.wrapping_add(1);
-        } else if self.level.kind == Kind::Candidate {
+        } else if self.level.kind == ContainerKind::Candidate {
             self.end_candidate()?;
         } else {
             let ended = self.level.frame.end_document(self.sink);

@@ -1,28 +1,29 @@
-//! Instants as text (RFC 3339), in milliseconds since 1970 and in UTC.
+//! Converts between text (RFC 3339) and instants, which are counted in milliseconds since 1970 in
+//! UTC.
 
 use onecopy_text::Put;
 
 use crate::datetime::{Date, Time, Timestamp};
 
-/// Bytes that a window needs for what [`put`] writes.
+/// The number of bytes of space that [`put`] requires in a window.
 pub const INSTANT_BYTES: usize = 32;
 
 const MS_PER_DAY: u64 = 86_400_000;
 
-/// The first millisecond of the year 10,000.
+/// The first instant of the year 10,000, in milliseconds since 1970.
 const TEN_THOUSAND: u64 = 253_402_300_800_000;
 
-/// Whether an instant has a text: those of the years 1970 to 9999.
+/// Returns `true` if the instant can be written as text: its year is 1970 to 9999.
 #[inline(always)]
 #[must_use]
 pub fn has_text(unix_ms: i64) -> bool {
     (unix_ms as u64) < TEN_THOUSAND
 }
 
-/// Puts `2012-12-24T12:15:30.501Z`, without its fraction where that is 0.
+/// Writes the instant as `2012-12-24T12:15:30.501Z`, without a fraction if the fraction is 0.
 ///
 /// # Panics
-/// Where the instant has no text, or the window no room: bugs of the caller.
+/// If the instant has no text form, or the window has too little space: a bug in the caller.
 #[inline]
 pub fn put<P: Put>(unix_ms: i64, window: &mut P) {
     assert!(has_text(unix_ms), "outside of the years 1970 to 9999");
@@ -56,10 +57,13 @@ fn put_two(text: &mut [u8; 24], at: usize, value: u32) {
     text[at + 1] = b'0' + (value % 10) as u8;
 }
 
-/// Year, month and day of a day since 1970, up to the year 9999. Years begin in March here, so that the odd day is the last.
+/// Returns the year, month and day of a day counted from 1970-01-01, up to the year 9999. The
+/// calculation is made with years that begin in March, so that the leap day is the last day of a
+/// year.
 #[inline(always)]
 fn civil(days: u32) -> (u32, u32, u32) {
-    // From the 1st of March of the year 0: 400 years have 146,097 days, four of them 1,461.
+    // Here days are counted from 1 March of the year 0: 400 years have 146,097 days, and four of
+    // those years 1,461.
     let quarters = 4 * (days + 719_468) + 3;
     let (century, of_century) = (quarters / 146_097, quarters % 146_097);
     let quarters = of_century | 3;
@@ -74,8 +78,8 @@ fn civil(days: u32) -> (u32, u32, u32) {
     }
 }
 
-/// The instant of `YYYY-MM-DDTHH:MM:SS[.fraction][Z|±HH[:]MM|±HH]`, cut to milliseconds towards the past; without an offset it
-/// is taken for UTC. `None` of anything else.
+/// Parses `YYYY-MM-DDTHH:MM:SS[.fraction][Z|±HH[:]MM|±HH]`, and rounds the fraction down to
+/// milliseconds. A text without an offset is in UTC. Returns `None` for a text of any other form.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<i64> {
     let (head, rest) = text.split_first_chunk::<19>()?;
@@ -190,7 +194,7 @@ mod tests {
         ] {
             assert_eq!(parse(good.as_bytes()), noon, "{good}");
         }
-        // Cut towards the past before 1970 too.
+        // Fractions are rounded towards the past before 1970 too.
         assert_eq!(parse(b"1969-12-31T23:59:59.9999Z"), Some(-1));
         for bad in [
             "",

@@ -1,4 +1,5 @@
-//! The slow twins: trees to text and back, by the letter of the specification. For tests and fuzzing.
+//! The reference implementations of the conversions between trees and text, for tests and fuzzing.
+//! They follow the specification literally.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,8 @@ use onecopy_text::{Policy, Units};
 use crate::bson::naive::{Document, Value, decimal128, decimal128_text};
 use crate::json::read::naive as json;
 
-/// The text of a document. Options of regular expressions have to be in order already.
+/// Returns the document as Extended JSON, canonical or relaxed. The options of regular expressions
+/// must already be in alphabetical order.
 #[must_use]
 pub fn text(document: &Document, canonical: bool) -> String {
     let members: Vec<String> = document
@@ -91,7 +93,9 @@ fn value_text(value: &Value, canonical: bool) -> String {
     }
 }
 
-/// The shortest digits that read back as the double, as the library for all floats says them.
+/// Returns the shortest text that reads back as the same double. The library zmij formats it, and
+/// the exponent is then changed to the form `E+18`. NaN and the infinities are returned as their
+/// names.
 fn double(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -103,7 +107,7 @@ fn double(value: f64) -> String {
     text.replace("e+", "E+").replace('e', "E+")
 }
 
-/// Bits of six, one by one.
+/// Encodes bytes as base64, six bits at a time.
 fn base64(bytes: &[u8]) -> String {
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -121,7 +125,8 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Years and months counted up from 1970; `None` outside of the years to 9999.
+/// Returns the date as RFC 3339 text, by counting years and months from 1970; `None` for dates
+/// outside of the years 1970 to 9999.
 fn date(ms: i64) -> Option<String> {
     let mut days = usize::try_from(ms.div_euclid(86_400_000)).ok()?;
     let (mut year, mut month) = (1970, 0);
@@ -167,7 +172,7 @@ fn date(ms: i64) -> Option<String> {
     ))
 }
 
-/// A decimal's digits with its point in their middle, or with an exponent.
+/// Returns the decimal as text, with a point or with an exponent.
 #[must_use]
 pub fn decimal(bytes: &[u8; 16]) -> String {
     let bits = u128::from_le_bytes(*bytes);
@@ -193,13 +198,14 @@ pub fn decimal(bytes: &[u8; 16]) -> String {
     if exponent == 0 {
         return format!("{sign}{digits}");
     }
-    let n_behind = exponent.unsigned_abs() as usize;
-    let padded = format!("{digits:0>width$}", width = n_behind + 1);
-    let (before, behind) = padded.split_at(padded.len() - n_behind);
-    format!("{sign}{before}.{behind}")
+    let n_after = exponent.unsigned_abs() as usize;
+    let padded = format!("{digits:0>width$}", width = n_after + 1);
+    let (before, after) = padded.split_at(padded.len() - n_after);
+    format!("{sign}{before}.{after}")
 }
 
-/// The document of a value of JSON; `None` where it is none, or has a wrapper that is wrong.
+/// Returns the document that a JSON value represents; `None` if the value is not an object or
+/// contains an invalid type wrapper.
 #[must_use]
 pub fn document(value: &json::Value) -> Option<Document> {
     let json::Value::Object(members) = value else {
@@ -249,7 +255,8 @@ fn finite(value: f64) -> Option<Value> {
     value.is_finite().then(|| Value::Double(value.to_bits()))
 }
 
-/// The keys that make an object a wrapper, each with those that must and may stand with it.
+/// The keys that make an object a type wrapper: for each wrapper, its required key and its optional
+/// keys.
 const WRAPPERS: [(&str, &[&str]); 16] = [
     ("$oid", &[]),
     ("$symbol", &[]),
@@ -312,7 +319,8 @@ fn text_of(value: Option<&json::Value>) -> Option<String> {
     }
 }
 
-/// Two values that are all that an object has.
+/// Returns the two values of an object that has exactly the keys `a` and `b`; `None` for any other
+/// value.
 fn both<'a>(value: Option<&'a json::Value>, a: &str, b: &str) -> Option<[&'a json::Value; 2]> {
     let json::Value::Object(members) = value? else {
         return None;
@@ -364,7 +372,7 @@ fn unbase64(text: &str) -> Option<Vec<u8>> {
         .chunks_exact(8)
         .map(|b| b.iter().fold(0, |n, b| n << 1 | *b as u8))
         .collect();
-    // What it would be written as, with its padding and no bits left over.
+    // The text must be the canonical encoding: with padding, and unused bits zero.
     (base64(&bytes) == text).then_some(bytes)
 }
 
@@ -449,7 +457,8 @@ fn wrapped<'a>(key: &str, get: &impl Fn(&str) -> Option<&'a json::Value>) -> Opt
     })
 }
 
-/// A decimal by digits on paper, or one of the names.
+/// Returns the decimal that a text of digits, or a name such as `NaN`, represents. It is calculated
+/// one digit at a time.
 fn decimal_of(text: &str) -> Option<[u8; 16]> {
     let (sign, name) = match text.strip_prefix('-') {
         Some(name) => (1 << 127, name),

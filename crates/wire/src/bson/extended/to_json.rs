@@ -1,45 +1,49 @@
-//! BSON to Extended JSON: what the reader of BSON tells is written as it comes, a comma behind each value.
+//! [`to_json`]: converts BSON to Extended JSON. Each event of the BSON reader is written as soon as
+//! it arrives. A comma is written after each value. At the end of an array or object, the closing
+//! bracket replaces the last comma.
 
 use std::fmt;
 
 use onecopy_text::convert::{self, ConvertError, Kernels, Work, with_kernels};
 use onecopy_text::{ByteSink, Policy, Put, SinkFull, Units, Window, is_utf8};
 
-use super::settle::sorted;
+use super::resolve_wrapper::sorted;
 use super::{double, instant};
 use crate::base64;
 use crate::bson::Decimal128;
-use crate::bson::read::{self, BsonEvents, ReadError, Refusal, Rules, Told, malformed};
+use crate::bson::read::{self, BsonEvents, EventResult, ReadError, Rejection, Rules, malformed};
 use crate::number;
 
-/// How much of the types the text keeps.
+/// The form in which numbers and dates are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Numbers and dates as people and other readers of JSON know them. The width of an integer is lost.
+    /// Numbers are written as JSON numbers, and dates as RFC 3339 text. The text does not show if
+    /// an integer had 32 or 64 bits.
     #[default]
     Relaxed,
-    /// A type wrapper for each number: nothing is lost but the bits of a NaN.
+    /// Each number and date is written as a type wrapper, such as `{"$numberInt": "1"}`. Only the
+    /// bits of a NaN are lost.
     Canonical,
 }
 
-/// How documents become text.
+/// The options for writing Extended JSON.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToJson {
-    /// How much of the types it keeps.
+    /// The form in which numbers and dates are written.
     pub form: Form,
-    /// What becomes of malformed text.
+    /// The treatment of malformed text in the document.
     pub policy: Policy,
-    /// What is asked of documents.
+    /// The limits and other requirements that a document must meet, such as depth and size.
     pub rules: Rules,
 }
 
-/// Why a document did not become text.
+/// The reason why a document cannot be converted to text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToJsonError {
-    /// It is no BSON, or not for who reads it.
+    /// The bytes are not valid BSON, or exceed a limit set by the caller.
     Read(ReadError),
-    /// There is no memory for the text, or no room.
+    /// The sink is full, or memory is exhausted.
     SinkFull(SinkFull),
 }
 
@@ -54,13 +58,13 @@ impl fmt::Display for ToJsonError {
 
 impl std::error::Error for ToJsonError {}
 
-/// Appends the document that `bytes` starts with as an object of Extended JSON v2, with no blanks in it; returns how many
-/// bytes of `bytes` it has.
+/// Converts the document at the start of `bytes` to an object of Extended JSON v2 without white
+/// space, and appends it. Returns the length of the document in bytes.
 ///
-/// Copies: one, of each text with the look at its escapes.
+/// Each text is copied once, in the same pass in which characters to escape are searched.
 ///
 /// # Errors
-/// [`ToJsonError`]; the sink is then as it was.
+/// [`ToJsonError`]. The sink is then unchanged.
 pub fn to_json<S: ByteSink>(
     bytes: &[u8],
     options: &ToJson,
@@ -68,12 +72,12 @@ pub fn to_json<S: ByteSink>(
 ) -> Result<usize, ToJsonError> {
     let begin = sink.mark();
     let done = match options.form {
-        Form::Relaxed => with_kernels(Run::<S, false> {
+        Form::Relaxed => with_kernels(ToJsonTask::<S, false> {
             bytes,
             options,
             sink,
         }),
-        Form::Canonical => with_kernels(Run::<S, true> {
+        Form::Canonical => with_kernels(ToJsonTask::<S, true> {
             bytes,
             options,
             sink,
@@ -85,18 +89,18 @@ pub fn to_json<S: ByteSink>(
     done
 }
 
-struct Run<'a, S, const CANONICAL: bool> {
+struct ToJsonTask<'a, S, const CANONICAL: bool> {
     bytes: &'a [u8],
     options: &'a ToJson,
     sink: &'a mut S,
 }
 
-impl<S: ByteSink, const CANONICAL: bool> Work for Run<'_, S, CANONICAL> {
+impl<S: ByteSink, const CANONICAL: bool> Work for ToJsonTask<'_, S, CANONICAL> {
     type Output = Result<usize, ToJsonError>;
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
-        let mut writer = Writer::<S, CANONICAL> {
+        let mut writer = TextWriter::<S, CANONICAL> {
             sink: self.sink,
             policy: self.options.policy,
             full: None,
@@ -104,7 +108,7 @@ impl<S: ByteSink, const CANONICAL: bool> Work for Run<'_, S, CANONICAL> {
         let done = read::read(kernels, self.bytes, self.options.rules, &mut writer);
         match (done, writer.full) {
             (Ok(n_bytes), _) => {
-                // The comma behind the document.
+                // Removes the comma that was written after the document.
                 let len = writer.sink.committed().len();
                 writer.sink.cut(len - 1);
                 Ok(n_bytes)
@@ -115,26 +119,27 @@ impl<S: ByteSink, const CANONICAL: bool> Work for Run<'_, S, CANONICAL> {
     }
 }
 
-/// Bytes that a window needs for any value of a fixed size in its wrapper, and a comma.
+/// The number of bytes of space that a window needs for any value of a fixed size, with its type
+/// wrapper and a comma.
 const ROOM: usize = 128;
 
-struct Writer<'s, S, const CANONICAL: bool> {
+struct TextWriter<'s, S, const CANONICAL: bool> {
     sink: &'s mut S,
     policy: Policy,
     full: Option<SinkFull>,
 }
 
-impl<S: ByteSink, const CANONICAL: bool> Writer<'_, S, CANONICAL> {
+impl<S: ByteSink, const CANONICAL: bool> TextWriter<'_, S, CANONICAL> {
     #[cold]
     #[inline(never)]
-    fn full(&mut self, e: SinkFull) -> Refusal {
+    fn full(&mut self, e: SinkFull) -> Rejection {
         self.full = Some(e);
-        Refusal::OWN
+        Rejection::OWN
     }
 
-    /// A value of a fixed size, and a comma.
+    /// Writes a value of a fixed size with `put`, and a comma after it.
     #[inline(always)]
-    fn short(&mut self, put: impl FnOnce(&mut Window<'_, S>)) -> Told {
+    fn short(&mut self, put: impl FnOnce(&mut Window<'_, S>)) -> EventResult {
         let written = self.sink.window(ROOM).map(|mut window| {
             put(&mut window);
             window.put_byte(b',');
@@ -143,24 +148,25 @@ impl<S: ByteSink, const CANONICAL: bool> Writer<'_, S, CANONICAL> {
     }
 
     #[inline(always)]
-    fn put(&mut self, bytes: &[u8]) -> Told {
+    fn put(&mut self, bytes: &[u8]) -> EventResult {
         self.sink.put(bytes).map_err(|e| self.full(e))
     }
 
-    /// What stands around a text, and the text as the body of a string.
+    /// Writes `before`, then `text` as the body of a JSON string, then `after`.
     #[inline(always)]
-    fn text(&mut self, before: &[u8], text: &[u8], behind: &[u8]) -> Told {
+    fn text(&mut self, before: &[u8], text: &[u8], after: &[u8]) -> EventResult {
         self.put(before)?;
         match convert::to_json_body(Units::Utf8(text), self.policy, self.sink) {
-            Ok(_) => self.put(behind),
+            Ok(_) => self.put(after),
             Err(ConvertError::SinkFull(e)) => Err(self.full(e)),
             Err(_) => Err(malformed(text)),
         }
     }
 
-    /// The bracket at the end of what holds values: it takes the place of the last comma.
+    /// Ends an array or object: replaces the comma after its last value by the closing bracket, and
+    /// writes a comma after the bracket.
     #[inline(always)]
-    fn end(&mut self, bracket: u8) -> Told {
+    fn end(&mut self, bracket: u8) -> EventResult {
         match self.sink.committed_mut().last_mut() {
             Some(last @ b',') => {
                 *last = bracket;
@@ -171,7 +177,7 @@ impl<S: ByteSink, const CANONICAL: bool> Writer<'_, S, CANONICAL> {
     }
 }
 
-/// Puts two hexadecimal digits for each byte.
+/// Writes each of the 12 bytes as two hexadecimal digits.
 #[inline(always)]
 fn put_hex<P: Put>(bytes: &[u8; 12], window: &mut P) {
     let mut text = [0; 24];
@@ -181,7 +187,7 @@ fn put_hex<P: Put>(bytes: &[u8; 12], window: &mut P) {
     window.put_short(&text, 24);
 }
 
-/// The two digits of each byte.
+/// For each byte, its two hexadecimal digits as characters.
 static HEX: [[u8; 2]; 256] = {
     let digits = b"0123456789abcdef";
     let mut all = [[0; 2]; 256];
@@ -200,14 +206,14 @@ fn put_oid<P: Put>(id: &[u8; 12], window: &mut P) {
     window.put(b"\"}");
 }
 
-impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL> {
+impl<S: ByteSink, const CANONICAL: bool> BsonEvents for TextWriter<'_, S, CANONICAL> {
     #[inline(always)]
-    fn key(&mut self, key: &[u8]) -> Told {
+    fn key(&mut self, key: &[u8]) -> EventResult {
         self.text(b"\"", key, b"\":")
     }
 
     #[inline(always)]
-    fn other_array_key(&mut self, key: &[u8]) -> Told {
+    fn other_array_key(&mut self, key: &[u8]) -> EventResult {
         match self.policy == Policy::Replace || key.is_ascii() || is_utf8(key) {
             true => Ok(()),
             false => Err(malformed(key)),
@@ -215,46 +221,46 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
     }
 
     #[inline(always)]
-    fn begin_document(&mut self) -> Told {
+    fn begin_document(&mut self) -> EventResult {
         self.put(b"{")
     }
 
     #[inline(always)]
-    fn end_document(&mut self) -> Told {
+    fn end_document(&mut self) -> EventResult {
         self.end(b'}')
     }
 
     #[inline(always)]
-    fn begin_array(&mut self) -> Told {
+    fn begin_array(&mut self) -> EventResult {
         self.put(b"[")
     }
 
     #[inline(always)]
-    fn end_array(&mut self) -> Told {
+    fn end_array(&mut self) -> EventResult {
         self.end(b']')
     }
 
     #[inline(always)]
-    fn empty_document(&mut self) -> Told {
+    fn empty_document(&mut self) -> EventResult {
         self.put(b"{},")
     }
 
     #[inline(always)]
-    fn empty_array(&mut self) -> Told {
+    fn empty_array(&mut self) -> EventResult {
         self.put(b"[],")
     }
 
-    fn begin_code_with_scope(&mut self, code: &[u8]) -> Told {
+    fn begin_code_with_scope(&mut self, code: &[u8]) -> EventResult {
         self.text(b"{\"$code\":\"", code, b"\",\"$scope\":{")
     }
 
-    fn end_code_with_scope(&mut self) -> Told {
+    fn end_code_with_scope(&mut self) -> EventResult {
         self.end(b'}')?;
         self.end(b'}')
     }
 
     #[inline(always)]
-    fn double(&mut self, value: f64) -> Told {
+    fn double(&mut self, value: f64) -> EventResult {
         self.short(|w| {
             if CANONICAL || !value.is_finite() {
                 w.put(b"{\"$numberDouble\":\"");
@@ -267,12 +273,12 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
     }
 
     #[inline(always)]
-    fn string(&mut self, text: &[u8]) -> Told {
+    fn string(&mut self, text: &[u8]) -> EventResult {
         self.text(b"\"", text, b"\",")
     }
 
     #[inline(never)]
-    fn binary(&mut self, subtype: u8, bytes: &[u8]) -> Told {
+    fn binary(&mut self, subtype: u8, bytes: &[u8]) -> EventResult {
         self.put(b"{\"$binary\":{\"base64\":\"")?;
         base64::write(bytes, self.sink).map_err(|e| self.full(e))?;
         self.short(|w| {
@@ -282,22 +288,22 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
         })
     }
 
-    fn undefined(&mut self) -> Told {
+    fn undefined(&mut self) -> EventResult {
         self.put(b"{\"$undefined\":true},")
     }
 
     #[inline(always)]
-    fn object_id(&mut self, id: &[u8; 12]) -> Told {
+    fn object_id(&mut self, id: &[u8; 12]) -> EventResult {
         self.short(|w| put_oid(id, w))
     }
 
     #[inline(always)]
-    fn boolean(&mut self, value: bool) -> Told {
+    fn boolean(&mut self, value: bool) -> EventResult {
         self.short(|w| number::put_bool(value, w))
     }
 
     #[inline(always)]
-    fn datetime(&mut self, milliseconds: i64) -> Told {
+    fn datetime(&mut self, milliseconds: i64) -> EventResult {
         self.short(|w| {
             if CANONICAL || !instant::has_text(milliseconds) {
                 w.put(b"{\"$date\":{\"$numberLong\":\"");
@@ -312,30 +318,30 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
     }
 
     #[inline(always)]
-    fn null(&mut self) -> Told {
+    fn null(&mut self) -> EventResult {
         self.put(b"null,")
     }
 
     #[inline(never)]
-    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> Told {
+    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> EventResult {
         self.text(
             b"{\"$regularExpression\":{\"pattern\":\"",
             pattern,
             b"\",\"options\":\"",
         )?;
-        let behind = b"\"}},";
-        // Sorting would mend what is malformed.
+        let after = b"\"}},";
+        // Malformed options are reported before they are sorted, because sorting would hide them.
         let done = match std::str::from_utf8(options) {
-            Ok(_) => self.text(b"", &sorted(options), behind),
-            Err(_) => self.text(b"", options, behind),
+            Ok(_) => self.text(b"", &sorted(options), after),
+            Err(_) => self.text(b"", options, after),
         };
         done.map_err(|e| match e {
-            Refusal::OWN => e,
+            Rejection::OWN => e,
             e => e.later_by(pattern.len() + 1),
         })
     }
 
-    fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> Told {
+    fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> EventResult {
         self.text(b"{\"$dbPointer\":{\"$ref\":\"", name, b"\",\"$id\":")?;
         self.short(|w| {
             put_oid(id, w);
@@ -343,16 +349,16 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
         })
     }
 
-    fn code(&mut self, text: &[u8]) -> Told {
+    fn code(&mut self, text: &[u8]) -> EventResult {
         self.text(b"{\"$code\":\"", text, b"\"},")
     }
 
-    fn symbol(&mut self, text: &[u8]) -> Told {
+    fn symbol(&mut self, text: &[u8]) -> EventResult {
         self.text(b"{\"$symbol\":\"", text, b"\"},")
     }
 
     #[inline(always)]
-    fn int32(&mut self, value: i32) -> Told {
+    fn int32(&mut self, value: i32) -> EventResult {
         self.short(|w| {
             if CANONICAL {
                 w.put(b"{\"$numberInt\":\"");
@@ -364,7 +370,7 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
         })
     }
 
-    fn timestamp(&mut self, seconds: u32, increment: u32) -> Told {
+    fn timestamp(&mut self, seconds: u32, increment: u32) -> EventResult {
         self.short(|w| {
             w.put(b"{\"$timestamp\":{\"t\":");
             number::put_u64(seconds.into(), w);
@@ -375,7 +381,7 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
     }
 
     #[inline(always)]
-    fn int64(&mut self, value: i64) -> Told {
+    fn int64(&mut self, value: i64) -> EventResult {
         self.short(|w| {
             if CANONICAL {
                 w.put(b"{\"$numberLong\":\"");
@@ -388,7 +394,7 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
     }
 
     #[inline(never)]
-    fn decimal128(&mut self, bytes: &[u8; 16]) -> Told {
+    fn decimal128(&mut self, bytes: &[u8; 16]) -> EventResult {
         let text = Decimal128::from_le_bytes(*bytes).to_text();
         self.short(|w| {
             w.put(b"{\"$numberDecimal\":\"");
@@ -397,11 +403,11 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for Writer<'_, S, CANONICAL>
         })
     }
 
-    fn min_key(&mut self) -> Told {
+    fn min_key(&mut self) -> EventResult {
         self.put(b"{\"$minKey\":1},")
     }
 
-    fn max_key(&mut self) -> Told {
+    fn max_key(&mut self) -> EventResult {
         self.put(b"{\"$maxKey\":1},")
     }
 }

@@ -1,4 +1,5 @@
-//! Type wrappers: the keys that make an object a value of another type, and the values that are one string.
+//! [`WrapperKey`]: the keys that make a JSON object a type wrapper, which represents a value of a
+//! BSON type. [`StringWrapper`]: the type wrappers that have one key, whose value is a string.
 
 use onecopy_text::{ByteSink, Put};
 
@@ -6,20 +7,22 @@ use super::error::Reason;
 use super::instant;
 use crate::bson::{self, Decimal128, Tag, VALUE_BYTES};
 
-/// What a key that begins with `$` makes of its object.
+/// A key with a leading `$` that makes the JSON object in which it occurs a type wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
-    /// A value that is one string, and nothing stands beside it.
-    One(One),
-    /// A wrapper of other parts: what it is, is decided when its object ends.
+pub(super) enum WrapperKey {
+    /// A wrapper that has only this key, whose value is a string.
+    One(StringWrapper),
+    /// A wrapper with several keys, or with a value that is not a string. It is replaced by its
+    /// value at the end of the object.
     Parts(&'static str),
-    /// One where all its parts are as they should be, else a document: forms of old, whose keys are operators of queries too.
+    /// A key of a legacy wrapper that is also a query operator, such as `$regex`. The object is a
+    /// wrapper only if all its keys and values are valid; otherwise it is a plain document.
     Perhaps,
 }
 
-/// The wrappers of one string.
+/// The type wrappers that have one key, whose value is a string, such as `{"$oid": "…"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum One {
+pub(super) enum StringWrapper {
     ObjectId,
     Symbol,
     Int32,
@@ -27,95 +30,100 @@ pub(super) enum One {
     Double,
     Decimal128,
     Uuid,
-    /// Also one of parts, where an object stands in place of the string.
+    /// A datetime. The value of `$date` may also be an object, such as `{"$numberLong": "…"}`.
     Date,
 }
 
-impl Key {
-    /// What this key is; `None` of others. (`$ref`, `$id` and `$db` are a convention and make no type.)
-    pub(super) fn of(key: &[u8]) -> Option<Key> {
+impl WrapperKey {
+    /// Returns the kind of type wrapper that an object with this key is. Returns `None` if the key
+    /// does not make an object a type wrapper. (`$ref`, `$id` and `$db` are only a convention, and
+    /// do not define a type.)
+    pub(super) fn of(key: &[u8]) -> Option<WrapperKey> {
         Some(match key {
-            b"$oid" => Key::One(One::ObjectId),
-            b"$date" => Key::One(One::Date),
-            b"$numberInt" => Key::One(One::Int32),
-            b"$numberLong" => Key::One(One::Int64),
-            b"$numberDouble" => Key::One(One::Double),
-            b"$numberDecimal" => Key::One(One::Decimal128),
-            b"$uuid" => Key::One(One::Uuid),
-            b"$symbol" => Key::One(One::Symbol),
-            b"$binary" => Key::Parts("$binary"),
-            b"$code" => Key::Parts("$code"),
-            b"$scope" => Key::Parts("$scope"),
-            b"$timestamp" => Key::Parts("$timestamp"),
-            b"$regularExpression" => Key::Parts("$regularExpression"),
-            b"$dbPointer" => Key::Parts("$dbPointer"),
-            b"$minKey" => Key::Parts("$minKey"),
-            b"$maxKey" => Key::Parts("$maxKey"),
-            b"$undefined" => Key::Parts("$undefined"),
-            b"$regex" | b"$options" | b"$type" => Key::Perhaps,
+            b"$oid" => WrapperKey::One(StringWrapper::ObjectId),
+            b"$date" => WrapperKey::One(StringWrapper::Date),
+            b"$numberInt" => WrapperKey::One(StringWrapper::Int32),
+            b"$numberLong" => WrapperKey::One(StringWrapper::Int64),
+            b"$numberDouble" => WrapperKey::One(StringWrapper::Double),
+            b"$numberDecimal" => WrapperKey::One(StringWrapper::Decimal128),
+            b"$uuid" => WrapperKey::One(StringWrapper::Uuid),
+            b"$symbol" => WrapperKey::One(StringWrapper::Symbol),
+            b"$binary" => WrapperKey::Parts("$binary"),
+            b"$code" => WrapperKey::Parts("$code"),
+            b"$scope" => WrapperKey::Parts("$scope"),
+            b"$timestamp" => WrapperKey::Parts("$timestamp"),
+            b"$regularExpression" => WrapperKey::Parts("$regularExpression"),
+            b"$dbPointer" => WrapperKey::Parts("$dbPointer"),
+            b"$minKey" => WrapperKey::Parts("$minKey"),
+            b"$maxKey" => WrapperKey::Parts("$maxKey"),
+            b"$undefined" => WrapperKey::Parts("$undefined"),
+            b"$regex" | b"$options" | b"$type" => WrapperKey::Perhaps,
             _ => return None,
         })
     }
 
-    /// The key itself, where nothing else may stand beside it.
+    /// Returns the name of the key if an object with this key must be a valid type wrapper. Returns
+    /// `None` if such an object may also be a plain document.
     pub(super) fn strict_name(self) -> Option<&'static str> {
         match self {
-            Key::One(one) => Some(one.name()),
-            Key::Parts(name) => Some(name),
-            Key::Perhaps => None,
+            WrapperKey::One(one) => Some(one.name()),
+            WrapperKey::Parts(name) => Some(name),
+            WrapperKey::Perhaps => None,
         }
     }
 }
 
-impl One {
+impl StringWrapper {
     pub(super) fn name(self) -> &'static str {
         match self {
-            One::ObjectId => "$oid",
-            One::Symbol => "$symbol",
-            One::Int32 => "$numberInt",
-            One::Int64 => "$numberLong",
-            One::Double => "$numberDouble",
-            One::Decimal128 => "$numberDecimal",
-            One::Uuid => "$uuid",
-            One::Date => "$date",
+            StringWrapper::ObjectId => "$oid",
+            StringWrapper::Symbol => "$symbol",
+            StringWrapper::Int32 => "$numberInt",
+            StringWrapper::Int64 => "$numberLong",
+            StringWrapper::Double => "$numberDouble",
+            StringWrapper::Decimal128 => "$numberDecimal",
+            StringWrapper::Uuid => "$uuid",
+            StringWrapper::Date => "$date",
         }
     }
 
     pub(super) fn tag(self) -> Tag {
         match self {
-            One::ObjectId => Tag::ObjectId,
-            One::Symbol => Tag::Symbol,
-            One::Int32 => Tag::Int32,
-            One::Int64 => Tag::Int64,
-            One::Double => Tag::Double,
-            One::Decimal128 => Tag::Decimal128,
-            One::Uuid => Tag::Binary,
-            One::Date => Tag::DateTime,
+            StringWrapper::ObjectId => Tag::ObjectId,
+            StringWrapper::Symbol => Tag::Symbol,
+            StringWrapper::Int32 => Tag::Int32,
+            StringWrapper::Int64 => Tag::Int64,
+            StringWrapper::Double => Tag::Double,
+            StringWrapper::Decimal128 => Tag::Decimal128,
+            StringWrapper::Uuid => Tag::Binary,
+            StringWrapper::Date => Tag::DateTime,
         }
     }
 
-    /// What its string has to be.
-    pub(super) fn wants(self) -> &'static str {
+    /// Returns a description of the string that this wrapper requires, as a phrase for error
+    /// messages.
+    pub(super) fn expected(self) -> &'static str {
         match self {
-            One::ObjectId => "a string of 24 hexadecimal digits",
-            One::Symbol => "a string",
-            One::Int32 => "a string with an integer of 32 bits",
-            One::Int64 => "a string with an integer of 64 bits",
-            One::Double => "a string with a number, `Infinity`, `-Infinity` or `NaN`",
-            One::Decimal128 => "a string with a decimal that 34 digits hold",
-            One::Uuid => "a string with a UUID",
-            One::Date => "a string with a date and time (RFC 3339), or `$numberLong`",
+            StringWrapper::ObjectId => "a string of 24 hexadecimal digits",
+            StringWrapper::Symbol => "a string",
+            StringWrapper::Int32 => "a string with an integer of 32 bits",
+            StringWrapper::Int64 => "a string with an integer of 64 bits",
+            StringWrapper::Double => "a string with a number, `Infinity`, `-Infinity` or `NaN`",
+            StringWrapper::Decimal128 => "a string with a decimal that 34 digits hold",
+            StringWrapper::Uuid => "a string with a UUID",
+            StringWrapper::Date => "a string with a date and time (RFC 3339), or `$numberLong`",
         }
     }
 
     pub(super) fn wrong(self) -> Reason {
         Reason::Wrapper {
             key: self.name(),
-            wants: self.wants(),
+            expected: self.expected(),
         }
     }
 
-    /// Appends the value that the string says; a [`One::Symbol`] is text and none of these.
+    /// Appends the BSON value that the string of the wrapper denotes. [`StringWrapper::Symbol`],
+    /// whose value is a text, must be written by the caller.
     pub(super) fn write<S: ByteSink>(self, text: &[u8], sink: &mut S) -> Result<(), Reason> {
         let mut window = sink.window(VALUE_BYTES)?;
         self.put(text, &mut window).ok_or_else(|| self.wrong())
@@ -123,16 +131,16 @@ impl One {
 
     fn put<P: Put>(self, text: &[u8], window: &mut P) -> Option<()> {
         match self {
-            One::ObjectId => bson::put_object_id(&hex(text)?, window),
-            One::Int32 => bson::put_i32(integer(text)?, window),
-            One::Int64 => bson::put_i64(integer(text)?, window),
-            One::Double => bson::put_f64(double(text)?, window),
-            One::Decimal128 => {
+            StringWrapper::ObjectId => bson::put_object_id(&hex(text)?, window),
+            StringWrapper::Int32 => bson::put_i32(integer(text)?, window),
+            StringWrapper::Int64 => bson::put_i64(integer(text)?, window),
+            StringWrapper::Double => bson::put_f64(double(text)?, window),
+            StringWrapper::Decimal128 => {
                 bson::put_decimal128(Decimal128::of_digits(text).ok()?, window);
             }
-            One::Uuid => bson::put_uuid(&uuid(text)?, window),
-            One::Date => bson::put_i64(instant::parse(text)?, window),
-            One::Symbol => return None,
+            StringWrapper::Uuid => bson::put_uuid(&uuid(text)?, window),
+            StringWrapper::Date => bson::put_i64(instant::parse(text)?, window),
+            StringWrapper::Symbol => return None,
         }
         Some(())
     }
@@ -142,7 +150,8 @@ fn integer<I: std::str::FromStr>(text: &[u8]) -> Option<I> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// A number that is finite, or one of the three that are none by their names.
+/// Parses the string of `$numberDouble`: a finite number, `NaN`, `Infinity` or `-Infinity`; returns
+/// `None` for any other text.
 fn double(text: &[u8]) -> Option<f64> {
     match text {
         b"NaN" => return Some(f64::NAN),
@@ -150,7 +159,8 @@ fn double(text: &[u8]) -> Option<f64> {
         b"-Infinity" => return Some(f64::NEG_INFINITY),
         _ => {}
     }
-    // The library knows further names.
+    // The parser of the standard library also accepts names such as `inf`, which are not valid
+    // here.
     let is_number = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
     if !text.iter().all(is_number) {
         return None;
@@ -159,7 +169,7 @@ fn double(text: &[u8]) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Bytes from twice as many hexadecimal digits.
+/// Parses `N` bytes from exactly `2 * N` hexadecimal digits; returns `None` for any other text.
 fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     if text.len() != 2 * N {
         return None;
@@ -181,7 +191,8 @@ fn hex_digit(digit: u8) -> Option<u8> {
     }
 }
 
-/// The number of one or two hexadecimal digits: a subtype.
+/// Parses the subtype of a binary value from one or two hexadecimal digits; returns `None` for any
+/// other text.
 pub(super) fn subtype(text: &[u8]) -> Option<u8> {
     match *text {
         [digit] => hex_digit(digit),
@@ -190,7 +201,8 @@ pub(super) fn subtype(text: &[u8]) -> Option<u8> {
     }
 }
 
-/// A UUID with its hyphens in their places, or with none.
+/// Parses a UUID with hyphens at the standard positions, or without hyphens; returns `None` for any
+/// other text.
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     if text.len() != 36 {
         return hex(text);

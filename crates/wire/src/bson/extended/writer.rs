@@ -1,4 +1,5 @@
-//! A document that is written as its text is read: levels, keys, and what wrappers ask for.
+//! [`DocumentWriter`] writes a BSON document while its JSON text is read. It keeps track of open
+//! arrays and objects, of keys, and of type wrappers.
 
 use onecopy_text::convert::{self, Kernels};
 use onecopy_text::sink::Mark;
@@ -6,81 +7,83 @@ use onecopy_text::{ByteSink, Policy, SinkFull, Units};
 
 use super::error::Reason;
 use super::from_json::FromJson;
-use super::settle::{settle, wants};
-use super::wrapper::{Key, One};
+use super::resolve_wrapper::{expected, resolve};
+use super::wrapper::{StringWrapper, WrapperKey};
 use crate::bson::{Frame, Tag, VALUE_BYTES};
-use crate::json::read::{Escaped, Piece, Refusal, Surrogates, Text, malformed};
+use crate::json::read::{
+    Escaped, EscapedPart, EventResult, Rejection, Surrogates, Text, malformed,
+};
 use crate::number;
 
-pub(super) type Told = Result<(), Refusal>;
-
-/// What may come next.
+/// The state of the writer, which determines the event that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// The document, which is an object.
+pub(super) enum ValueState {
+    /// Nothing was read yet. The first value must be an object, which becomes the document.
     Top,
-    /// A key or a value.
+    /// Any key or value may follow.
     Plain,
-    /// The string of a wrapper.
-    Want(One),
-    /// The end of that wrapper.
-    Had(One),
+    /// The key of this wrapper was read; its value, a string, must follow.
+    Want(StringWrapper),
+    /// The key and the string of this wrapper were read; the end of its object must follow.
+    Had(StringWrapper),
 }
 
-/// An array or object that was begun.
+/// An array or object whose end was not read yet.
 #[derive(Clone, Copy)]
 pub(super) struct Level {
     pub(super) frame: Frame,
-    /// Where its tag stands.
+    /// The position in the sink of the tag that precedes this array or object.
     pub(super) tag: Mark,
-    /// The key of a wrapper that it has, beside which nothing else may stand.
+    /// The key because of which this object must be a valid type wrapper; `None` if the object may
+    /// also be a plain document.
     pub(super) strict: Option<&'static str>,
-    /// [`Writer::n_wrapped`] when it began.
+    /// The value that [`DocumentWriter::n_wrapped`] had when this array or object began.
     pub(super) n_wrapped: u32,
-    /// The index of the next item.
+    /// The index of the next item, if this level is an array.
     pub(super) next: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: ContainerKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ContainerKind {
     Array,
-    /// An object without a key so far.
+    /// An object that has no key so far.
     Fresh,
-    /// Surely no wrapper.
+    /// An object that is not a type wrapper, and therefore becomes a document.
     Document,
-    /// Perhaps a wrapper of several parts.
+    /// An object that has the key of a type wrapper. At its end, it is determined if the object is
+    /// a valid wrapper.
     Candidate,
 }
 
-pub(super) struct Writer<'s, K, S> {
+pub(super) struct DocumentWriter<'s, K, S> {
     pub(super) kernels: K,
     pub(super) sink: &'s mut S,
     pub(super) begin: Mark,
     pub(super) options: FromJson,
-    pub(super) state: State,
-    /// Where the tag of the element under way stands.
+    pub(super) state: ValueState,
+    /// The position in the sink of the tag of the current element.
     pub(super) tag: Mark,
     pub(super) level: Level,
-    /// The levels outside of that one.
+    /// The levels that enclose `level`, the outermost first.
     pub(super) outer: Vec<Level>,
-    /// Values from wrappers of one string so far.
+    /// The number of type wrappers that were read so far, of those whose only value is a string.
     pub(super) n_wrapped: u32,
-    /// What is wrong, where [`Refusal::OWN`] was told.
+    /// The error that the caller must report, if [`Rejection::OWN`] was returned.
     pub(super) fault: Option<Reason>,
-    /// Texts with escapes, and elements of wrappers, while they are looked at.
+    /// A reused buffer: for texts whose escapes are replaced, and for the elements of wrappers.
     pub(super) place: Vec<u8>,
 }
 
-impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
+impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
     pub(super) fn new(kernels: K, options: &FromJson, sink: &'s mut S) -> Self {
         let begin = sink.mark();
-        Writer {
+        DocumentWriter {
             kernels,
             sink,
             begin,
             options: *options,
-            state: State::Top,
+            state: ValueState::Top,
             tag: begin,
             level: Level {
                 frame: Frame::at(begin),
@@ -88,7 +91,7 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
                 strict: None,
                 n_wrapped: 0,
                 next: 0,
-                kind: Kind::Document,
+                kind: ContainerKind::Document,
             },
             outer: Vec::new(),
             n_wrapped: 0,
@@ -99,33 +102,36 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn no(&mut self, reason: Reason) -> Refusal {
+    pub(super) fn no(&mut self, reason: Reason) -> Rejection {
         self.fault = Some(reason);
-        Refusal::OWN
+        Rejection::OWN
     }
 
-    /// A value is told where the state is not [`State::Plain`] and it is no string: why not.
+    /// Returns the error for an event that does not fit the state. The state required the string of
+    /// a type wrapper, the end of a wrapper, or an object as the outermost value.
     #[cold]
     #[inline(never)]
-    pub(super) fn unfit(&mut self) -> Refusal {
+    pub(super) fn unfit(&mut self) -> Rejection {
         match self.state {
-            State::Want(one) => self.no(one.wrong()),
+            ValueState::Want(one) => self.no(one.wrong()),
             _ => self.no(Reason::NotADocument),
         }
     }
 
     #[inline(always)]
-    pub(super) fn room(&mut self, full: Result<(), SinkFull>) -> Told {
+    pub(super) fn check_sink(&mut self, full: Result<(), SinkFull>) -> EventResult {
         full.map_err(|e| self.no(e.into()))
     }
 
-    /// The tag of a value, and in an array its key; `n_more` bytes at least are still to come.
+    /// Begins a value: writes its tag and, in an array, its key. `n_more` is the number of bytes
+    /// that the caller writes next. Returns an error if they would make the document longer than
+    /// the limit.
     #[inline(always)]
-    pub(super) fn begin_value(&mut self, tag: Tag, n_more: usize) -> Told {
-        if self.state != State::Plain {
+    pub(super) fn begin_value(&mut self, tag: Tag, n_more: usize) -> EventResult {
+        if self.state != ValueState::Plain {
             return Err(self.unfit());
         }
-        if self.level.kind == Kind::Array {
+        if self.level.kind == ContainerKind::Array {
             self.begin_item(tag)?;
         } else {
             self.sink.patch(self.tag, &[tag.byte()]);
@@ -138,7 +144,7 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
     }
 
     #[inline]
-    pub(super) fn begin_item(&mut self, tag: Tag) -> Told {
+    pub(super) fn begin_item(&mut self, tag: Tag) -> EventResult {
         self.tag = self.sink.mark();
         let index = self.level.next;
         let written = self.sink.window(VALUE_BYTES).map(|mut window| {
@@ -146,30 +152,30 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
             number::put_u64(index.into(), &mut window);
             window.put_byte(0);
         });
-        self.room(written)?;
+        self.check_sink(written)?;
         self.level.next += 1;
         Ok(())
     }
 
-    /// A value that fits into a window.
+    /// Writes a value of a small fixed size with its tag.
     #[inline(always)]
     pub(super) fn short(
         &mut self,
         tag: Tag,
         put: impl FnOnce(&mut onecopy_text::Window<'_, S>),
-    ) -> Told {
+    ) -> EventResult {
         self.begin_value(tag, 0)?;
         let written = self.sink.window(VALUE_BYTES).map(|mut w| put(&mut w));
-        self.room(written)
+        self.check_sink(written)
     }
 
-    /// Appends text as UTF-8.
+    /// Appends the text of a string to the sink, converted to UTF-8.
     #[inline(always)]
-    pub(super) fn put_text(&mut self, text: Text<'_>) -> Told {
+    pub(super) fn put_text(&mut self, text: Text<'_>) -> EventResult {
         match text {
             Text::Ascii(text) => {
                 let written = self.sink.put(text.bytes());
-                self.room(written)
+                self.check_sink(written)
             }
             Text::Units(units) => self.put_units(units),
         }
@@ -177,24 +183,24 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
 
     pub(super) fn policy(&self, units: Units<'_>) -> Policy {
         match (units, self.options.surrogates) {
-            // In UTF-8 they are malformed, as anything else is.
+            // In UTF-8, surrogates are malformed like other invalid bytes.
             (Units::Utf8(_), _) => Policy::Strict,
             (_, Surrogates::Replace) => Policy::Replace,
             _ => Policy::Strict,
         }
     }
 
-    pub(super) fn put_units(&mut self, units: Units<'_>) -> Told {
+    pub(super) fn put_units(&mut self, units: Units<'_>) -> EventResult {
         let policy = self.policy(units);
         match convert::to_utf8(units, policy, self.sink) {
             Ok(_) => Ok(()),
-            Err(convert::ConvertError::SinkFull(e)) => self.room(Err(e)),
+            Err(convert::ConvertError::SinkFull(e)) => self.check_sink(Err(e)),
             Err(_) => Err(malformed(units, 0)),
         }
     }
 
-    /// Appends text with its escapes replaced.
-    pub(super) fn put_escaped(&mut self, text: Escaped<'_>) -> Told {
+    /// Appends text as UTF-8, with its escapes replaced.
+    pub(super) fn put_escaped(&mut self, text: Escaped<'_>) -> EventResult {
         let surrogates = match self.options.surrogates {
             Surrogates::Replace => Surrogates::Replace,
             _ => Surrogates::Error,
@@ -210,7 +216,7 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
                     self.sink,
                 ) {
                     Ok(_) => from += made.n_read,
-                    Err(convert::ConvertError::SinkFull(e)) => return self.room(Err(e)),
+                    Err(convert::ConvertError::SinkFull(e)) => return self.check_sink(Err(e)),
                     Err(_) => return Err(malformed(body, 0)),
                 }
             }
@@ -218,49 +224,54 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
         }
         for piece in text.pieces(self.kernels, surrogates) {
             match piece? {
-                Piece::Run(units, at) => self.put_units(units).map_err(|e| Refusal {
+                EscapedPart::Run(units, at) => self.put_units(units).map_err(|e| Rejection {
                     at_units: e.at_units + at,
                     ..e
                 })?,
-                Piece::Char(c) => {
+                EscapedPart::Char(c) => {
                     let c = char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER);
                     let written = self.sink.put(c.encode_utf8(&mut [0; 4]).as_bytes());
-                    self.room(written)?;
+                    self.check_sink(written)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// A string: its length, what `put` writes, and NUL.
+    /// Writes a string: its tag, its length, the bytes that `put` writes, and a NUL.
     #[inline(always)]
-    pub(super) fn text_with(&mut self, n_more: usize, put: impl FnOnce(&mut Self) -> Told) -> Told {
+    pub(super) fn text_with(
+        &mut self,
+        n_more: usize,
+        put: impl FnOnce(&mut Self) -> EventResult,
+    ) -> EventResult {
         self.begin_value(Tag::String, n_more)?;
         self.framed(put)
     }
 
     #[inline(always)]
-    pub(super) fn framed(&mut self, put: impl FnOnce(&mut Self) -> Told) -> Told {
+    pub(super) fn framed(&mut self, put: impl FnOnce(&mut Self) -> EventResult) -> EventResult {
         let frame = Frame::begin(self.sink).map_err(|e| self.no(e.into()))?;
         put(self)?;
         frame.end_text(self.sink).map_err(|e| self.no(e.into()))
     }
 
-    /// A string where it is the value of a wrapper. `units` is its text without escapes.
+    /// Replaces the object of a type wrapper by the value that the wrapper represents. `units` is
+    /// the string in the wrapper, which has no escapes.
     #[inline(never)]
-    pub(super) fn wrapped(&mut self, units: Units<'_>) -> Told {
-        let State::Want(one) = self.state else {
+    pub(super) fn wrapped(&mut self, units: Units<'_>) -> EventResult {
+        let ValueState::Want(one) = self.state else {
             return Err(self.unfit());
         };
         self.level.frame.take_back(self.sink);
         self.sink.patch(self.level.tag, &[one.tag().byte()]);
-        self.state = State::Had(one);
-        if one == One::Symbol {
+        self.state = ValueState::Had(one);
+        if one == StringWrapper::Symbol {
             return self.framed(|this| this.put_units(units));
         }
         let mut narrow = [0; NARROW_BYTES];
         let Some(text) = narrow_ascii(units, &mut narrow) else {
-            // A decimal may have any number of zeros.
+            // A decimal may have any number of zeros, so its text has no maximal length.
             let mut text = Vec::new();
             let done = convert::to_utf8(units, self.policy(units), &mut text);
             done.map_err(|_| malformed(units, 0))?;
@@ -269,34 +280,36 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
         one.write(text, self.sink).map_err(|e| self.no(e))
     }
 
-    /// A key that begins with `$`. Whether it is written: the key of a wrapper of one string is not.
+    /// Handles a key that begins with `$`. Returns `true` if the caller must write the key. Returns
+    /// `false` for the key of a type wrapper whose only value is a string, because such a key is
+    /// not written to the document.
     #[inline(never)]
-    pub(super) fn dollar_key(&mut self, key: Units<'_>) -> Result<bool, Refusal> {
+    pub(super) fn dollar_key(&mut self, key: Units<'_>) -> Result<bool, Rejection> {
         let mut narrow = [0; NARROW_BYTES];
-        let found = narrow_ascii(key, &mut narrow).and_then(Key::of);
+        let found = narrow_ascii(key, &mut narrow).and_then(WrapperKey::of);
         let Some(found) = found else {
-            if self.level.kind == Kind::Fresh {
-                self.level.kind = Kind::Document;
+            if self.level.kind == ContainerKind::Fresh {
+                self.level.kind = ContainerKind::Document;
             }
             return Ok(true);
         };
         match (self.level.kind, found) {
-            (Kind::Fresh, Key::One(one)) => {
-                self.state = State::Want(one);
+            (ContainerKind::Fresh, WrapperKey::One(one)) => {
+                self.state = ValueState::Want(one);
                 return Ok(false);
             }
-            (Kind::Fresh, _) => {
-                self.level.kind = Kind::Candidate;
+            (ContainerKind::Fresh, _) => {
+                self.level.kind = ContainerKind::Candidate;
                 self.level.strict = found.strict_name();
             }
-            (Kind::Candidate, _) => {
+            (ContainerKind::Candidate, _) => {
                 self.level.strict = self.level.strict.or(found.strict_name());
             }
-            // The outermost object is a document, whatever its keys.
+            // The outermost object is always a document, whatever its keys are.
             _ if self.outer.is_empty() => {}
             _ => {
                 if let Some(name) = found.strict_name() {
-                    return Err(self.no(Reason::Beside(name)));
+                    return Err(self.no(Reason::ExtraKey(name)));
                 }
             }
         }
@@ -307,27 +320,27 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
     pub(super) fn key_with(
         &mut self,
         first: Units<'_>,
-        put: impl FnOnce(&mut Self) -> Told,
-    ) -> Told {
-        if let State::Had(one) = self.state {
-            return Err(self.no(Reason::Beside(one.name())));
+        put: impl FnOnce(&mut Self) -> EventResult,
+    ) -> EventResult {
+        if let ValueState::Had(one) = self.state {
+            return Err(self.no(Reason::ExtraKey(one.name())));
         }
         if starts_with_dollar(first) {
             if !self.dollar_key(first)? {
                 return Ok(());
             }
-        } else if self.level.kind == Kind::Fresh {
-            self.level.kind = Kind::Document;
+        } else if self.level.kind == ContainerKind::Fresh {
+            self.level.kind = ContainerKind::Document;
         }
         self.tag = self.sink.mark();
         let written = self.sink.put_byte(0);
-        self.room(written)?;
+        self.check_sink(written)?;
         put(self)?;
         let written = self.sink.put_byte(0);
-        self.room(written)
+        self.check_sink(written)
     }
 
-    pub(super) fn open(&mut self, tag: Tag, kind: Kind) -> Told {
+    pub(super) fn open(&mut self, tag: Tag, kind: ContainerKind) -> EventResult {
         self.begin_value(tag, 4)?;
         let tag = self.tag;
         let frame = Frame::begin(self.sink).map_err(|e| self.no(e.into()))?;
@@ -344,7 +357,7 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
     }
 
     #[inline(always)]
-    pub(super) fn close(&mut self) -> Told {
+    pub(super) fn close(&mut self) -> EventResult {
         match self.outer.pop() {
             Some(level) => {
                 self.level = level;
@@ -354,9 +367,9 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
         }
     }
 
-    /// The document is whole.
-    pub(super) fn end(&mut self) -> Told {
-        self.state = State::Top;
+    /// Ends the outermost document.
+    pub(super) fn end(&mut self) -> EventResult {
+        self.state = ValueState::Top;
         let most = self.options.max_bytes;
         match self.sink.len_since(self.begin) > most {
             true => Err(self.no(Reason::TooLong(most))),
@@ -364,29 +377,30 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
         }
     }
 
-    /// An object ends that may be a wrapper of several parts.
+    /// Ends an object that has the key of a type wrapper. If the object is a valid wrapper, its
+    /// elements are replaced by the value that the wrapper represents.
     #[inline(never)]
-    pub(super) fn end_candidate(&mut self) -> Told {
+    pub(super) fn end_candidate(&mut self) -> EventResult {
         let Level { frame, tag, .. } = self.level;
         let elements = self.sink.committed();
         let elements = &elements[elements.len() - frame.len_bytes(self.sink) + 4..];
         let mut place = std::mem::take(&mut self.place);
         place.clear();
         if place.try_reserve(elements.len()).is_err() {
-            let asked_bytes = elements.len();
-            return Err(self.no(SinkFull { asked_bytes }.into()));
+            let requested_bytes = elements.len();
+            return Err(self.no(SinkFull { requested_bytes }.into()));
         }
         place.extend_from_slice(elements);
         frame.take_back(self.sink);
         let n_wrapped = self.n_wrapped.wrapping_sub(self.level.n_wrapped);
-        match settle(&place, n_wrapped, self.sink) {
+        match resolve(&place, n_wrapped, self.sink) {
             Ok(Some(found)) => self.sink.patch(tag, &[found.byte()]),
             Ok(None) => {
                 if let Some(key) = self.level.strict {
-                    let wants = wants(key);
-                    return Err(self.no(Reason::Wrapper { key, wants }));
+                    let expected = expected(key);
+                    return Err(self.no(Reason::Wrapper { key, expected }));
                 }
-                // A document after all.
+                // The object is a document and not a wrapper.
                 frame.take_back(self.sink);
                 let again = Frame::begin(self.sink).and_then(|frame| {
                     self.sink.put(&place)?;
@@ -405,13 +419,15 @@ impl<'s, K: Kernels, S: ByteSink> Writer<'s, K, S> {
     }
 }
 
-/// Bytes of a text with escapes that are made at a time.
+/// The number of bytes that are converted in one step if a text has escapes.
 const PART_BYTES: usize = 512;
 
-/// Bytes of the longest text of a wrapper that is looked at without an allocation.
+/// Texts in type wrappers with at most this number of units are copied to a buffer on the stack. A
+/// longer text is converted to an allocated buffer.
 const NARROW_BYTES: usize = 64;
 
-/// Text as bytes where it is ASCII and short, or UTF-8.
+/// Returns text as bytes. UTF-8 is returned unchanged. Text in other units is copied to `place`; if
+/// it is not ASCII or is longer than `place`, `None` is returned.
 fn narrow_ascii<'a>(units: Units<'a>, place: &'a mut [u8; NARROW_BYTES]) -> Option<&'a [u8]> {
     let n = units.len_units();
     if let Units::Utf8(text) = units {

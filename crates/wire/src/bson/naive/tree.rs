@@ -1,10 +1,10 @@
-//! Trees of events, and back to bytes.
+//! [`Tree`]: builds a tree from the events of the reader, and converts a tree back to bytes.
 
 use super::{Document, Value};
-use crate::bson::read::{BsonEvents, Told, malformed};
+use crate::bson::read::{BsonEvents, EventResult, malformed};
 use crate::bson::{SUBTYPE_OLD, Tag};
 
-/// Gathers what the reader tells; all texts have to be UTF-8.
+/// An event handler that collects the events of the reader. All texts must be UTF-8.
 #[derive(Debug, Default)]
 pub struct Tree {
     open: Vec<Open>,
@@ -14,28 +14,28 @@ pub struct Tree {
 
 #[derive(Debug)]
 struct Open {
-    /// The key that it goes under in the level around it.
+    /// The key that this document has in the document that encloses it.
     key: String,
-    /// The code, where it is the scope of one.
+    /// The code of a value of type code with scope, if this document is its scope.
     code: Option<String>,
     items: Document,
 }
 
 impl Tree {
-    /// The document, once all was told.
+    /// Returns the document that the events described; `None` if its end has not been received.
     #[must_use]
     pub fn finish(self) -> Option<Document> {
         self.done
     }
 
-    fn put(&mut self, value: Value) -> Told {
+    fn put(&mut self, value: Value) -> EventResult {
         let key = std::mem::take(&mut self.key);
         let open = self.open.last_mut().expect("a document is open");
         open.items.push((key, value));
         Ok(())
     }
 
-    fn begin(&mut self, code: Option<String>) -> Told {
+    fn begin(&mut self, code: Option<String>) -> EventResult {
         let key = std::mem::take(&mut self.key);
         self.open.push(Open {
             key,
@@ -45,7 +45,7 @@ impl Tree {
         Ok(())
     }
 
-    fn end(&mut self, value: impl FnOnce(Option<String>, Document) -> Value) -> Told {
+    fn end(&mut self, value: impl FnOnce(Option<String>, Document) -> Value) -> EventResult {
         let Open { key, code, items } = self.open.pop().expect("one was begun");
         if self.open.is_empty() {
             self.done = Some(items);
@@ -56,98 +56,98 @@ impl Tree {
     }
 }
 
-fn text(bytes: &[u8]) -> Result<String, crate::bson::read::Refusal> {
+fn text(bytes: &[u8]) -> Result<String, crate::bson::read::Rejection> {
     String::from_utf8(bytes.to_vec()).map_err(|_| malformed(bytes))
 }
 
 impl BsonEvents for Tree {
-    fn key(&mut self, key: &[u8]) -> Told {
+    fn key(&mut self, key: &[u8]) -> EventResult {
         self.key = text(key)?;
         Ok(())
     }
-    fn array_key(&mut self, key: &[u8]) -> Told {
+    fn array_key(&mut self, key: &[u8]) -> EventResult {
         self.key(key)
     }
-    fn other_array_key(&mut self, key: &[u8]) -> Told {
+    fn other_array_key(&mut self, key: &[u8]) -> EventResult {
         text(key).map(drop)
     }
-    fn begin_document(&mut self) -> Told {
+    fn begin_document(&mut self) -> EventResult {
         self.begin(None)
     }
-    fn end_document(&mut self) -> Told {
+    fn end_document(&mut self) -> EventResult {
         self.end(|_, items| Value::Document(items))
     }
-    fn begin_array(&mut self) -> Told {
+    fn begin_array(&mut self) -> EventResult {
         self.begin(None)
     }
-    fn end_array(&mut self) -> Told {
+    fn end_array(&mut self) -> EventResult {
         self.end(|_, items| Value::Array(items))
     }
-    fn begin_code_with_scope(&mut self, code: &[u8]) -> Told {
+    fn begin_code_with_scope(&mut self, code: &[u8]) -> EventResult {
         self.begin(Some(text(code)?))
     }
-    fn end_code_with_scope(&mut self) -> Told {
+    fn end_code_with_scope(&mut self) -> EventResult {
         self.end(|code, items| Value::CodeWithScope(code.expect("it has code"), items))
     }
-    fn double(&mut self, value: f64) -> Told {
+    fn double(&mut self, value: f64) -> EventResult {
         self.put(Value::Double(value.to_bits()))
     }
-    fn string(&mut self, string: &[u8]) -> Told {
+    fn string(&mut self, string: &[u8]) -> EventResult {
         self.put(Value::String(text(string)?))
     }
-    fn binary(&mut self, subtype: u8, bytes: &[u8]) -> Told {
+    fn binary(&mut self, subtype: u8, bytes: &[u8]) -> EventResult {
         self.put(Value::Binary(subtype, bytes.to_vec()))
     }
-    fn undefined(&mut self) -> Told {
+    fn undefined(&mut self) -> EventResult {
         self.put(Value::Undefined)
     }
-    fn object_id(&mut self, id: &[u8; 12]) -> Told {
+    fn object_id(&mut self, id: &[u8; 12]) -> EventResult {
         self.put(Value::ObjectId(*id))
     }
-    fn boolean(&mut self, value: bool) -> Told {
+    fn boolean(&mut self, value: bool) -> EventResult {
         self.put(Value::Bool(value))
     }
-    fn datetime(&mut self, milliseconds: i64) -> Told {
+    fn datetime(&mut self, milliseconds: i64) -> EventResult {
         self.put(Value::DateTime(milliseconds))
     }
-    fn null(&mut self) -> Told {
+    fn null(&mut self) -> EventResult {
         self.put(Value::Null)
     }
-    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> Told {
+    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> EventResult {
         let first = text(pattern)?;
         let second = text(options).map_err(|e| e.later_by(pattern.len() + 1))?;
         self.put(Value::Regex(first, second))
     }
-    fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> Told {
+    fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> EventResult {
         self.put(Value::DbPointer(text(name)?, *id))
     }
-    fn code(&mut self, code: &[u8]) -> Told {
+    fn code(&mut self, code: &[u8]) -> EventResult {
         self.put(Value::Code(text(code)?))
     }
-    fn symbol(&mut self, symbol: &[u8]) -> Told {
+    fn symbol(&mut self, symbol: &[u8]) -> EventResult {
         self.put(Value::Symbol(text(symbol)?))
     }
-    fn int32(&mut self, value: i32) -> Told {
+    fn int32(&mut self, value: i32) -> EventResult {
         self.put(Value::Int32(value))
     }
-    fn timestamp(&mut self, seconds: u32, increment: u32) -> Told {
+    fn timestamp(&mut self, seconds: u32, increment: u32) -> EventResult {
         self.put(Value::Timestamp(seconds, increment))
     }
-    fn int64(&mut self, value: i64) -> Told {
+    fn int64(&mut self, value: i64) -> EventResult {
         self.put(Value::Int64(value))
     }
-    fn decimal128(&mut self, bytes: &[u8; 16]) -> Told {
+    fn decimal128(&mut self, bytes: &[u8; 16]) -> EventResult {
         self.put(Value::Decimal128(*bytes))
     }
-    fn min_key(&mut self) -> Told {
+    fn min_key(&mut self) -> EventResult {
         self.put(Value::MinKey)
     }
-    fn max_key(&mut self) -> Told {
+    fn max_key(&mut self) -> EventResult {
         self.put(Value::MaxKey)
     }
 }
 
-/// Whether the keys of all arrays are the numbers of their items.
+/// Returns `true` if the keys of each array, at any depth, are the indices of its items.
 #[must_use]
 pub fn has_index_keys(document: &Document) -> bool {
     document.iter().all(|(_, value)| match value {
@@ -160,7 +160,7 @@ pub fn has_index_keys(document: &Document) -> bool {
     })
 }
 
-/// The bytes of a document, its keys as they are.
+/// Returns the document as BSON bytes, with its keys unchanged (also those of arrays).
 #[must_use]
 pub fn write(document: &Document) -> Vec<u8> {
     let mut bytes = vec![0; 4];
@@ -173,7 +173,7 @@ pub fn write(document: &Document) -> Vec<u8> {
     whole(bytes)
 }
 
-/// Bytes whose first four are to be how many they are.
+/// Writes the number of all bytes into the first four bytes, which must be reserved for it.
 fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = (bytes.len() as u32).to_le_bytes();
     bytes[..4].copy_from_slice(&length);

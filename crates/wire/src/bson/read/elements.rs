@@ -1,4 +1,5 @@
-//! The elements of one document, found without reading what stands in them: for who wants one of many.
+//! [`Elements`] iterates over the elements of one document and locates their values without parsing
+//! them, so that a caller can read single fields.
 
 use super::error::{ReadError, Reason};
 use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len, length_at};
@@ -9,38 +10,38 @@ use crate::bson::{MOST_BYTES, SUBTYPE_OLD};
 /// An element of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// The byte of its tag, one that there is.
+    /// The tag of the element, which is one of the known tags.
     pub tag: u8,
-    /// Its key, not validated.
+    /// The key, which was not validated as UTF-8.
     pub key: &'a [u8],
-    /// Its value, with its length where it has one. Lengths and terminators are right; of documents, arrays and scopes those of the
-    /// outermost alone.
+    /// The value, including its length prefix if it has one. The length and the terminator of the
+    /// value were validated, but those of values inside an embedded document were not.
     pub value: &'a [u8],
-    /// Where its tag stands.
+    /// The position of the tag in the document, in bytes.
     pub at: usize,
-    /// Where its value starts.
+    /// The position of the value in the document, in bytes.
     pub value_at: usize,
 }
 
-/// The elements of a document or array, one after the other.
+/// Iterates over the elements of a document or array.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'a> {
-    /// Up to the zero byte at the end.
+    /// The bytes of the document that precede its terminator.
     body: &'a [u8],
     at: usize,
 }
 
 impl<'a> Elements<'a> {
-    /// Those of the document that `bytes` are, all of them.
+    /// Creates the iterator. `bytes` must be exactly one document.
     ///
     /// # Errors
-    /// [`Reason::End`], [`Reason::DocumentLength`], [`Reason::Behind`], [`Reason::NoTerminator`].
+    /// [`Reason::End`], [`Reason::DocumentLength`], [`Reason::TrailingData`], [`Reason::NoTerminator`].
     #[inline]
     pub fn of(bytes: &'a [u8]) -> Result<Elements<'a>, ReadError> {
         let len = document_len(bytes, MOST_BYTES)?;
         match bytes.split_last() {
             _ if len > bytes.len() => Err(error(Reason::End, 0)),
-            _ if len < bytes.len() => Err(error(Reason::Behind, len)),
+            _ if len < bytes.len() => Err(error(Reason::TrailingData, len)),
             Some((0, body)) => Ok(Elements {
                 body,
                 at: LENGTH_BYTES,
@@ -49,10 +50,11 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The next one; `None` at the end.
+    /// Returns the next element; `None` at the end of the document.
     ///
     /// # Errors
-    /// As [`super::read`], for what stands in front of the next element; places are those in the document.
+    /// As [`super::read`], for the bytes before the next element. Positions are relative to the
+    /// document.
     #[inline(always)]
     pub fn next_element(&mut self) -> Result<Option<Element<'a>>, ReadError> {
         let at = self.at;
@@ -87,10 +89,10 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Of a tag whose values have no fixed size, or of no type.
+/// The entry in [`FIXED`] of a tag whose values have no fixed size, and of an invalid tag.
 const VARIABLE: u8 = 0xFF;
 
-/// Bytes of the values of each tag.
+/// For each tag, the size in bytes of its values; [`VARIABLE`] if they have no fixed size.
 static FIXED: [u8; 256] = {
     let mut all = [VARIABLE; 256];
     all[tags::DOUBLE as usize] = 8;
@@ -107,7 +109,8 @@ static FIXED: [u8; 256] = {
     all
 };
 
-/// Bytes of a value whose tag does not say it. `rest` starts with it.
+/// Returns the size in bytes of the value at the start of `rest`. The type of the value is `tag`,
+/// whose values have no fixed size. `at` is the position of the value in the document.
 fn variable_len(tag: u8, tag_at: usize, rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = |from: usize| {
         let length = length_at(rest, from).ok_or(error(Reason::Value, at + from))?;
@@ -178,7 +181,8 @@ fn variable_len(tag: u8, tag_at: usize, rest: &[u8], at: usize) -> Result<usize,
     }
 }
 
-/// Bytes of a text with its length.
+/// Returns the size in bytes of the text at the start of `rest`, including its length prefix and
+/// NUL.
 #[inline]
 fn text_len(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = length_at(rest, 0).ok_or(error(Reason::Value, at))? as usize;
@@ -193,7 +197,7 @@ fn text_len(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     }
 }
 
-/// Bytes of a document inside of another.
+/// Returns the size in bytes of the embedded document at the start of `rest`.
 #[inline]
 fn document_inside(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = length_at(rest, 0).ok_or(error(Reason::Value, at))? as usize;

@@ -1,73 +1,76 @@
-//! What is wrong with bytes that are no BSON, and where.
+//! [`ReadError`]: the reason why bytes are not valid BSON, and the position.
 
 use std::fmt;
 
 use onecopy_text::MalformedKind;
 
-/// Why bytes are not BSON, or not for who reads them. From [`super::read`] and from whom it tells; what to do about it is to
-/// mend the bytes, but where a variant says otherwise.
+/// The reason why [`super::read`] or its event handler rejects bytes: they are not valid BSON, or
+/// exceed a limit that the caller has set. The bytes must be corrected, unless the description of a
+/// variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The bytes end inside the outermost document: it was cut off, or its length is wrong.
+    /// The bytes end inside the outermost document: it is truncated, or its length is wrong.
     End,
-    /// A document says that it is shorter than any can be.
+    /// The length of a document is below 5, which is the length of an empty document.
     DocumentLength,
-    /// The length of what stands inside a document reaches past the end of that.
+    /// The length of a value inside a document extends past the document's end.
     Length,
-    /// A value of a fixed size reaches past the end of its document.
+    /// A value of a fixed size extends past the end of its document.
     Value,
-    /// No zero byte stands where a document ends by its length.
+    /// A document has no zero byte at the end that its length gives.
     NoTerminator,
-    /// A zero byte stands in place of an element, before the document ends by its length.
+    /// A zero byte ends a document before the end that its length gives.
     EarlyEnd,
-    /// A text says that it is shorter than any can be.
+    /// The length of a text is below 1, which is the length of an empty text.
     TextLength,
-    /// No zero byte stands where a text ends by its length.
+    /// A text has no zero byte at the end that its length gives.
     TextEnd,
-    /// A key, or one of the texts of a regex, has no zero byte before its document ends.
+    /// A key, or one of the texts of a regex, has no zero byte before the end of its document.
     OpenText,
-    /// No type has this tag.
+    /// The byte before an element is not a known tag.
     Tag(u8),
-    /// A boolean is neither 0 nor 1.
+    /// A boolean has this value, which is neither 0 nor 1.
     Boolean(u8),
-    /// A binary says that it is shorter than nothing.
+    /// The length of a binary value is negative.
     BinaryLength,
-    /// The second length of a binary of subtype 2 does not agree with the first.
+    /// In a binary value of subtype 2, the second length is not equal to the first length minus 4.
     OldBinary,
-    /// The length of code with a scope does not agree with those of its code and its scope.
+    /// The length of code with a scope contradicts the lengths of the code and the scope.
     ScopeLength,
-    /// A key of an array is not the number of its item, and this is refused.
+    /// A key of an array is not the index of its item, and [`super::ArrayKeys::Strict`] is set.
     ArrayKey,
-    /// Documents and arrays stand deeper in each other than is allowed. Raise the limit.
+    /// Documents and arrays are nested deeper than the limit that the caller has set. Raise the
+    /// limit.
     Depth,
-    /// A document is longer than is allowed. Raise the limit.
+    /// A document is longer than the limit that the caller has set. Raise the limit.
     Size,
-    /// Something stands behind the document. Ask for all of them to take it.
-    Behind,
-    /// A text is malformed. Ask for another policy to take it.
+    /// Data follows the document. Use the function that reads several documents.
+    TrailingData,
+    /// A text is malformed. Choose a policy that accepts malformed text.
     Malformed(MalformedKind),
-    /// A binary of a UUID's subtype, 3 or 4, has not 16 bytes.
+    /// A binary value of subtype 3 or 4 does not have 16 bytes.
     Uuid,
-    /// A date that its reader has no value for. Ask for another policy to take it.
+    /// The language of the caller has no value for the date. Choose a policy that accepts the date.
     DateRange,
-    /// The bytes were changed while they were read.
+    /// Another thread changed the bytes while they were read.
     Changed,
-    /// The reader of the events has an error of its own, which it keeps.
+    /// The event handler has failed; the handler itself keeps the error.
     Events,
 }
 
-/// What is wrong, and where it stands.
+/// The reason why bytes were rejected, and the position in the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// Why.
+    /// The reason why the bytes were rejected.
     pub reason: Reason,
-    /// Where, in bytes from the start of what was read.
+    /// The position in bytes from the start of the data.
     pub offset_bytes: usize,
 }
 
 impl ReadError {
-    /// The same, of bytes with others before them.
+    /// Adds `n_bytes` to the position of the error. This corrects the position if only the data
+    /// after the first `n_bytes` bytes was examined.
     #[must_use]
     pub fn later_by(self, n_bytes: usize) -> ReadError {
         ReadError {
@@ -84,10 +87,10 @@ impl fmt::Display for Reason {
             Reason::DocumentLength => "the length of a document is below 5",
             Reason::Length => "a length reaches past the end of the document",
             Reason::Value => "a value reaches past the end of the document",
-            Reason::NoTerminator => "no zero byte stands at the end of the document",
-            Reason::EarlyEnd => "the document ends before its length says",
+            Reason::NoTerminator => "no zero byte at the end of the document",
+            Reason::EarlyEnd => "the document ends before its declared length",
             Reason::TextLength => "the length of a text is below 1",
-            Reason::TextEnd => "no zero byte stands at the end of the text",
+            Reason::TextEnd => "no zero byte at the end of the text",
             Reason::OpenText => "a key or pattern has no zero byte at its end",
             Reason::Tag(tag) => return write!(f, "no type has the tag 0x{tag:02x}"),
             Reason::Boolean(byte) => {
@@ -98,10 +101,10 @@ impl fmt::Display for Reason {
             Reason::ScopeLength => "the lengths of code with a scope do not agree",
             Reason::ArrayKey => "a key of an array is not its index; see `array_keys=`",
             Reason::Depth => "documents nested too deep; see `max_depth=`",
-            Reason::Size => "a document too long; see `max_size=`",
-            Reason::Behind => "something stands behind the document",
+            Reason::Size => "a document too long; see `max_bytes=`",
+            Reason::TrailingData => "trailing data after the document",
             Reason::Malformed(kind) => {
-                return write!(f, "malformed text: {kind}; see `on_invalid_utf8=`");
+                return write!(f, "malformed text: {kind}; see `errors=`");
             }
             Reason::Uuid => "a UUID has not 16 bytes",
             Reason::DateRange => "a date outside of the years 1 to 9999; see `datetime_range=`",

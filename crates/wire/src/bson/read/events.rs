@@ -1,159 +1,168 @@
-//! What a document is told to.
+//! [`BsonEvents`]: the event handler that receives the contents of a document from the reader.
 
 use onecopy_text::{Units, find_malformed};
 
 use super::error::Reason;
 
-/// Why a value, or anything else, was not taken: the reason, and how many bytes behind the start of what was told.
+/// The reason why an event handler rejects a value, and the position in the value.
 ///
-/// An error of the reader's own is kept by it, and told as [`Reason::Events`].
+/// If the handler keeps an error of its own, the reason is [`Reason::Events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Why.
+pub struct Rejection {
+    /// The reason why the value is rejected.
     pub reason: Reason,
-    /// How many bytes behind the start of what was told (of a text: its first byte, not its length).
+    /// The offset in bytes from the start of the value. For a text, the start is the first byte of
+    /// the text, after its length.
     pub at_bytes: usize,
 }
 
-impl Refusal {
-    /// An error of the reader's own.
-    pub const OWN: Refusal = Refusal::here(Reason::Events);
+impl Rejection {
+    /// The rejection by a handler that keeps the error itself; the reader then ends with
+    /// [`Reason::Events`].
+    pub const OWN: Rejection = Rejection::here(Reason::Events);
 
-    /// One at the start of what was told.
+    /// Returns a rejection with this reason, at the start of the value.
     #[must_use]
-    pub const fn here(reason: Reason) -> Refusal {
-        Refusal {
+    pub const fn here(reason: Reason) -> Rejection {
+        Rejection {
             reason,
             at_bytes: 0,
         }
     }
 
-    /// The same, `n_bytes` later.
+    /// Adds `n_bytes` to the position of this rejection.
     #[must_use]
-    pub const fn later_by(self, n_bytes: usize) -> Refusal {
-        Refusal {
+    pub const fn later_by(self, n_bytes: usize) -> Rejection {
+        Rejection {
             reason: self.reason,
             at_bytes: self.at_bytes + n_bytes,
         }
     }
 }
 
-/// What is wrong with a text that was found to be no UTF-8.
+/// Returns the error for a text that is not valid UTF-8.
 #[cold]
 #[must_use]
-pub fn malformed(text: &[u8]) -> Refusal {
+pub fn malformed(text: &[u8]) -> Rejection {
     match find_malformed(Units::Utf8(text)) {
-        Some(found) => Refusal {
+        Some(found) => Rejection {
             reason: Reason::Malformed(found.kind),
             at_bytes: found.at_units,
         },
-        // It was, a moment ago.
-        None => Refusal::here(Reason::Changed),
+        // The text was malformed when the handler examined it, so it has changed since.
+        None => Rejection::here(Reason::Changed),
     }
 }
 
-/// What became of an event.
-pub type Told = Result<(), Refusal>;
+/// The result of a method of an event handler: an error stops the reader.
+pub type EventResult = Result<(), Rejection>;
 
-/// What a document is told to, part by part, in the order of its bytes.
+/// Receives a document as events, in the order of its bytes.
 ///
-/// The outermost document is told as any: [`BsonEvents::begin_document`], then for each element its key and its value, then
-/// [`BsonEvents::end_document`]. Items of arrays have no key; [`BsonEvents::array_key`] is for who wants it all the same, and
-/// [`BsonEvents::other_array_key`] for the check of those that are not digits.
-/// Texts and keys are borrowed from the buffer and **not validated**: who takes one does both in one go, and refuses what is
-/// malformed by [`malformed`]. Lengths, terminators, tags, booleans, and the lengths inside of old binaries are checked before
-/// anything is told.
+/// The outermost document has the events [`BsonEvents::begin_document`], then for each element its
+/// key and its value, then [`BsonEvents::end_document`]. By default, items of arrays have no key
+/// event. A handler that needs their keys implements [`BsonEvents::array_key`]; a handler that
+/// validates keys implements [`BsonEvents::other_array_key`], which receives each array key that is
+/// not the index of its item. Texts and keys are borrowed from the buffer and **not validated**:
+/// the handler converts and validates them in one pass, and rejects malformed text with
+/// [`malformed`]. Before it emits an event, the reader validates lengths, terminators, tags,
+/// booleans, and the lengths inside legacy binaries.
 ///
-/// All functions should be `#[inline(always)]` where they are short: they are compiled into the reader's loop, for the
-/// kernels that run.
+/// Short methods should be `#[inline(always)]`, because the reader's loop contains them. The loop is
+/// compiled once for each set of CPU instructions (AVX-512, AVX2, SSE2).
 pub trait BsonEvents {
-    /// A key of a document, or of the scope of code.
-    fn key(&mut self, key: &[u8]) -> Told;
-    /// A key of an array, as it stands there.
+    /// Receives a key of a document, or of the scope of a value of type code with scope.
+    fn key(&mut self, key: &[u8]) -> EventResult;
+    /// Receives the key of an array item, as it is written in the document.
     #[inline(always)]
-    fn array_key(&mut self, _key: &[u8]) -> Told {
+    fn array_key(&mut self, _key: &[u8]) -> EventResult {
         Ok(())
     }
-    /// A key of an array that is not the index of its item, or not known to be. It is text as any other key: an implementor
-    /// that refuses malformed keys of documents refuses malformed ones here. [`BsonEvents::array_key`] follows.
-    fn other_array_key(&mut self, key: &[u8]) -> Told;
+    /// Receives an array key that is not the index of its item, or that the reader could not
+    /// compare with this index. A handler that rejects malformed keys of documents must reject
+    /// malformed keys here too. The event [`BsonEvents::array_key`] follows.
+    fn other_array_key(&mut self, key: &[u8]) -> EventResult;
 
-    /// A document begins.
-    fn begin_document(&mut self) -> Told;
-    /// It ends.
-    fn end_document(&mut self) -> Told;
-    /// An array begins.
-    fn begin_array(&mut self) -> Told;
-    /// It ends.
-    fn end_array(&mut self) -> Told;
-    /// Code with a scope: its code. What comes then are the elements of the scope.
-    fn begin_code_with_scope(&mut self, code: &[u8]) -> Told;
-    /// The scope ends, and with it the value.
-    fn end_code_with_scope(&mut self) -> Told;
-    /// A document without elements.
+    /// Called when a document inside another document or array begins.
+    fn begin_document(&mut self) -> EventResult;
+    /// Called when the innermost document ends.
+    fn end_document(&mut self) -> EventResult;
+    /// Called when an array begins.
+    fn begin_array(&mut self) -> EventResult;
+    /// Called when the innermost array ends.
+    fn end_array(&mut self) -> EventResult;
+    /// Receives the code of a value of type code with scope. The elements of the scope follow.
+    fn begin_code_with_scope(&mut self, code: &[u8]) -> EventResult;
+    /// Called when the scope ends, and therefore the whole value of type code with scope.
+    fn end_code_with_scope(&mut self) -> EventResult;
+    /// Called for a document without elements.
     #[inline(always)]
-    fn empty_document(&mut self) -> Told {
+    fn empty_document(&mut self) -> EventResult {
         self.begin_document()?;
         self.end_document()
     }
-    /// An array without items.
+    /// Called for an array without items.
     #[inline(always)]
-    fn empty_array(&mut self) -> Told {
+    fn empty_array(&mut self) -> EventResult {
         self.begin_array()?;
         self.end_array()
     }
 
-    /// A 64-bit float.
-    fn double(&mut self, value: f64) -> Told;
-    /// Text. It may hold NUL.
-    fn string(&mut self, text: &[u8]) -> Told;
-    /// Bytes of a subtype: of the old one (2) without their second length.
-    fn binary(&mut self, subtype: u8, bytes: &[u8]) -> Told;
-    /// Nothing; deprecated.
-    fn undefined(&mut self) -> Told;
-    /// An object id.
-    fn object_id(&mut self, id: &[u8; 12]) -> Told;
-    /// `false` or `true`.
-    fn boolean(&mut self, value: bool) -> Told;
-    /// Milliseconds since 1970 in UTC.
-    fn datetime(&mut self, milliseconds: i64) -> Told;
-    /// Nothing.
-    fn null(&mut self) -> Told;
-    /// A pattern and its options. The options begin one byte behind the end of the pattern.
-    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> Told;
-    /// The name of a collection and an object id; deprecated.
-    fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> Told;
-    /// JavaScript.
-    fn code(&mut self, text: &[u8]) -> Told;
-    /// Text; deprecated.
-    fn symbol(&mut self, text: &[u8]) -> Told;
-    /// A 32-bit integer.
-    fn int32(&mut self, value: i32) -> Told;
-    /// A timestamp of MongoDB's own.
-    fn timestamp(&mut self, seconds: u32, increment: u32) -> Told;
-    /// A 64-bit integer.
-    fn int64(&mut self, value: i64) -> Told;
-    /// The bytes of a decimal.
-    fn decimal128(&mut self, bytes: &[u8; 16]) -> Told;
-    /// Less than all other values.
-    fn min_key(&mut self) -> Told;
-    /// More than all other values.
-    fn max_key(&mut self) -> Told;
+    /// Receives a 64-bit float.
+    fn double(&mut self, value: f64) -> EventResult;
+    /// Receives a text, which may contain NUL.
+    fn string(&mut self, text: &[u8]) -> EventResult;
+    /// Receives a binary value: its subtype and its bytes, without the second length of the legacy
+    /// subtype 2.
+    fn binary(&mut self, subtype: u8, bytes: &[u8]) -> EventResult;
+    /// Receives the value `undefined`, whose type is deprecated.
+    fn undefined(&mut self) -> EventResult;
+    /// Receives an object id.
+    fn object_id(&mut self, id: &[u8; 12]) -> EventResult;
+    /// Receives a boolean.
+    fn boolean(&mut self, value: bool) -> EventResult;
+    /// Receives a datetime, in milliseconds since 1970 in UTC.
+    fn datetime(&mut self, milliseconds: i64) -> EventResult;
+    /// Receives the value `null`.
+    fn null(&mut self) -> EventResult;
+    /// Receives a regular expression: its pattern and its options. The options begin one byte after
+    /// the end of the pattern.
+    fn regex(&mut self, pattern: &[u8], options: &[u8]) -> EventResult;
+    /// Receives a DBPointer, a deprecated type: the name of a collection and an object id.
+    fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> EventResult;
+    /// Receives JavaScript code.
+    fn code(&mut self, text: &[u8]) -> EventResult;
+    /// Receives a symbol, a deprecated type: a text.
+    fn symbol(&mut self, text: &[u8]) -> EventResult;
+    /// Receives a 32-bit integer.
+    fn int32(&mut self, value: i32) -> EventResult;
+    /// Receives a MongoDB timestamp.
+    fn timestamp(&mut self, seconds: u32, increment: u32) -> EventResult;
+    /// Receives a 64-bit integer.
+    fn int64(&mut self, value: i64) -> EventResult;
+    /// Receives the bytes of a decimal of 128 bits.
+    fn decimal128(&mut self, bytes: &[u8; 16]) -> EventResult;
+    /// Receives the value MinKey, which sorts before all other values.
+    fn min_key(&mut self) -> EventResult;
+    /// Receives the value MaxKey, which sorts after all other values.
+    fn max_key(&mut self) -> EventResult;
 
-    /// Whether a document inside of another, `at` bytes behind the start, is taken as it stands: nothing of it is told then, and
-    /// nothing inside of it was looked at.
+    /// Returns `true` to receive the embedded document, which starts at offset `at`, as raw bytes.
+    /// The reader then emits no events for its contents and does not validate them.
     #[inline(always)]
-    fn takes_raw(&mut self, _document: &[u8], _at: usize) -> Result<bool, Refusal> {
+    fn takes_raw(&mut self, _document: &[u8], _at: usize) -> Result<bool, Rejection> {
         Ok(false)
     }
 
-    /// A key that is likely to come next, where one is known. Where the document has it, `likely_key` is told, not `key`.
+    /// Returns the key that the handler expects next; `None` if it expects no particular key. If
+    /// the document has this key, the reader calls `likely_key` instead of `key`.
     #[inline(always)]
     fn guess(&self) -> Option<&[u8]> {
         None
     }
-    /// The key of [`BsonEvents::guess`].
-    fn likely_key(&mut self) -> Told {
+    /// Called instead of [`BsonEvents::key`] if the next key is the one that [`BsonEvents::guess`]
+    /// returned.
+    fn likely_key(&mut self) -> EventResult {
         unreachable!("no key was guessed")
     }
 }

@@ -1,25 +1,28 @@
-//! The lengths that stand in front of things.
+//! Reads the length prefix of a document ([`document_len`]) and of other values.
 
 use super::error::{ReadError, Reason};
 
-/// The shortest document: a length and a zero byte.
+/// The length in bytes of the shortest document, which has only a length prefix and a zero byte.
 pub const LEAST_BYTES: usize = 5;
 
-/// Bytes of a length.
+/// The number of bytes of a length prefix.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// The length at a place, negative ones as huge ones; `None` where the bytes end before.
+/// Returns the length prefix at position `at`; a negative length is returned as a large number.
+/// Returns `None` if fewer than four bytes are left.
 #[inline(always)]
 pub(super) fn length_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Bytes of the document that starts with these, of which the first four are enough.
+/// Returns the length in bytes of a document. `start` must begin with the first four bytes of the
+/// document, which contain the length.
 ///
 /// # Errors
-/// [`Reason::End`] where there are fewer than four, [`Reason::DocumentLength`], [`Reason::Size`]; all at byte 0.
+/// [`Reason::End`] for fewer than four bytes, [`Reason::DocumentLength`], [`Reason::Size`]; all at
+/// byte 0.
 #[inline]
-pub fn document_len(start: &[u8], max_size: usize) -> Result<usize, ReadError> {
+pub fn document_len(start: &[u8], max_bytes: usize) -> Result<usize, ReadError> {
     let no = |reason| ReadError {
         reason,
         offset_bytes: 0,
@@ -27,7 +30,7 @@ pub fn document_len(start: &[u8], max_size: usize) -> Result<usize, ReadError> {
     let length = length_at(start, 0).ok_or(no(Reason::End))?;
     let length = i32::from_le_bytes(length.to_le_bytes());
     match usize::try_from(length) {
-        Ok(length) if length > max_size => Err(no(Reason::Size)),
+        Ok(length) if length > max_bytes => Err(no(Reason::Size)),
         Ok(length) if length >= LEAST_BYTES => Ok(length),
         _ => Err(no(Reason::DocumentLength)),
     }

@@ -1,15 +1,15 @@
-//! Documents, arrays and scopes inside of each other: gone into, and left again.
+//! Methods of the reader that enter and leave documents, arrays and scopes.
 
 use onecopy_text::convert::Kernels;
 
+use super::array_index::Index;
 use super::error::{ReadError, Reason};
 use super::events::BsonEvents;
-use super::index::Index;
 use super::lengths::{LEAST_BYTES, LENGTH_BYTES, length_at};
-use super::reader::{ArrayKeys, Reader, Scope, error, refused, told};
+use super::reader::{ArrayKeys, Reader, Scope, error, located, refused};
 
 impl<K: Kernels> Reader<'_, K> {
-    /// Goes into the document or array at the next byte.
+    /// Enters the document or array that starts at the next byte.
     #[inline(always)]
     pub(super) fn enter<E: BsonEvents>(
         &mut self,
@@ -29,7 +29,7 @@ impl<K: Kernels> Reader<'_, K> {
         }
         if length == LEAST_BYTES {
             self.at = end;
-            return told(
+            return located(
                 if is_array {
                     events.empty_array()
                 } else {
@@ -42,7 +42,7 @@ impl<K: Kernels> Reader<'_, K> {
             self.at = end;
             return Ok(());
         }
-        told(
+        located(
             if is_array {
                 events.begin_array()
             } else {
@@ -62,7 +62,8 @@ impl<K: Kernels> Reader<'_, K> {
         Ok(())
     }
 
-    /// Makes the document from `at` to `end` the innermost one; its length was read.
+    /// Makes the document from position `at` to `end` the innermost one. The reader must have read
+    /// its length prefix.
     #[inline(always)]
     fn push(&mut self, at: usize, end: usize, is_array: bool) {
         self.outer.push(self.start << 1 | u32::from(self.is_array));
@@ -76,7 +77,7 @@ impl<K: Kernels> Reader<'_, K> {
         }
     }
 
-    /// Goes behind the innermost document; whether that was the outermost.
+    /// Leaves the innermost document; returns `true` if it was the outermost document.
     #[inline(always)]
     pub(super) fn leave<E: BsonEvents>(&mut self, events: &mut E) -> Result<bool, ReadError> {
         let end = self.at;
@@ -86,11 +87,11 @@ impl<K: Kernels> Reader<'_, K> {
         {
             key_end = scope.key_end;
             self.scopes.pop();
-            told(events.end_code_with_scope(), end)?;
+            located(events.end_code_with_scope(), end)?;
         } else if self.is_array {
-            told(events.end_array(), end)?;
+            located(events.end_array(), end)?;
         } else {
-            told(events.end_document(), end)?;
+            located(events.end_document(), end)?;
         }
         let Some(outer) = self.outer.pop() else {
             return Ok(true);
@@ -98,8 +99,8 @@ impl<K: Kernels> Reader<'_, K> {
         self.at = end + 1;
         self.start = outer >> 1;
         self.is_array = outer & 1 == 1;
-        // Its length was good when it was entered. Where the buffer can be written to, and what is told runs code of others,
-        // it may be another one by now.
+        // The length was valid when the document was entered. If the buffer is writable and event
+        // handlers run other code, the length may have changed since.
         let start = self.start as usize;
         let length = length_at(self.bytes, start).unwrap_or(0) as usize;
         match self.bytes.get(..(start + length).wrapping_sub(1)) {
@@ -107,10 +108,10 @@ impl<K: Kernels> Reader<'_, K> {
             _ => return Err(error(Reason::Changed, start)),
         }
         if self.is_array && self.index_of != self.start {
-            // An array inside of this one had keys of its own.
+            // The expected key of this array is unknown, because an array inside it used the field.
             self.index = match self.rules.array_keys {
                 ArrayKeys::Any => Index::UNKNOWN,
-                ArrayKeys::Strict => Index::behind(self.bytes, key_end),
+                ArrayKeys::Strict => Index::following(self.bytes, key_end),
             };
             self.index_of = self.start;
         }
@@ -145,7 +146,7 @@ impl<K: Kernels> Reader<'_, K> {
         if whole.last() != Some(&0) {
             return Err(error(Reason::NoTerminator, end - 1));
         }
-        told(
+        located(
             events.begin_code_with_scope(code),
             at + LENGTH_BYTES + LENGTH_BYTES,
         )?;
@@ -159,7 +160,8 @@ impl<K: Kernels> Reader<'_, K> {
     }
 }
 
-/// What is wrong with the length of a document inside of another.
+/// Returns the error for an embedded document with the invalid length `length`. `is_inside` is
+/// `true` if the embedded document ends inside the enclosing document.
 #[cold]
 fn no_document(at: usize, length: usize, is_inside: bool) -> ReadError {
     match i32::try_from(length) {

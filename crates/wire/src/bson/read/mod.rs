@@ -1,22 +1,24 @@
-//! The BSON reader (<https://bsonspec.org>): documents in, events out, in one pass and without a tree.
+//! The BSON reader (<https://bsonspec.org>): [`read`] converts a document to events
+//! ([`BsonEvents`]), in one pass and without building a tree.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`events`] | [`BsonEvents`]: what a document is told to |
-//! | [`reader`] | [`read`]: the grammar, every length and terminator |
-//! | [`elements`] | [`Elements`]: the elements of one document, found without reading what stands in them |
-//! | [`lengths`] | [`document_len`]: the length in front of a document, for who gathers one |
-//! | `levels` | documents inside of each other: gone into, and left again |
-//! | `index`, `tags` | the keys of arrays, and the bytes of tags |
-//! | [`error`] | [`ReadError`]: what is wrong, and at which byte |
+//! | [`events`] | [`BsonEvents`]: the event handler that receives a document |
+//! | [`reader`] | [`read`]: the grammar, with validation of every length and terminator |
+//! | [`elements`] | [`Elements`]: iterates over the elements of one document without parsing values |
+//! | [`lengths`] | [`document_len`]: reads the length prefix of a document |
+//! | `levels` | methods that enter and leave documents, arrays and scopes |
+//! | `array_index`, `tags` | the expected keys of arrays, and the tags as constants |
+//! | [`error`] | [`ReadError`]: an error with its position |
 //!
-//! Nothing here grows with a document; with its depth, four bytes for each level do. The slow twin is that of the writer
-//! ([`super::naive`]); its [`super::naive::Tree`] is a tree of events.
+//! The memory used does not depend on the document, except for four bytes per open level. The
+//! reference implementation is [`super::naive`]; its [`super::naive::Tree`] builds a tree from
+//! events.
 
+mod array_index;
 pub mod elements;
 pub mod error;
 pub mod events;
-mod index;
 pub mod lengths;
 mod levels;
 pub mod reader;
@@ -26,6 +28,6 @@ mod tests;
 
 pub use elements::{Element, Elements};
 pub use error::{ReadError, Reason};
-pub use events::{BsonEvents, Refusal, Told, malformed};
+pub use events::{BsonEvents, EventResult, Rejection, malformed};
 pub use lengths::{LEAST_BYTES, document_len};
 pub use reader::{ArrayKeys, Rules, read, read_all, read_value};

@@ -1,34 +1,35 @@
-//! The grammar of BSON, as one loop.
+//! [`read`] and [`Rules`]: the grammar of BSON, as one loop.
 
 use onecopy_text::convert::Kernels;
 
+use super::array_index::Index;
 use super::elements::Element;
 use super::error::{ReadError, Reason};
-use super::events::{BsonEvents, Refusal, Told};
-use super::index::Index;
+use super::events::{BsonEvents, EventResult, Rejection};
 use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len};
 use super::tags;
 use crate::bson::{MOST_BYTES, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_BYTES};
 
-/// What is asked of the keys of arrays.
+/// The requirement that the keys of arrays must meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrayKeys {
-    /// Any will do: an item is where it stands. So every reader that we know has it, and there are writers that leave
-    /// the keys empty.
+    /// Any key is accepted. The index of an item is its position, whatever its key is. All known
+    /// readers accept any keys, and some writers leave the keys empty.
     #[default]
     Any,
-    /// `0`, `1`, `2`…, as the specification says.
+    /// Keys must be `0`, `1`, `2`…, as in the specification.
     Strict,
 }
 
-/// What is asked of a document beyond the grammar.
+/// The requirements that a document must meet in addition to the grammar.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How deep documents and arrays may stand in each other; the outermost is the first level.
+    /// The greatest nesting depth of documents and arrays; the outermost document is the first
+    /// level.
     pub max_depth: usize,
-    /// How many bytes the outermost may have.
-    pub max_size: usize,
-    /// The keys of arrays.
+    /// The largest size of the outermost document in bytes.
+    pub max_bytes: usize,
+    /// The requirements on the keys of arrays.
     pub array_keys: ArrayKeys,
 }
 
@@ -36,18 +37,18 @@ impl Default for Rules {
     fn default() -> Rules {
         Rules {
             max_depth: 1000,
-            max_size: MOST_BYTES,
+            max_bytes: MOST_BYTES,
             array_keys: ArrayKeys::Any,
         }
     }
 }
 
-/// Tells the document that `bytes` starts with, and returns how many bytes it has.
+/// Reads the document at the start of `bytes` into events, and returns its length in bytes.
 ///
-/// Copies: none. Memory: four bytes for each level that is open.
+/// Nothing is copied. Four bytes of memory are needed for each document or array that is open.
 ///
 /// # Errors
-/// [`ReadError`]; what was told until then was right.
+/// [`ReadError`]. All events before the error were valid.
 #[inline(always)]
 pub fn read<K: Kernels, E: BsonEvents>(
     kernels: K,
@@ -55,7 +56,7 @@ pub fn read<K: Kernels, E: BsonEvents>(
     rules: Rules,
     events: &mut E,
 ) -> Result<usize, ReadError> {
-    let len = document_len(bytes, rules.max_size)?;
+    let len = document_len(bytes, rules.max_bytes)?;
     let Some(document) = bytes.get(..len) else {
         return Err(error(Reason::End, 0));
     };
@@ -63,8 +64,8 @@ pub fn read<K: Kernels, E: BsonEvents>(
     Ok(len)
 }
 
-/// Tells the value of an element that [`super::Elements`] has found: no key, and nothing behind it. Places are those in the
-/// whole document.
+/// Reads the value of an element that [`super::Elements`] returned, and emits its events, but no
+/// event for the key. Positions in errors are those in the whole document.
 ///
 /// # Errors
 /// As [`read`].
@@ -84,10 +85,10 @@ pub fn read_value<K: Kernels, E: BsonEvents>(
     reader.elements(true, events)
 }
 
-/// As [`read`], of one document with nothing behind it.
+/// Reads bytes that must be exactly one document. Data after the document is an error.
 ///
 /// # Errors
-/// As [`read`], and [`Reason::Behind`] with the place behind the document.
+/// As [`read`], and [`Reason::TrailingData`] with the position after the document.
 #[inline(always)]
 pub fn read_all<K: Kernels, E: BsonEvents>(
     kernels: K,
@@ -97,34 +98,36 @@ pub fn read_all<K: Kernels, E: BsonEvents>(
 ) -> Result<(), ReadError> {
     let len = read(kernels, bytes, rules, events)?;
     if len < bytes.len() {
-        return Err(error(Reason::Behind, len));
+        return Err(error(Reason::TrailingData, len));
     }
     Ok(())
 }
 
-/// Code with a scope that is open.
+/// The scope of a value of type code with scope, which is being read.
 pub(super) struct Scope {
-    /// Levels around it.
+    /// The number of levels that enclose the scope.
     pub(super) n_outer: usize,
-    /// Where the key of the element ends.
+    /// The position at which the key of the code ends.
     pub(super) key_end: usize,
 }
 
 pub(super) struct Reader<'a, K> {
     pub(super) kernels: K,
-    /// The outermost document.
+    /// All bytes of the outermost document.
     pub(super) bytes: &'a [u8],
-    /// The same up to the zero byte that ends the innermost one.
+    /// The bytes that the elements of the innermost open document must not exceed: from the start
+    /// of the outermost document to the terminator of the innermost one, without this terminator.
     pub(super) body: &'a [u8],
-    /// The next byte, at most the end of the body.
+    /// The position of the next byte to read, at most the end of `body`.
     pub(super) at: usize,
-    /// Where the innermost document starts.
+    /// The start position of the innermost document.
     pub(super) start: u32,
     pub(super) is_array: bool,
-    /// The key that is to come in the array at `index_of`.
+    /// The key that is expected next in the array that starts at `index_of`.
     pub(super) index: Index,
     pub(super) index_of: u32,
-    /// The levels around it, the outermost first: twice the start, and 1 more for an array.
+    /// The enclosing levels, the outermost first. Each number is twice the level's start position,
+    /// plus 1 for an array.
     pub(super) outer: Vec<u32>,
     pub(super) scopes: Vec<Scope>,
     pub(super) rules: Rules,
@@ -157,13 +160,14 @@ impl<'a, K: Kernels> Reader<'a, K> {
             return Err(error(Reason::NoTerminator, self.bytes.len() - 1));
         }
         if self.bytes.len() == LEAST_BYTES {
-            return told(events.empty_document(), 0);
+            return located(events.empty_document(), 0);
         }
-        told(events.begin_document(), 0)?;
+        located(events.begin_document(), 0)?;
         self.elements(false, events)
     }
 
-    /// Elements up to the end of the outermost document, or to that of the outermost but one.
+    /// Reads elements up to the end of the outermost document. If `is_inner` is `true`, reads only
+    /// up to the end of a document at the second level, which is the value of an element.
     #[inline(always)]
     fn elements<E: BsonEvents>(&mut self, is_inner: bool, events: &mut E) -> Result<(), ReadError> {
         loop {
@@ -183,7 +187,8 @@ impl<'a, K: Kernels> Reader<'a, K> {
         }
     }
 
-    /// The value at the next byte; documents and arrays are gone into.
+    /// Reads a value of the type `tag`, which starts at the next byte. If the value is a document
+    /// or an array, enters it.
     #[inline(always)]
     fn value<E: BsonEvents>(
         &mut self,
@@ -195,79 +200,79 @@ impl<'a, K: Kernels> Reader<'a, K> {
         match tag {
             tags::DOUBLE => {
                 let value = f64::from_le_bytes(*self.fixed()?);
-                told(events.double(value), start)?;
+                located(events.double(value), start)?;
             }
             tags::STRING => {
                 let text = self.text()?;
-                told(events.string(text), start + LENGTH_BYTES)?;
+                located(events.string(text), start + LENGTH_BYTES)?;
             }
             tags::DOCUMENT => self.enter(false, events)?,
             tags::ARRAY => self.enter(true, events)?,
             tags::BINARY => self.binary(events)?,
-            tags::UNDEFINED => told(events.undefined(), start)?,
+            tags::UNDEFINED => located(events.undefined(), start)?,
             tags::OBJECT_ID => {
                 let id = self.fixed()?;
-                told(events.object_id(id), start)?;
+                located(events.object_id(id), start)?;
             }
             tags::BOOL => match self.fixed()? {
-                [byte @ (0 | 1)] => told(events.boolean(*byte == 1), start)?,
+                [byte @ (0 | 1)] => located(events.boolean(*byte == 1), start)?,
                 [byte] => return Err(error(Reason::Boolean(*byte), start)),
             },
             tags::DATE_TIME => {
                 let value = i64::from_le_bytes(*self.fixed()?);
-                told(events.datetime(value), start)?;
+                located(events.datetime(value), start)?;
             }
-            tags::NULL => told(events.null(), start)?,
+            tags::NULL => located(events.null(), start)?,
             tags::REGEX => {
                 let pattern = self.cstring()?;
                 let options = self.cstring()?;
-                told(events.regex(pattern, options), start)?;
+                located(events.regex(pattern, options), start)?;
             }
             tags::DB_POINTER => {
                 let name = self.text()?;
                 let id = self.fixed()?;
-                told(events.db_pointer(name, id), start + LENGTH_BYTES)?;
+                located(events.db_pointer(name, id), start + LENGTH_BYTES)?;
             }
             tags::CODE => {
                 let text = self.text()?;
-                told(events.code(text), start + LENGTH_BYTES)?;
+                located(events.code(text), start + LENGTH_BYTES)?;
             }
             tags::SYMBOL => {
                 let text = self.text()?;
-                told(events.symbol(text), start + LENGTH_BYTES)?;
+                located(events.symbol(text), start + LENGTH_BYTES)?;
             }
             tags::CODE_WITH_SCOPE => self.code_with_scope(events)?,
             tags::INT32 => {
                 let value = i32::from_le_bytes(*self.fixed()?);
-                told(events.int32(value), start)?;
+                located(events.int32(value), start)?;
             }
             tags::TIMESTAMP => {
                 let increment = u32::from_le_bytes(*self.fixed()?);
                 let seconds = u32::from_le_bytes(*self.fixed()?);
-                told(events.timestamp(seconds, increment), start)?;
+                located(events.timestamp(seconds, increment), start)?;
             }
             tags::INT64 => {
                 let value = i64::from_le_bytes(*self.fixed()?);
-                told(events.int64(value), start)?;
+                located(events.int64(value), start)?;
             }
             tags::DECIMAL128 => {
                 let bytes = self.fixed()?;
-                told(events.decimal128(bytes), start)?;
+                located(events.decimal128(bytes), start)?;
             }
-            tags::MIN_KEY => told(events.min_key(), start)?,
-            tags::MAX_KEY => told(events.max_key(), start)?,
+            tags::MIN_KEY => located(events.min_key(), start)?,
+            tags::MAX_KEY => located(events.max_key(), start)?,
             other => return Err(error(Reason::Tag(other), tag_at)),
         }
         Ok(())
     }
 
-    /// What is left of the innermost document.
+    /// Returns the bytes of the innermost document that were not read yet, without its terminator.
     #[inline(always)]
     pub(super) fn rest(&self) -> &'a [u8] {
         self.body.get(self.at..).unwrap_or_default()
     }
 
-    /// The key at the next byte.
+    /// Reads the key at the next byte.
     #[inline(always)]
     fn key<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         let (rest, start) = (self.rest(), self.at);
@@ -278,20 +283,21 @@ impl<'a, K: Kernels> Reader<'a, K> {
             };
             self.index.step();
             self.at += len;
-            return told(events.array_key(&rest[..len - 1]), start);
+            return located(events.array_key(&rest[..len - 1]), start);
         }
         if let Some(guess) = events.guess()
             && rest.get(guess.len()) == Some(&0)
             && self.kernels.starts_with(rest, guess)
         {
             self.at += guess.len() + 1;
-            return told(events.likely_key(), start);
+            return located(events.likely_key(), start);
         }
         let key = self.cstring()?;
-        told(events.key(key), start)
+        located(events.key(key), start)
     }
 
-    /// Bytes of a key of an array that is not its index, its zero byte among them.
+    /// Reads an array key that differs from the expected key. Returns the length of the key,
+    /// including its zero byte.
     #[inline(always)]
     fn other_array_key<E: BsonEvents>(&mut self, events: &mut E) -> Result<usize, ReadError> {
         let (rest, start) = (self.rest(), self.at);
@@ -299,11 +305,11 @@ impl<'a, K: Kernels> Reader<'a, K> {
         if self.rules.array_keys == ArrayKeys::Strict {
             return Err(error(Reason::ArrayKey, start));
         }
-        told(events.other_array_key(&rest[..len]), start)?;
+        located(events.other_array_key(&rest[..len]), start)?;
         Ok(len + 1)
     }
 
-    /// Bytes up to a zero byte.
+    /// Reads the bytes before the next zero byte, and skips that byte.
     #[inline(always)]
     fn cstring(&mut self) -> Result<&'a [u8], ReadError> {
         let rest = self.rest();
@@ -312,7 +318,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(&rest[..len])
     }
 
-    /// A value of a fixed size.
+    /// Reads a value of the fixed size of `N` bytes.
     #[inline(always)]
     pub(super) fn fixed<const N: usize>(&mut self) -> Result<&'a [u8; N], ReadError> {
         let Some(value) = self.rest().first_chunk() else {
@@ -322,7 +328,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(value)
     }
 
-    /// A text with its length.
+    /// Reads a length prefix and the text after it; returns the text without its NUL.
     #[inline(always)]
     pub(super) fn text(&mut self) -> Result<&'a [u8], ReadError> {
         let at = self.at;
@@ -356,33 +362,35 @@ impl<'a, K: Kernels> Reader<'a, K> {
         match subtype {
             SUBTYPE_OLD => match bytes.split_first_chunk() {
                 Some((inner, bytes)) if u32::from_le_bytes(*inner) as usize == bytes.len() => {
-                    told(events.binary(subtype, bytes), start + LENGTH_BYTES)
+                    located(events.binary(subtype, bytes), start + LENGTH_BYTES)
                 }
                 _ => Err(error(Reason::OldBinary, start)),
             },
             SUBTYPE_OLD_UUID | SUBTYPE_UUID if length != UUID_BYTES => {
                 Err(error(Reason::Uuid, start))
             }
-            _ => told(events.binary(subtype, bytes), start),
+            _ => located(events.binary(subtype, bytes), start),
         }
     }
 }
 
-/// Where the first zero byte is, eight bytes at a time: keys are short.
+/// Returns the position of the first zero byte; `None` if there is none. The search examines eight
+/// bytes at a time, because keys are short.
 #[inline(always)]
 pub(super) fn zero_at(rest: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let (words, tail) = rest.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest bit that is set is that of the first zero byte; those above it may be wrong.
+        // The lowest bit that is set belongs to the first zero byte; the bits above it may be
+        // wrong.
         let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
         if zeros != 0 {
             return Some(8 * i + zeros.trailing_zeros() as usize / 8);
         }
     }
-    let behind = tail.iter().position(|&byte| byte == 0)?;
-    Some(8 * words.len() + behind)
+    let following = tail.iter().position(|&byte| byte == 0)?;
+    Some(8 * words.len() + following)
 }
 
 #[inline(always)]
@@ -393,13 +401,13 @@ pub(super) const fn error(reason: Reason, offset_bytes: usize) -> ReadError {
     }
 }
 
-/// What was told, with the place where its start is.
+/// Adds `start` to the position of an error that an event handler returned.
 #[inline(always)]
-pub(super) fn told(is_told: Told, start: usize) -> Result<(), ReadError> {
-    is_told.map_err(|refusal| refused(refusal, start))
+pub(super) fn located(result: EventResult, start: usize) -> Result<(), ReadError> {
+    result.map_err(|refusal| refused(refusal, start))
 }
 
 #[cold]
-pub(super) fn refused(refusal: Refusal, start: usize) -> ReadError {
+pub(super) fn refused(refusal: Rejection, start: usize) -> ReadError {
     error(refusal.reason, start + refusal.at_bytes)
 }

@@ -1,4 +1,4 @@
-//! The bytes of the tags, for patterns.
+//! The tags as constants of type `u8`, for use in patterns.
 
 use crate::bson::Tag;
 

@@ -1,4 +1,5 @@
-//! The reader against its slow twin: documents of all types, each then with one place changed; and each reason at its byte.
+//! Compares the reader with its reference implementation, for documents with values of all types,
+//! and for these documents with one byte changed. Checks the position of each error.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ impl Work for ReadTree<'_> {
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
         let mut tree = Tree::default();
         read_all(kernels, self.0, self.1, &mut tree)?;
-        Ok(tree.finish().expect("a document was told"))
+        Ok(tree.finish().expect("a complete document"))
     }
 }
 
@@ -24,7 +25,7 @@ fn tree(bytes: &[u8], rules: Rules) -> Result<Document, ReadError> {
     with_kernels(ReadTree(bytes, rules))
 }
 
-/// The value of an element by itself: told behind the key that it has here.
+/// A task that reads the key and the value of one element into a tree.
 struct ReadValue<'a>(&'a [u8], &'a Element<'a>);
 
 impl Work for ReadValue<'_> {
@@ -33,15 +34,15 @@ impl Work for ReadValue<'_> {
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Self::Output {
         let mut tree = Tree::default();
-        tree.begin_document().expect("told");
+        tree.begin_document().expect("accepted");
         tree.key(self.1.key).expect("a key");
         read_value(kernels, self.0, self.1, Rules::default(), &mut tree)?;
-        tree.end_document().expect("told");
-        Ok(tree.finish().expect("a document was told"))
+        tree.end_document().expect("accepted");
+        Ok(tree.finish().expect("a complete document"))
     }
 }
 
-/// All elements, each value read by itself.
+/// Reads a document with [`Elements`], and each of its values with [`read_value`].
 fn by_elements(bytes: &[u8]) -> Result<Document, ReadError> {
     let mut elements = Elements::of(bytes)?;
     let mut document = Vec::new();
@@ -67,7 +68,7 @@ fn with_depth(max_depth: usize) -> Rules {
 
 const STRICT: Rules = Rules {
     max_depth: 1000,
-    max_size: usize::MAX,
+    max_bytes: usize::MAX,
     array_keys: ArrayKeys::Strict,
 };
 
@@ -78,11 +79,12 @@ fn refused(bytes: &[u8], reason: Reason, offset_bytes: usize) {
         offset_bytes,
     };
     assert_eq!(tree(bytes, Rules::default()), Err(expected), "{bytes:?}");
-    // What stands in a document is found by itself too, at the same place; deeper in it is found when it is read.
+    // An error in the outermost document is also found when its elements are read separately, at
+    // the same position; an error further inside is found when the element is read.
     assert_eq!(by_elements(bytes), Err(expected), "{bytes:?}");
 }
 
-/// A document of these elements.
+/// Returns the bytes of a document with these elements.
 fn document(elements: &[u8]) -> Vec<u8> {
     let length = elements.len() as u32 + 5;
     [&length.to_le_bytes(), elements, &[0]].concat()
@@ -102,7 +104,8 @@ fn key() -> impl Strategy<Value = String> + Clone {
     text().prop_map(|text| text.replace('\0', "")).boxed()
 }
 
-/// Binary of a subtype; of a UUID's with its 16 bytes.
+/// Returns a binary value of this subtype. For a subtype of UUIDs, `bytes` is truncated or extended
+/// to 16 bytes.
 fn binary(subtype: u8, mut bytes: Vec<u8>) -> Value {
     if matches!(subtype, SUBTYPE_OLD_UUID | SUBTYPE_UUID) {
         bytes.resize(UUID_BYTES, 0);
@@ -178,7 +181,7 @@ proptest! {
         let mut bytes = naive::write(&document);
         for (at, byte) in harm {
             let at = at.index(bytes.len());
-            // Small numbers make lengths that are nearly right.
+            // Small changes make lengths that are nearly correct.
             bytes[at] = if is_small { bytes[at].wrapping_add(byte % 3).wrapping_sub(1) } else { byte };
         }
         let expected = naive::documents(&bytes).filter(|all| all.len() == 1);
@@ -220,11 +223,11 @@ fn lengths_of_documents_are_checked() {
     refused(b"\0\0\0\0\0", Reason::DocumentLength, 0);
     refused(b"\xFF\xFF\xFF\xFF\0", Reason::DocumentLength, 0);
     refused(b"\x05\0\0\0\x01", Reason::NoTerminator, 4);
-    refused(b"\x05\0\0\0\0\0", Reason::Behind, 5);
+    refused(b"\x05\0\0\0\0\0", Reason::TrailingData, 5);
     refused(&document(b"\0"), Reason::EarlyEnd, 4);
     refused(&document(b"\x0Aa\0\0\x0Ab\0"), Reason::EarlyEnd, 7);
     let limited = Rules {
-        max_size: 7,
+        max_bytes: 7,
         ..Rules::default()
     };
     assert!(tree(b"\x05\0\0\0\0", limited).is_ok());
@@ -307,7 +310,7 @@ fn a_key_of_an_array_is_text_whether_it_is_the_index_or_not() {
     let start = Reason::Malformed(onecopy_text::MalformedKind::InvalidStartByte);
     refused(&array(b"\x0A\xFF\0"), start, 12);
     refused(&array(b"\x0A0\0\x0Aab\xFF\0"), start, 17);
-    // After an array inside of it the index of the next item is not known.
+    // After an array inside this array, the reader does not know the index of the next item.
     refused(&array(b"\x040\0\x05\0\0\0\0\x0A\xFF\0"), start, 20);
     refused(&array(b"\x040\0\x08\0\0\0\x0A0\0\0\x0A1\xFF\0"), start, 24);
     let error = |bytes: &[u8]| tree(bytes, STRICT).map_err(|e| e.reason);

@@ -1,97 +1,101 @@
-//! What is wrong with a text that is no JSON, and where.
+//! [`ReadError`]: the reason why a text is not valid JSON, with the position in the text.
 
 use std::fmt;
 
 use onecopy_text::{MalformedKind, Units};
 
-/// Why a text is not JSON, or not for who reads it. From [`super::read`] alone; what to do about it is to mend the text,
-/// but where a variant says otherwise.
+/// The reason why [`super::read`] rejects a text: it is not valid JSON, or exceeds a limit that the
+/// caller has set. The text must be corrected, unless the description of a variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The text ends where a value was to come, or in the middle of one.
+    /// The text ends before a value or inside it.
     End,
-    /// A value was to come, and something else stands there.
+    /// A value was expected.
     NoValue,
-    /// A key in quotes was to come.
+    /// A key, which begins with `"`, was expected.
     NoKey,
-    /// A colon was to come behind a key.
+    /// A colon was expected after a key.
     NoColon,
-    /// A comma or the end of the array was to come.
+    /// A comma or the end of the array was expected.
     NoCommaInArray,
-    /// A comma or the end of the object was to come.
+    /// A comma or the end of the object was expected.
     NoCommaInObject,
-    /// A comma stands before the end of an array or object.
+    /// A comma directly precedes the end of an array or object.
     TrailingComma,
-    /// Something stands behind the value.
-    Behind,
-    /// A byte order mark stands at the start (section 8.1). Decode it with `utf-8-sig`.
-    Mark,
-    /// A string has no closing quote.
+    /// The text continues after the value, with more than white space.
+    TrailingData,
+    /// The text starts with a byte order mark (RFC 8259, section 8.1). Decode it with `utf-8-sig`.
+    ByteOrderMark,
+    /// The text ends before the closing quote of a string.
     OpenString,
-    /// A character below U+0020 stands in a string without an escape.
+    /// A string contains an unescaped character below U+0020.
     Control,
-    /// A backslash has something behind it that is no escape.
+    /// A backslash does not begin a valid escape.
     Escape,
-    /// `\u` has something behind it that is not four hexadecimal digits.
+    /// `\u` is not followed by four hexadecimal digits.
     HexEscape,
-    /// A surrogate stands alone: as an escape, or in a `str`. Ask for another policy to take it.
+    /// A string contains a lone surrogate, as an escape or, in a `str`, as a character. Select a
+    /// policy that accepts lone surrogates.
     Surrogate,
-    /// The text is malformed.
+    /// The text contains a sequence that is invalid in its encoding.
     Malformed(MalformedKind),
-    /// A number is not one by the grammar: a digit is missing.
+    /// A number has no digit where the grammar requires one.
     NoDigit,
-    /// A number has a zero in front.
+    /// A number has a leading zero.
     LeadingZero,
-    /// A number is too large for a float. Ask for its digits (`float_hook`) to take it.
+    /// A number is too large for a float. Use the option `parse_float` to receive its digits.
     FloatRange,
-    /// An integer has more than 64 bits, and these are refused.
+    /// An integer has more than 64 bits, and the option `big_ints` rejects it.
     BigInt,
-    /// `NaN`, `Infinity` or `-Infinity`, which are no JSON. Ask for them to be accepted.
+    /// `NaN`, `Infinity` or `-Infinity` occurs, which is not valid JSON. Set the option that
+    /// accepts these values.
     NotFinite,
-    /// Arrays and objects stand deeper in each other than is allowed. Raise the limit.
+    /// Arrays and objects are nested deeper than the limit. Raise the limit.
     Depth,
-    /// An object has a key twice, and this is refused.
+    /// An object has a key twice, and the option `duplicate_keys` rejects it.
     DuplicateKey,
-    /// The reader of the events has an error of its own, which it keeps.
+    /// The event handler has failed; the handler itself keeps the error.
     Events,
 }
 
-/// What is wrong, and where it stands.
+/// The reason why the reader rejected a text, with the position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// Why.
+    /// The reason why the text was rejected.
     pub reason: Reason,
-    /// Where, in units of the text, from 0.
+    /// The position of the error in units of the text, from 0.
     pub at_units: usize,
 }
 
-/// Where a unit of a text stands, as people count.
+/// The position of a unit in a text: its line and column, and its offsets in characters and in
+/// UTF-8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Line, from 1; line feeds part them.
+pub struct TextPosition {
+    /// The line, from 1; line feeds separate lines.
     pub line: usize,
-    /// Character of the line, from 1.
+    /// The number of the character in its line, from 1.
     pub column: usize,
-    /// Character of the text, from 0.
+    /// The index of the character in the text, from 0.
     pub char_index: usize,
-    /// Byte of the text in UTF-8, from 0.
+    /// The index of the byte in the text converted to UTF-8, from 0.
     pub byte_index: usize,
 }
 
-impl Place {
-    /// Where unit `at_units` of a text stands. It reads the text up to there.
+impl TextPosition {
+    /// Returns the position of unit `at_units` of a text. The text is read from its start up to
+    /// that unit.
     #[must_use]
-    pub fn of(text: Units<'_>, at_units: usize) -> Place {
+    pub fn of(text: Units<'_>, at_units: usize) -> TextPosition {
         let before = text.take(at_units.min(text.len_units()));
-        let mut place = Place {
+        let mut place = TextPosition {
             line: 1,
             column: 1,
             char_index: 0,
             byte_index: 0,
         };
         match before {
-            // A byte of a malformed text counts as a character where it continues none.
+            // In malformed text, each byte that is not a continuation byte counts as a character.
             Units::Utf8(u) => u.iter().for_each(|&b| {
                 place.byte_index += 1;
                 if b & 0xC0 != 0x80 {
@@ -133,26 +137,26 @@ impl fmt::Display for Reason {
             Reason::End => "unexpected end of the text",
             Reason::NoValue => "a value was expected",
             Reason::NoKey => "a key in double quotes was expected",
-            Reason::NoColon => "`:` was expected behind the key",
+            Reason::NoColon => "`:` was expected after the key",
             Reason::NoCommaInArray => "`,` or `]` was expected",
             Reason::NoCommaInObject => "`,` or `}` was expected",
-            Reason::TrailingComma => "a comma with nothing behind it",
-            Reason::Behind => "something stands behind the value",
-            Reason::Mark => "a byte order mark stands at the start; decode with `utf-8-sig`",
+            Reason::TrailingComma => "trailing comma",
+            Reason::TrailingData => "trailing data after the value",
+            Reason::ByteOrderMark => "a byte order mark at the start; decode with `utf-8-sig`",
             Reason::OpenString => "a string without its closing quote",
             Reason::Control => "a control character in a string; it must be escaped",
-            Reason::Escape => "a backslash with something behind it that is no escape",
-            Reason::HexEscape => "`\\u` wants four hexadecimal digits",
-            Reason::Surrogate => "a lone surrogate; see `surrogates=`",
+            Reason::Escape => "invalid escape sequence",
+            Reason::HexEscape => "`\\u` must be followed by four hexadecimal digits",
+            Reason::Surrogate => "a lone surrogate; see `errors=`",
             Reason::Malformed(kind) => return write!(f, "malformed text: {kind}"),
             Reason::NoDigit => "a digit was expected in the number",
-            Reason::LeadingZero => "a number with a zero in front",
-            Reason::FloatRange => "a number too large for a float; see `float_hook=`",
+            Reason::LeadingZero => "a number with a leading zero",
+            Reason::FloatRange => "a number too large for a float; see `parse_float=`",
             Reason::BigInt => "an integer of more than 64 bits; see `big_ints=`",
-            Reason::NotFinite => "NaN and infinities are no JSON; see `nan=`",
+            Reason::NotFinite => "NaN and infinities are not valid JSON; see `nan=`",
             Reason::Depth => "arrays and objects nested too deep; see `max_depth=`",
-            Reason::DuplicateKey => "a key stands twice in the object",
-            Reason::Events => "the reader of the events failed",
+            Reason::DuplicateKey => "duplicate key in the object",
+            Reason::Events => "the event handler failed",
         })
     }
 }

@@ -1,52 +1,54 @@
-//! Strings with escapes.
+//! [`Escaped`]: the body of a JSON string with escapes, which can be decoded as a whole or in
+//! parts.
 
 use onecopy_text::Units;
 use onecopy_text::convert::Kernels;
 
 use super::error::Reason;
-use super::events::Refusal;
+use super::events::Rejection;
 
-/// What to do with a lone surrogate: an escape, or a character of a `str`, that is no part of a pair.
+/// The treatment of a lone surrogate (a surrogate that is not part of a pair), which may be an
+/// escape or a character of a `str`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Surrogates {
-    /// Refuse it.
+    /// A lone surrogate is an error of the reader.
     #[default]
     Error,
-    /// Put U+FFFD for it.
+    /// A lone surrogate is replaced by U+FFFD.
     Replace,
-    /// Take it as it is: no text then, but what Python can hold.
+    /// A lone surrogate is accepted. The result can be a `str`, but not UTF-8.
     Pass,
 }
 
-/// The body of a string with escapes, of which it is known where it ends. The escapes are not yet looked at, nor is the text
-/// validated.
+/// The body of a JSON string with escapes: the text between its quotes. Neither the escapes nor the
+/// characters were validated.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a> {
     body: Units<'a>,
     n_plain: usize,
 }
 
-/// What became of a part of a string.
+/// The result of unescaping a part of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Units of the body that were read.
+pub struct Unescaped {
+    /// The number of units of the body that were read (bytes of UTF-8).
     pub n_read: usize,
-    /// Bytes that were written.
+    /// The number of bytes that were written.
     pub n_written: usize,
-    /// Whether one of them belongs to a lone surrogate, which UTF-8 does not have.
+    /// `true` if the text contains a lone surrogate, which UTF-8 cannot represent.
     pub has_surrogate: bool,
 }
 
-/// A piece of a text.
+/// A part of the text of a string with escapes.
 #[derive(Clone, Copy, Debug)]
-pub enum Piece<'a> {
-    /// Text without escapes, not yet validated, and the unit of the body where it stands.
+pub enum EscapedPart<'a> {
+    /// Text without escapes, which is not validated, and its position in the body in units.
     Run(Units<'a>, usize),
-    /// The character of an escape.
+    /// The character that an escape denotes.
     Char(u32),
 }
 
-/// The least room for a part.
+/// The smallest capacity in bytes that [`Escaped::unescape`] accepts for a part.
 pub const LEAST_PART_BYTES: usize = 64;
 
 impl<'a> Escaped<'a> {
@@ -54,35 +56,38 @@ impl<'a> Escaped<'a> {
         Escaped { body, n_plain }
     }
 
-    /// A text without escapes, to be read by its characters.
+    /// Creates an `Escaped` for a text that has no escapes. Its characters can then be iterated
+    /// over like those of a text with escapes.
     #[must_use]
     pub fn of(text: Units<'a>) -> Escaped<'a> {
         Escaped::new(text, text.len_units())
     }
 
-    /// The units between the quotes.
+    /// Returns the units of the body, which are those between the quotes.
     #[must_use]
     pub fn body(&self) -> Units<'a> {
         self.body
     }
 
-    /// Units before the first escape.
+    /// Returns the number of code units before the first escape sequence.
     #[must_use]
     pub fn n_plain(&self) -> usize {
         self.n_plain
     }
 
-    /// Writes the text from unit `from` of the body on, as much as there is room for, where it is UTF-8. All of it fits into as
-    /// many bytes as the body has; less is written in whole characters, if the text is well-formed, which is for
-    /// the caller to find out.
+    /// Replaces the escapes in the body from byte `from` on, and writes as much of the result as
+    /// fits to `out`. The body must be UTF-8. The result is never longer than the body. A partial
+    /// result ends at a character boundary if the text is well-formed. The caller must validate the
+    /// text.
     ///
-    /// Copies: one, without the escapes.
+    /// The text is copied once, with its escapes replaced.
     ///
     /// # Errors
-    /// [`Refusal`] of an escape, with its place in the body.
+    /// [`Rejection`] of an escape, with its position in the body.
     ///
     /// # Panics
-    /// Where the body is not UTF-8, and where the room is less than the rest of the body and than [`LEAST_PART_BYTES`].
+    /// If the body is not UTF-8, or `out` is shorter than both the rest of the body and
+    /// [`LEAST_PART_BYTES`].
     #[inline(always)]
     pub fn unescape<K: Kernels>(
         &self,
@@ -90,19 +95,19 @@ impl<'a> Escaped<'a> {
         from: usize,
         surrogates: Surrogates,
         out: &mut [u8],
-    ) -> Result<Part, Refusal> {
+    ) -> Result<Unescaped, Rejection> {
         let Units::Utf8(body) = self.body else {
             panic!("the body is in another form");
         };
         let mut end = body.len();
         if end - from > out.len() {
-            assert!(out.len() >= LEAST_PART_BYTES, "too little room for a part");
+            assert!(out.len() >= LEAST_PART_BYTES, "too little space for a part");
             end = from + out.len();
-            // Where a character starts.
+            // The position is moved to a byte that starts a character.
             let continues = |at: usize| body[at] & 0xC0 == 0x80;
             end -= (0..3).take_while(|&n| continues(end - n)).count();
         }
-        let mut part = Part {
+        let mut part = Unescaped {
             n_read: 0,
             n_written: 0,
             has_surrogate: false,
@@ -113,7 +118,7 @@ impl<'a> Escaped<'a> {
             part.n_read += piece.n_read;
             part.n_written += piece.n_written;
             let at = from + part.n_read;
-            // One of four digits, one that is cut by the end of the part, or a wrong one.
+            // The escape has four digits, is divided by the end of the part, or is invalid.
             if at == end || (at + 1 == end && end < body.len() && body[at + 1] != b'u') {
                 break;
             }
@@ -124,12 +129,13 @@ impl<'a> Escaped<'a> {
         Ok(part)
     }
 
-    /// The text in parts: runs without escapes, as they stand, and the characters of the escapes between them.
+    /// Returns the text in parts: runs of text without escapes, and the character of each escape
+    /// between them.
     pub fn pieces<K: Kernels + 'a>(
         &self,
         kernels: K,
         surrogates: Surrogates,
-    ) -> impl Iterator<Item = Result<Piece<'a>, Refusal>> + 'a {
+    ) -> impl Iterator<Item = Result<EscapedPart<'a>, Rejection>> + 'a {
         let body = self.body;
         let mut chars = Chars {
             body,
@@ -147,15 +153,19 @@ impl<'a> Escaped<'a> {
                 Units::Utf32(rest) => kernels.plain_u32(rest).0,
             };
             if n == 0 {
-                return Some(chars.next()?.map(Piece::Char));
+                return Some(chars.next()?.map(EscapedPart::Char));
             }
             chars.at += n;
-            Some(Ok(Piece::Run(body.skip(at).take(n), at)))
+            Some(Ok(EscapedPart::Run(body.skip(at).take(n), at)))
         })
     }
 
-    /// The characters, one by one: the slow twin, and what is done with text in other forms.
-    pub fn chars(&self, surrogates: Surrogates) -> impl Iterator<Item = Result<u32, Refusal>> + 'a {
+    /// Returns the characters one by one, with escapes replaced. This is the reference
+    /// implementation, and is also used if the body is not UTF-8.
+    pub fn chars(
+        &self,
+        surrogates: Surrogates,
+    ) -> impl Iterator<Item = Result<u32, Rejection>> + 'a {
         Chars {
             body: self.body,
             at: 0,
@@ -164,15 +174,16 @@ impl<'a> Escaped<'a> {
     }
 }
 
-/// Writes escapes of four digits that stand side by side; whether there was room for all.
+/// Replaces consecutive escapes of the form `\uXXXX`. Returns `false` if a result does not fit into
+/// `out`.
 #[inline(never)]
 fn hex_escapes(
     body: &[u8],
     from: usize,
     surrogates: Surrogates,
     out: &mut [u8],
-    part: &mut Part,
-) -> Result<bool, Refusal> {
+    part: &mut Unescaped,
+) -> Result<bool, Rejection> {
     loop {
         let at = from + part.n_read;
         let (c, len) = hex_escape(at, surrogates, |at| body.get(at).map(|&b| u32::from(b)))?;
@@ -201,14 +212,16 @@ fn hex_escapes(
     }
 }
 
-/// The character of the escape of four digits, or two of them, at `at`, and the units that it has.
+/// Returns the character that the `\u` escape at `at` denotes, and the number of units of the
+/// escape. If two such escapes are a surrogate pair, returns the character and the number of units
+/// of the pair.
 #[inline(always)]
 fn hex_escape(
     at: usize,
     surrogates: Surrogates,
     unit: impl Fn(usize) -> Option<u32>,
-) -> Result<(u32, usize), Refusal> {
-    let no = |reason| Refusal {
+) -> Result<(u32, usize), Rejection> {
+    let no = |reason| Rejection {
         reason,
         at_units: at,
     };
@@ -233,7 +246,8 @@ fn hex_escape(
         .ok_or(no(Reason::Surrogate))
 }
 
-/// A lone surrogate under the policy; `None` where it is refused.
+/// Returns the character to use for the lone surrogate `c`; `None` if `surrogates` specifies that
+/// lone surrogates are errors.
 fn lone(c: u32, surrogates: Surrogates) -> Option<u32> {
     match surrogates {
         Surrogates::Error => None,
@@ -265,8 +279,9 @@ struct Chars<'a> {
 }
 
 impl Chars<'_> {
-    /// The character at `at` without a look at escapes, and its units.
-    fn plain(&self, at: usize) -> Option<Result<(u32, usize), Refusal>> {
+    /// Returns the character at unit `at`, and the number of its units. Escapes are not
+    /// interpreted: a backslash is returned as a character. Returns `None` at the end of the body.
+    fn plain(&self, at: usize) -> Option<Result<(u32, usize), Rejection>> {
         let one = |c: Option<&u32>| c.map(|&c| Ok((c, 1)));
         let found = match self.body {
             Units::Latin1(u) => one(u.get(at).map(|&b| u32::from(b)).as_ref()),
@@ -274,7 +289,7 @@ impl Chars<'_> {
             Units::Utf32(u) => one(u.get(at)),
             Units::Utf8(u) => {
                 let rest = u.get(at..).filter(|rest| !rest.is_empty())?;
-                // Its first character, or what is malformed.
+                // Determines the first character of the rest, or the malformed sequence.
                 let valid = match std::str::from_utf8(&rest[..rest.len().min(4)]) {
                     Ok(text) => text,
                     Err(e) => std::str::from_utf8(&rest[..e.valid_up_to()]).unwrap_or_default(),
@@ -287,7 +302,7 @@ impl Chars<'_> {
         };
         match found {
             Some(Ok((c, n))) if c & 0xFFFF_F800 == 0xD800 => {
-                Some(lone(c, self.surrogates).map(|c| (c, n)).ok_or(Refusal {
+                Some(lone(c, self.surrogates).map(|c| (c, n)).ok_or(Rejection {
                     reason: Reason::Surrogate,
                     at_units: at,
                 }))
@@ -297,29 +312,30 @@ impl Chars<'_> {
     }
 }
 
-/// What is malformed in `rest`, which stands at `at`.
+/// Returns the error for malformed text in the body of a string. `rest` is the body from position
+/// `at` on.
 ///
 /// # Panics
-/// Where nothing is: a bug of the caller.
+/// If `rest` is well-formed: a bug in the caller.
 #[must_use]
-pub fn malformed(rest: Units<'_>, at: usize) -> Refusal {
+pub fn malformed(rest: Units<'_>, at: usize) -> Rejection {
     let found = onecopy_text::find_malformed(rest).expect("a fast path has found malformed text");
     let reason = match found.kind {
         onecopy_text::MalformedKind::LoneSurrogate => Reason::Surrogate,
-        // The string ends, not the text: a quote or an escape stands where the sequence was to go on.
+        // The sequence is interrupted by a quote or an escape: the string ends here, not the text.
         onecopy_text::MalformedKind::UnexpectedEnd => {
             Reason::Malformed(onecopy_text::MalformedKind::InvalidContinuation)
         }
         kind => Reason::Malformed(kind),
     };
-    Refusal {
+    Rejection {
         reason,
         at_units: at + found.at_units,
     }
 }
 
 impl Iterator for Chars<'_> {
-    type Item = Result<u32, Refusal>;
+    type Item = Result<u32, Rejection>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.at;

@@ -1,4 +1,4 @@
-//! What a value is told to.
+//! [`JsonEvents`]: the event handler that receives a JSON value from the reader.
 
 use onecopy_text::Units;
 use onecopy_text::convert::Ascii;
@@ -9,14 +9,14 @@ use super::escape::Escaped;
 /// The text of a string without escapes.
 #[derive(Clone, Copy, Debug)]
 pub enum Text<'a> {
-    /// Known to be ASCII.
+    /// Text that is known to be ASCII.
     Ascii(Ascii<'a>),
-    /// Anything else, in the form of the source: not yet validated.
+    /// Text in the units of the input, which may be non-ASCII and is not validated.
     Units(Units<'a>),
 }
 
 impl<'a> Text<'a> {
-    /// The text in the form of the source.
+    /// Returns the text as [`Units`].
     #[inline(always)]
     #[must_use]
     pub fn units(self) -> Units<'a> {
@@ -27,91 +27,96 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Why a text, or anything else, was not taken: the reason, and how many units behind the start of what was told.
+/// The reason why an event handler rejects a value, and the position in the value.
 ///
-/// An error of the reader's own is kept by it, and told as [`Reason::Events`].
+/// If the handler keeps an error of its own, the reason is [`Reason::Events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Why.
+pub struct Rejection {
+    /// The reason why the value is rejected.
     pub reason: Reason,
-    /// How many units behind the start of the text, number or bracket.
+    /// The offset in units from the start of the text, number or bracket that the handler rejects.
     pub at_units: usize,
 }
 
-impl Refusal {
-    /// An error of the reader's own.
-    pub const OWN: Refusal = Refusal::here(Reason::Events);
+impl Rejection {
+    /// The rejection by a handler that keeps the error itself; the reader then ends with
+    /// [`Reason::Events`].
+    pub const OWN: Rejection = Rejection::here(Reason::Events);
 
-    /// One at the start of what was told.
+    /// Returns a rejection with this reason, at the start of the value.
     #[must_use]
-    pub const fn here(reason: Reason) -> Refusal {
-        Refusal {
+    pub const fn here(reason: Reason) -> Rejection {
+        Rejection {
             reason,
             at_units: 0,
         }
     }
 }
 
-/// What became of an event.
-pub type Told = Result<(), Refusal>;
+/// The result of a method of an event handler: an error stops the reader.
+pub type EventResult = Result<(), Rejection>;
 
-/// What a value is told to, part by part, in the order of the text. Keys come before their values.
+/// Receives a JSON value as events, in the order of the text: keys precede their values.
 ///
-/// All functions should be `#[inline(always)]` where they are short: they are compiled into the reader's loop, for the
-/// kernels that run.
-pub trait Events {
-    /// `null`.
-    fn null(&mut self) -> Told;
-    /// `true` or `false`.
-    fn boolean(&mut self, value: bool) -> Told;
-    /// An integer of 64 bits.
-    fn int(&mut self, value: i64) -> Told;
-    /// A larger integer: its digits in ASCII, with a `-` where it has one.
-    fn big_int(&mut self, digits: &[u8]) -> Told;
-    /// A number with a fraction or an exponent: its value (infinite where it is too large), and its text, which is ASCII.
-    fn float(&mut self, value: f64, text: Units<'_>) -> Told;
-    /// `NaN`, `Infinity` or `-Infinity`. Refused unless asked.
-    fn not_finite(&mut self, _value: f64) -> Told {
-        Err(Refusal::here(Reason::NotFinite))
+/// Short methods should be `#[inline(always)]`, because the reader's loop contains them. The loop is
+/// compiled once for each set of CPU instructions (AVX-512, AVX2, SSE2).
+pub trait JsonEvents {
+    /// Receives the value `null`.
+    fn null(&mut self) -> EventResult;
+    /// Receives the value `true` or `false`.
+    fn boolean(&mut self, value: bool) -> EventResult;
+    /// Receives an integer that fits into 64 bits.
+    fn int(&mut self, value: i64) -> EventResult;
+    /// Receives an integer that does not fit into 64 bits: its ASCII digits, with a leading `-` if
+    /// it is negative.
+    fn big_int(&mut self, digits: &[u8]) -> EventResult;
+    /// Receives a number with a fraction or an exponent: its value, which is infinite if the number
+    /// is too large for a float, and its ASCII text.
+    fn float(&mut self, value: f64, text: Units<'_>) -> EventResult;
+    /// Receives the value `NaN`, `Infinity` or `-Infinity`. By default, it is rejected.
+    fn not_finite(&mut self, _value: f64) -> EventResult {
+        Err(Rejection::here(Reason::NotFinite))
     }
-    /// A string without escapes.
-    fn string(&mut self, text: Text<'_>) -> Told;
-    /// A string with escapes.
-    fn escaped_string(&mut self, text: Escaped<'_>) -> Told;
-    /// A key without escapes.
-    fn key(&mut self, text: Text<'_>) -> Told;
-    /// A key with escapes.
-    fn escaped_key(&mut self, text: Escaped<'_>) -> Told;
-    /// `[`.
-    fn begin_array(&mut self) -> Told;
-    /// `]`.
-    fn end_array(&mut self) -> Told;
-    /// `{`.
-    fn begin_object(&mut self) -> Told;
-    /// `}`.
-    fn end_object(&mut self) -> Told;
+    /// Receives a string without escapes.
+    fn string(&mut self, text: Text<'_>) -> EventResult;
+    /// Receives a string with escapes.
+    fn escaped_string(&mut self, text: Escaped<'_>) -> EventResult;
+    /// Receives a key without escapes.
+    fn key(&mut self, text: Text<'_>) -> EventResult;
+    /// Receives a key with escapes.
+    fn escaped_key(&mut self, text: Escaped<'_>) -> EventResult;
+    /// Called when an array begins.
+    fn begin_array(&mut self) -> EventResult;
+    /// Called when the innermost array ends.
+    fn end_array(&mut self) -> EventResult;
+    /// Called when an object begins.
+    fn begin_object(&mut self) -> EventResult;
+    /// Called when the innermost object ends.
+    fn end_object(&mut self) -> EventResult;
 
-    /// `[]`, written without a blank.
+    /// Called for an empty array, written as `[]` without white space.
     #[inline(always)]
-    fn empty_array(&mut self) -> Told {
+    fn empty_array(&mut self) -> EventResult {
         self.begin_array()?;
         self.end_array()
     }
-    /// `{}`, written without a blank.
+    /// Called for an empty object, written as `{}` without white space.
     #[inline(always)]
-    fn empty_object(&mut self) -> Told {
+    fn empty_object(&mut self) -> EventResult {
         self.begin_object()?;
         self.end_object()
     }
 
-    /// A key that is likely to come next, without escapes, where one is known: in UTF-8, and all ASCII where the text is in
-    /// another form. Where the text has it, `likely_key` is told, not `key`.
+    /// Returns the key that the handler expects next, without escapes; `None` if it expects no
+    /// particular key. The key must be ASCII if `_is_utf8` is `false`, and UTF-8 otherwise. If the
+    /// text has this key, the reader calls `likely_key` instead of `key`.
     #[inline(always)]
     fn guess(&self, _is_utf8: bool) -> Option<&[u8]> {
         None
     }
-    /// The key of [`Events::guess`].
-    fn likely_key(&mut self) -> Told {
+    /// Called instead of [`JsonEvents::key`] if the next key is the one that [`JsonEvents::guess`]
+    /// returned.
+    fn likely_key(&mut self) -> EventResult {
         unreachable!("no key was guessed")
     }
 }

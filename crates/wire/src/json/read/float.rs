@@ -1,10 +1,12 @@
-//! Decimal digits to the nearest float (ties to even).
+//! [`of_decimal`] converts decimal digits to the nearest float (ties to even).
 //!
-//! Exactly, where both the digits and the power of ten are floats themselves (W. Clinger, 1990); else by a product of the
-//! digits with 128 bits of the power of five (D. Lemire, "Number parsing at a gigabyte per second", 2021), which is
-//! undecided so rarely that the standard library is asked then.
+//! If both the digits and the power of ten can be represented exactly as floats, their product or
+//! quotient is rounded only once, and is therefore the result (W. Clinger, 1990). Otherwise the
+//! digits are multiplied with 128 bits of the power of five (D. Lemire, "Number parsing at a
+//! gigabyte per second", 2021). In rare cases these two methods do not determine the result, and
+//! the standard library is used.
 
-/// Powers of ten that are floats.
+/// The exponent of the largest power of ten that an `f64` represents exactly.
 const EXACT: usize = 22;
 
 static TENS: [f64; EXACT + 1] = [
@@ -12,12 +14,14 @@ static TENS: [f64; EXACT + 1] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The float nearest to `digits` times ten to `exponent`; `None` where these ways do not know it.
+/// Returns the float nearest to `digits * 10^exponent`; `None` in the rare cases in which neither
+/// of the two fast methods determines it.
 #[inline(always)]
 #[must_use]
 pub fn of_decimal(digits: u64, exponent: i32) -> Option<f64> {
-    // Both are exact, and the operation is rounded once. Up to 2^53 they are; but whether a float of 16 digits lies below it is
-    // as good as random, and the product costs less than a branch that is guessed wrong.
+    // Both operands are exact, so the operation is rounded once. (All integers up to 2^53 are
+    // exact, but whether one of 16 digits is below that limit is random, and the method with 128
+    // bits costs less than a mispredicted branch.)
     if digits < 1_000_000_000_000_000 {
         let value = digits as f64;
         let tens = TENS.get(exponent.unsigned_abs() as usize);
@@ -32,7 +36,8 @@ pub fn of_decimal(digits: u64, exponent: i32) -> Option<f64> {
     by_product(digits, exponent)
 }
 
-/// The float of a number's text, by the standard library; infinite where it is too large.
+/// Converts the text of a number with the standard library. The result is infinite if the number is
+/// too large for a float.
 #[must_use]
 pub fn of_text(text: &[u8]) -> f64 {
     let text = std::str::from_utf8(text).ok();
@@ -40,10 +45,11 @@ pub fn of_text(text: &[u8]) -> f64 {
     value.expect("the grammar of JSON's numbers is a part of that of Rust's floats")
 }
 
-/// The powers of five in the tables reach this far on both sides.
+/// The largest absolute value of an exponent in the table of powers of five.
 const MOST_POWER: i32 = 55;
 
-/// 128 bits of each power of five from -55 to 55, the highest one set: those below 0 rounded up where that is exact enough.
+/// The first 128 bits of each power of five from -55 to 55, shifted so that the highest bit is set.
+/// The powers from -27 to -1 are rounded up, and the powers below -27 are rounded down.
 static FIVES: [(u64, u64); 2 * MOST_POWER as usize + 1] = {
     let mut all = [(0, 0); 2 * MOST_POWER as usize + 1];
     let mut power: u128 = 1;
@@ -63,11 +69,13 @@ static FIVES: [(u64, u64); 2 * MOST_POWER as usize + 1] = {
     all
 };
 
-/// The first 128 bits of 1 / `power`, digit by binary digit; one more in the last place where `up`.
+/// Returns the first 128 bits of `1 / power`, computed one bit at a time. They are rounded up if
+/// `up` is `true`, otherwise down.
 const fn inverse(power: u128, up: bool) -> u128 {
     let mut rest: u128 = 1;
     let mut quotient: u128 = 0;
-    // Until the highest bit of the quotient is set. The rest stays below the power, so its double fits: 5^55 < 2^128.
+    // The loop ends when the highest bit of the quotient is set. The remainder stays below the
+    // power, so twice the remainder fits into 128 bits: 5^55 < 2^128.
     while quotient >> 127 == 0 {
         let over = rest >> 127 != 0;
         let double = rest << 1;
@@ -91,7 +99,8 @@ fn by_product(digits: u64, exponent: i32) -> Option<f64> {
     let &(five_high, five_low) = FIVES.get(at)?;
     let n_zeros = digits.leading_zeros();
     let digits = digits << n_zeros;
-    // The first 128 bits of the product, as exact as they must be for 55 bits of it.
+    // The first 128 bits of the product, computed as exactly as the 55 bits that are needed
+    // require.
     let product = u128::from(digits) * u128::from(five_high);
     let (mut low, mut high) = (product as u64, (product >> 64) as u64);
     if high & 0x1FF == 0x1FF {
@@ -103,13 +112,13 @@ fn by_product(digits: u64, exponent: i32) -> Option<f64> {
         return None;
     }
     let upper = high >> 63;
-    // 52 bits of fraction, the hidden one, and one to round by.
+    // The shift keeps 52 bits of the fraction, the hidden bit, and one bit for rounding.
     let shift = upper + 64 - 52 - 3;
     let mut fraction = high >> shift;
     let power_of_two = ((exponent * (152_170 + 65_536)) >> 16) + 63;
     let mut biased = power_of_two + upper as i32 - n_zeros as i32 + 1023;
     if low <= 1 && (-4..=23).contains(&exponent) && fraction & 3 == 1 && fraction << shift == high {
-        // Exactly half way: to the even one.
+        // The value is exactly half way between two floats, so it is rounded to the even one.
         fraction &= !1;
     }
     fraction += fraction & 1;
@@ -174,9 +183,9 @@ mod tests {
             let text = format!("{value:e}");
             let (digits, exponent) = text.split_once('e').unwrap();
             let digits = digits.trim_start_matches('-');
-            let n_behind = digits.split_once('.').map_or(0, |(_, behind)| behind.len());
+            let n_after = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
             let digits: u64 = digits.replace('.', "").parse().unwrap();
-            let exponent = exponent.parse::<i32>().unwrap() - n_behind as i32;
+            let exponent = exponent.parse::<i32>().unwrap() - n_after as i32;
             if let Some(made) = of_decimal(digits, exponent) {
                 prop_assert_eq!(made.to_bits(), value.abs().to_bits());
             }

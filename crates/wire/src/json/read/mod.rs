@@ -1,30 +1,31 @@
-//! The JSON reader (RFC 8259): text in, events out, in one pass and without a tree.
+//! The JSON reader (RFC 8259): [`read`] converts text to events ([`JsonEvents`]), in one pass and
+//! without building a tree.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`events`] | [`Events`]: what a value is told to; [`Text`] of its strings |
-//! | [`form`] | [`Form`]: the units that text is read in: UTF-8 of a buffer, or those of a `str` |
+//! | [`events`] | [`JsonEvents`]: the event handler that receives a value; [`Text`]: the text of a string |
+//! | [`source_form`] | [`SourceForm`]: the type of the units of the input (UTF-8, or those of a `str`) |
 //! | [`reader`] | [`read`]: the grammar |
-//! | [`escape`] | [`Escaped`]: strings with escapes |
-//! | [`number`], [`float`] | numbers by their digits |
-//! | [`error`] | [`ReadError`]: what is wrong, and where |
-//! | [`naive`] | the slow twin: a value as a tree, one character at a time |
+//! | [`escape`] | [`Escaped`]: the body of a string with escapes |
+//! | [`number`], [`float`] | convert numbers from their digits |
+//! | [`error`] | [`ReadError`]: an error with its position |
+//! | [`naive`] | the reference implementation, which builds a tree, one character at a time |
 //!
-//! Nothing here grows with the text; with its depth, a bit for each level does.
+//! The memory used does not depend on the text, except for one bit per open level.
 
 pub mod error;
 pub mod escape;
 pub mod events;
 pub mod float;
-pub mod form;
 pub mod naive;
 pub mod number;
 pub mod reader;
+pub mod source_form;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Place, ReadError, Reason};
-pub use escape::{Escaped, LEAST_PART_BYTES, Part, Piece, Surrogates, malformed};
-pub use events::{Events, Refusal, Text};
-pub use form::{Form, Latin1, Ucs2, Ucs4, Utf8};
+pub use error::{ReadError, Reason, TextPosition};
+pub use escape::{Escaped, EscapedPart, LEAST_PART_BYTES, Surrogates, Unescaped, malformed};
+pub use events::{EventResult, JsonEvents, Rejection, Text};
 pub use reader::{Limits, blank, read, read_all};
+pub use source_form::{Latin1, SourceForm, Ucs2, Ucs4, Utf8};

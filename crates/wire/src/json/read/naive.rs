@@ -1,27 +1,30 @@
-//! The slow twin of the reader: a tree, one character at a time, by recursion. For tests and fuzzing.
+//! The reference implementation of the JSON reader, for tests and fuzzing. It parses the text by
+//! recursion, one character at a time, and builds a tree.
 
 use onecopy_text::Units;
 
 use super::escape::{Escaped, Surrogates, malformed};
-use super::events::{Events, Refusal, Text, Told};
+use super::events::{EventResult, JsonEvents, Rejection, Text};
 
-/// A value of JSON with nothing lost: numbers by their digits, keys in their order and as often as they stand there.
+/// A JSON value as a tree, without loss: numbers are digits, and the keys of an object keep their
+/// order and may occur several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Value {
     Null,
     Bool(bool),
-    /// The digits, with their sign; `0` for `-0`.
+    /// The digits of an integer, with a `-` before them if it is negative; `0` for `-0`.
     Int(String),
-    /// The bits.
+    /// The bits of the number's value as an `f64`.
     Float(u64),
-    /// The characters, lone surrogates among them.
+    /// The code points of a string, some of which may be lone surrogates.
     Str(Vec<u32>),
     Array(Vec<Value>),
     Object(Vec<(Vec<u32>, Value)>),
 }
 
-/// The value of a text of characters; `None` where it is no JSON, or deeper than `max_depth`.
+/// Parses a text, given as its characters; returns `None` if it is not valid JSON, or is nested
+/// deeper than `max_depth`.
 #[must_use]
 pub fn parse(text: &[u32], surrogates: Surrogates, max_depth: usize) -> Option<Value> {
     let mut parser = Parser {
@@ -156,7 +159,7 @@ impl Parser<'_> {
         if !(0xD800..0xE000).contains(&first) {
             return Some(first);
         }
-        let behind = self.at;
+        let after = self.at;
         if first < 0xDC00
             && self.take('\\').is_some()
             && self.take('u').is_some()
@@ -164,7 +167,7 @@ impl Parser<'_> {
         {
             return Some(0x1_0000 + (first - 0xD800) * 0x400 + (second - 0xDC00));
         }
-        self.at = behind;
+        self.at = after;
         self.lone(first)
     }
 
@@ -213,10 +216,10 @@ impl Parser<'_> {
     }
 }
 
-/// Makes a [`Value`] of events.
+/// An event handler that builds a [`Value`] from the events of the reader.
 #[derive(Debug, Default)]
 pub struct Tree {
-    /// What to do with lone surrogates.
+    /// The treatment of lone surrogates.
     pub surrogates: Surrogates,
     open: Vec<(Value, Vec<u32>)>,
     done: Option<Value>,
@@ -224,7 +227,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// One with this policy.
+    /// Creates an event handler for which lone surrogates are treated as `surrogates` specifies.
     #[must_use]
     pub fn new(surrogates: Surrogates) -> Tree {
         Tree {
@@ -233,13 +236,13 @@ impl Tree {
         }
     }
 
-    /// The value, once all was told.
+    /// Returns the value that the events described; `None` if its end has not been received.
     #[must_use]
     pub fn finish(self) -> Option<Value> {
         self.done
     }
 
-    fn put(&mut self, value: Value) -> Told {
+    fn put(&mut self, value: Value) -> EventResult {
         match self.open.last_mut() {
             None => self.done = Some(value),
             Some((Value::Object(items), _)) => items.push((std::mem::take(&mut self.key), value)),
@@ -249,72 +252,73 @@ impl Tree {
         Ok(())
     }
 
-    fn end(&mut self) -> Told {
+    fn end(&mut self) -> EventResult {
         let (value, key) = self.open.pop().expect("it was begun");
         self.key = key;
         self.put(value)
     }
 
-    fn text(&self, text: Text<'_>) -> Result<Vec<u32>, Refusal> {
+    fn text(&self, text: Text<'_>) -> Result<Vec<u32>, Rejection> {
         let units = text.units();
         if let Units::Utf8(bytes) = units {
             let text = std::str::from_utf8(bytes).map_err(|_| malformed(units, 0))?;
             return Ok(text.chars().map(u32::from).collect());
         }
-        // A backslash is in no plain text, so nothing is taken for an escape.
+        // Text without escapes contains no backslash, so no character of it is interpreted as an
+        // escape.
         Escaped::of(units).chars(self.surrogates).collect()
     }
 }
 
-impl Events for Tree {
-    fn null(&mut self) -> Told {
+impl JsonEvents for Tree {
+    fn null(&mut self) -> EventResult {
         self.put(Value::Null)
     }
-    fn boolean(&mut self, value: bool) -> Told {
+    fn boolean(&mut self, value: bool) -> EventResult {
         self.put(Value::Bool(value))
     }
-    fn int(&mut self, value: i64) -> Told {
+    fn int(&mut self, value: i64) -> EventResult {
         self.put(Value::Int(value.to_string()))
     }
-    fn big_int(&mut self, digits: &[u8]) -> Told {
+    fn big_int(&mut self, digits: &[u8]) -> EventResult {
         self.put(Value::Int(String::from_utf8_lossy(digits).into_owned()))
     }
-    fn float(&mut self, value: f64, _: Units<'_>) -> Told {
+    fn float(&mut self, value: f64, _: Units<'_>) -> EventResult {
         if value.is_infinite() {
-            return Err(Refusal::here(super::Reason::FloatRange));
+            return Err(Rejection::here(super::Reason::FloatRange));
         }
         self.put(Value::Float(value.to_bits()))
     }
-    fn string(&mut self, text: Text<'_>) -> Told {
+    fn string(&mut self, text: Text<'_>) -> EventResult {
         let text = self.text(text)?;
         self.put(Value::Str(text))
     }
-    fn escaped_string(&mut self, text: Escaped<'_>) -> Told {
+    fn escaped_string(&mut self, text: Escaped<'_>) -> EventResult {
         let text = text.chars(self.surrogates).collect::<Result<_, _>>()?;
         self.put(Value::Str(text))
     }
-    fn key(&mut self, text: Text<'_>) -> Told {
+    fn key(&mut self, text: Text<'_>) -> EventResult {
         self.key = self.text(text)?;
         Ok(())
     }
-    fn escaped_key(&mut self, text: Escaped<'_>) -> Told {
+    fn escaped_key(&mut self, text: Escaped<'_>) -> EventResult {
         self.key = text.chars(self.surrogates).collect::<Result<_, _>>()?;
         Ok(())
     }
-    fn begin_array(&mut self) -> Told {
+    fn begin_array(&mut self) -> EventResult {
         let key = std::mem::take(&mut self.key);
         self.open.push((Value::Array(Vec::new()), key));
         Ok(())
     }
-    fn end_array(&mut self) -> Told {
+    fn end_array(&mut self) -> EventResult {
         self.end()
     }
-    fn begin_object(&mut self) -> Told {
+    fn begin_object(&mut self) -> EventResult {
         let key = std::mem::take(&mut self.key);
         self.open.push((Value::Object(Vec::new()), key));
         Ok(())
     }
-    fn end_object(&mut self) -> Told {
+    fn end_object(&mut self) -> EventResult {
         self.end()
     }
 }

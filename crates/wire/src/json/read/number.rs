@@ -1,16 +1,18 @@
-//! Numbers of any length, digit by digit: those that the kernels leave.
+//! Reads the numbers that the vector kernels do not handle. Numbers of any form and length are read
+//! digit by digit.
 
 use super::error::{ReadError, Reason};
-use super::events::Events;
+use super::events::JsonEvents;
 use super::float;
-use super::form::Form;
+use super::source_form::SourceForm;
 
-/// Digits that fit 64 bits whatever they are.
+/// The largest number of decimal digits whose value always fits into 64 bits.
 const SHORT_DIGITS: usize = 19;
 
-/// Tells the number at `start`, where a digit or `-` stands, and returns the unit behind it.
+/// Reads the number that starts at unit `start`, emits its event, and returns the position after
+/// the number.
 #[inline(never)]
-pub(super) fn read<F: Form, E: Events>(
+pub(super) fn read<F: SourceForm, E: JsonEvents>(
     text: &[F::Unit],
     start: usize,
     events: &mut E,
@@ -21,7 +23,7 @@ pub(super) fn read<F: Form, E: Events>(
     let mut at = start + usize::from(unit(start) == 0x2D);
     let is_negative = at > start;
     let mut digits = Digits::default();
-    // A run of digits, at least one.
+    // Reads a sequence of at least one digit.
     let run = |from: usize, digits: &mut Digits| {
         let mut at = from;
         while is_digit(at) {
@@ -39,7 +41,7 @@ pub(super) fn read<F: Form, E: Events>(
         no(reason, at)
     };
     if is_negative && has_word::<F>(text, at, b"Infinity") {
-        super::reader::told(events.not_finite(f64::NEG_INFINITY), start)?;
+        super::reader::located(events.not_finite(f64::NEG_INFINITY), start)?;
         return Ok(at + 8);
     }
     if unit(at) == 0x30 && is_digit(at + 1) {
@@ -48,9 +50,9 @@ pub(super) fn read<F: Form, E: Events>(
     at = run(at, &mut digits)?;
     let (mut is_float, mut exponent) = (false, 0);
     if unit(at) == 0x2E {
-        let behind = run(at + 1, &mut digits)?;
-        exponent = -i64::try_from(behind - at - 1).unwrap_or(i64::MAX);
-        (at, is_float) = (behind, true);
+        let after = run(at + 1, &mut digits)?;
+        exponent = -i64::try_from(after - at - 1).unwrap_or(i64::MAX);
+        (at, is_float) = (after, true);
     }
     if unit(at) | 0x20 == 0x65 {
         let sign = unit(at + 1);
@@ -61,7 +63,7 @@ pub(super) fn read<F: Form, E: Events>(
         exponent += if sign == 0x2D { -power } else { power };
     }
     let (number, mut place) = (&text[start..at], Vec::new());
-    let is_told = if is_float {
+    let result = if is_float {
         let short = (digits.n <= SHORT_DIGITS)
             .then(|| float::of_decimal(digits.value, i32::try_from(exponent).ok()?))
             .flatten();
@@ -78,15 +80,15 @@ pub(super) fn read<F: Form, E: Events>(
             Err(_) => events.big_int(F::ascii(number, &mut place)),
         }
     };
-    super::reader::told(is_told, start)?;
+    super::reader::located(result, start)?;
     Ok(at)
 }
 
-/// Digits as a number; those in front that are zero do not count.
+/// The value of the digits of a number that were read so far. Leading zeros are ignored.
 #[derive(Default)]
 struct Digits {
     value: u64,
-    /// Digits from the first that is not 0.
+    /// The number of digits that were read, from the first digit that is not 0 on.
     n: usize,
 }
 
@@ -100,7 +102,8 @@ impl Digits {
         }
     }
 
-    /// The number, or another one where it has more digits.
+    /// Returns the value of the digits; returns `other` if there are more than [`SHORT_DIGITS`]
+    /// digits.
     fn value_or(&self, other: u64) -> u64 {
         if self.n <= SHORT_DIGITS {
             self.value
@@ -110,9 +113,9 @@ impl Digits {
     }
 }
 
-/// Whether this word stands at `at`.
+/// Returns `true` if `word` is in the text at position `at`.
 #[inline(always)]
-pub(super) fn has_word<F: Form>(text: &[F::Unit], at: usize, word: &[u8]) -> bool {
+pub(super) fn has_word<F: SourceForm>(text: &[F::Unit], at: usize, word: &[u8]) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     rest.len() >= word.len()
         && rest

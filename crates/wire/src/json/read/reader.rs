@@ -1,18 +1,18 @@
-//! The grammar (RFC 8259), in one loop without recursion.
+//! [`read`] and [`Limits`]: the grammar of JSON (RFC 8259), as one loop without recursion.
 
 use onecopy_text::convert::Kernels;
 
 use super::error::{ReadError, Reason};
 use super::escape::Escaped;
-use super::events::{Events, Refusal, Told};
+use super::events::{EventResult, JsonEvents, Rejection};
 use super::float;
-use super::form::{Form, Scanner};
 use super::number;
+use super::source_form::{Scanner, SourceForm};
 
-/// What is refused though the grammar allows it.
+/// The limits of the reader for input that the grammar permits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How deep arrays and objects may stand in each other; 0 allows none.
+    /// The greatest nesting depth of arrays and objects; with 0, arrays and objects are errors.
     pub max_depth: usize,
 }
 
@@ -22,17 +22,18 @@ impl Default for Limits {
     }
 }
 
-/// What stands behind the end of the text, which no unit is.
+/// The value that is read after the end of the text instead of a unit; no real unit is equal to it.
 const END: u32 = u32::MAX;
 
-/// Tells one value to `events` and returns the unit behind it; `start` is where it or the white space before it begins.
+/// Reads one value, emits its events, and returns the position after it. `start` is the position of
+/// the value or of white space before it.
 ///
-/// Copies: none.
+/// Nothing is copied.
 ///
 /// # Errors
-/// [`ReadError`]; what was told until then was right.
+/// [`ReadError`]. All events before the error were valid.
 #[inline(always)]
-pub fn read<F: Form, K: Kernels, E: Events>(
+pub fn read<F: SourceForm, K: Kernels, E: JsonEvents>(
     kernels: K,
     text: &[F::Unit],
     start: usize,
@@ -53,12 +54,12 @@ pub fn read<F: Form, K: Kernels, E: Events>(
     Ok(reader.at)
 }
 
-/// As [`read`], of a text with nothing but white space around the value.
+/// Reads a text that must be exactly one value, with or without white space around it.
 ///
 /// # Errors
 /// As [`read`].
 #[inline(always)]
-pub fn read_all<F: Form, K: Kernels, E: Events>(
+pub fn read_all<F: SourceForm, K: Kernels, E: JsonEvents>(
     kernels: K,
     text: &[F::Unit],
     limits: Limits,
@@ -70,21 +71,21 @@ pub fn read_all<F: Form, K: Kernels, E: Events>(
         return Ok(());
     }
     Err(ReadError {
-        reason: Reason::Behind,
+        reason: Reason::TrailingData,
         at_units: end,
     })
 }
 
-/// Units of white space at the start.
+/// Returns the number of white-space units with which `rest` starts.
 #[inline(always)]
-pub fn blank<F: Form, K: Kernels>(kernels: K, rest: &[F::Unit]) -> usize {
+pub fn blank<F: SourceForm, K: Kernels>(kernels: K, rest: &[F::Unit]) -> usize {
     match rest.first() {
         Some(&unit) if unit.into() <= 0x20 => F::scanner(kernels, rest).blank(0),
         _ => 0,
     }
 }
 
-/// What a value starts with.
+/// The kind of a value, which its first unit determines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     Other,
@@ -98,8 +99,8 @@ enum Start {
 }
 
 impl Start {
-    /// By a table: the compiler would tell `-` from the digits by a branch, which is guessed wrong for every other number of
-    /// either sign.
+    /// Returns the kind of the value that starts with `unit`, by a table lookup. A branch between
+    /// `-` and digits would often be mispredicted if numbers have mixed signs.
     #[inline(always)]
     fn of(unit: u32) -> Start {
         static STARTS: [Start; 128] = {
@@ -122,23 +123,23 @@ impl Start {
     }
 }
 
-struct Reader<'a, F: Form, K: Kernels> {
+struct Reader<'a, F: SourceForm, K: Kernels> {
     kernels: K,
     text: &'a [F::Unit],
     scanner: F::Scanner<'a, K>,
-    /// The next unit.
+    /// The position of the next unit to read.
     at: usize,
     depth: usize,
-    /// The innermost levels, up to 64, the last one lowest: 1 where it is an object.
+    /// Bits for the 64 innermost levels: 0 for an array, 1 for an object. Bit 0 is the innermost.
     levels: u64,
-    /// The levels outside of them, 64 in each.
+    /// The kinds of the arrays and objects that enclose those in `levels`, 64 in each word.
     outer: Vec<u64>,
     limits: Limits,
 }
 
-impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
+impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
     #[inline(always)]
-    fn value<E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
+    fn value<E: JsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         'value: loop {
             let unit = self.skip_blank();
             match Start::of(unit) {
@@ -146,52 +147,52 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
                 Start::Object => {
                     self.check_depth()?;
                     if self.unit(self.at + 1) == 0x7D {
-                        self.tell(events.empty_object())?;
+                        self.located(events.empty_object())?;
                         self.at += 2;
                     } else {
                         self.enter(true);
-                        self.tell(events.begin_object())?;
+                        self.located(events.begin_object())?;
                         self.at += 1;
                         if self.skip_blank() != 0x7D {
                             self.key(events)?;
                             continue 'value;
                         }
-                        self.tell(events.end_object())?;
+                        self.located(events.end_object())?;
                         self.leave();
                     }
                 }
                 Start::Array => {
                     self.check_depth()?;
                     if self.unit(self.at + 1) == 0x5D {
-                        self.tell(events.empty_array())?;
+                        self.located(events.empty_array())?;
                         self.at += 2;
                     } else {
                         self.enter(false);
-                        self.tell(events.begin_array())?;
+                        self.located(events.begin_array())?;
                         self.at += 1;
                         if self.skip_blank() != 0x5D {
                             continue 'value;
                         }
-                        self.tell(events.end_array())?;
+                        self.located(events.end_array())?;
                         self.leave();
                     }
                 }
                 Start::Number => self.number(unit == 0x2D, events)?,
                 Start::True => {
                     let start = self.word(b"true")?;
-                    told(events.boolean(true), start)?;
+                    located(events.boolean(true), start)?;
                 }
                 Start::False => {
                     let start = self.word(b"false")?;
-                    told(events.boolean(false), start)?;
+                    located(events.boolean(false), start)?;
                 }
                 Start::Null => {
                     let start = self.word(b"null")?;
-                    told(events.null(), start)?;
+                    located(events.null(), start)?;
                 }
                 Start::Other => self.rare(events)?,
             }
-            // Behind a value.
+            // This loop handles the units that follow a value.
             loop {
                 if self.depth == 0 {
                     return Ok(());
@@ -205,7 +206,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
                     if unit != 0x5D {
                         return Err(self.no(Reason::NoCommaInArray));
                     }
-                    self.tell(events.end_array())?;
+                    self.located(events.end_array())?;
                 } else {
                     if unit == 0x2C {
                         self.at += 1;
@@ -216,26 +217,26 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
                     if unit != 0x7D {
                         return Err(self.no(Reason::NoCommaInObject));
                     }
-                    self.tell(events.end_object())?;
+                    self.located(events.end_object())?;
                 }
                 self.leave();
             }
         }
     }
 
-    /// The unit at `at`.
+    /// Returns the unit at `at`; [`END`] after the end of the text.
     #[inline(always)]
     fn unit(&self, at: usize) -> u32 {
         self.text.get(at).map_or(END, |&unit| unit.into())
     }
 
-    /// The text from `at` on, which is not behind its end.
+    /// Returns the text from unit `at` on; empty if `at` is after the end.
     #[inline(always)]
     fn rest(&self, at: usize) -> &'a [F::Unit] {
         self.text.get(at..).unwrap_or_default()
     }
 
-    /// Goes on to what is no white space, and gives it.
+    /// Skips white space, and returns the unit after it without skipping that unit.
     #[inline(always)]
     fn skip_blank(&mut self) -> u32 {
         let unit = self.unit(self.at);
@@ -271,7 +272,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
         self.levels = self.levels << 1 | u64::from(is_object);
     }
 
-    /// Behind the closing bracket, which is the next unit.
+    /// Leaves an array or object, and skips its closing bracket, which must be the next unit.
     #[inline(always)]
     fn leave(&mut self) {
         self.at += 1;
@@ -283,20 +284,20 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     }
 
     #[inline(always)]
-    fn string<E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
+    fn string<E: JsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         let start = self.at + 1;
         let (text, n) = self.scanner.plain(start);
         if self.unit(start + n) == 0x22 {
             self.at = start + n + 1;
-            return told(events.string(text), start);
+            return located(events.string(text), start);
         }
         let text = self.escaped(start, n)?;
-        told(events.escaped_string(text), start)
+        located(events.escaped_string(text), start)
     }
 
-    /// A key at the next unit, and the colon behind it.
+    /// Reads the key that starts at the next unit, and skips the colon after it.
     #[inline(always)]
-    fn key<E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
+    fn key<E: JsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         if self.unit(self.at) != 0x22 {
             return Err(self.no_key());
         }
@@ -306,15 +307,15 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
             && F::has_key(self.kernels, rest, guess)
         {
             self.at = start + guess.len() + 1;
-            told(events.likely_key(), start)?;
+            located(events.likely_key(), start)?;
         } else {
             let (text, n) = self.scanner.plain(start);
             if self.unit(start + n) == 0x22 {
                 self.at = start + n + 1;
-                told(events.key(text), start)?;
+                located(events.key(text), start)?;
             } else {
                 let text = self.escaped(start, n)?;
-                told(events.escaped_key(text), start)?;
+                located(events.escaped_key(text), start)?;
             }
         }
         if self.skip_blank() != 0x3A {
@@ -324,13 +325,13 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
         Ok(())
     }
 
-    /// A string that starts at `start` and is not plain from `n` units on.
+    /// Reads a string that starts at `start`, and has an escape or an invalid unit after `n` units.
     #[inline(always)]
     fn escaped(&mut self, start: usize, n: usize) -> Result<Escaped<'a>, ReadError> {
         match F::closing_quote(self.kernels, self.rest(start + n)) {
-            Some(behind) if self.unit(start + n) == 0x5C => {
-                self.at = start + n + behind + 1;
-                let body = &self.text[start..start + n + behind];
+            Some(after) if self.unit(start + n) == 0x5C => {
+                self.at = start + n + after + 1;
+                let body = &self.text[start..start + n + after];
                 Ok(Escaped::new(F::units(body), n))
             }
             _ => Err(self.no_string(start + n)),
@@ -338,28 +339,32 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     }
 
     #[inline(always)]
-    fn number<E: Events>(&mut self, is_negative: bool, events: &mut E) -> Result<(), ReadError> {
+    fn number<E: JsonEvents>(
+        &mut self,
+        is_negative: bool,
+        events: &mut E,
+    ) -> Result<(), ReadError> {
         let start = self.at;
-        // Signs come at random: nothing branches on them.
+        // No branch depends on the sign, because the processor could not predict it.
         let first = start + usize::from(is_negative);
         if let Some(short) = self.scanner.short_number(first) {
             self.at = first + short.len;
-            if short.n_behind == 0 {
+            if short.n_after == 0 {
                 if let Ok(value) = i64::try_from(short.digits) {
                     let sign = i64::from(is_negative);
-                    return told(events.int((value ^ -sign) + sign), start);
+                    return located(events.int((value ^ -sign) + sign), start);
                 }
-            } else if let Some(value) = float::of_decimal(short.digits, -(short.n_behind as i32)) {
+            } else if let Some(value) = float::of_decimal(short.digits, -(short.n_after as i32)) {
                 let value = f64::from_bits(value.to_bits() | u64::from(is_negative) << 63);
                 let text = F::units(&self.text[start..self.at]);
-                return told(events.float(value, text), start);
+                return located(events.float(value, text), start);
             }
         }
         self.at = number::read::<F, E>(self.text, start, events)?;
         Ok(())
     }
 
-    /// Goes behind a word; where it starts.
+    /// Skips a word such as `true` and returns its start; an error if the text has another word.
     #[inline(always)]
     fn word(&mut self, word: &[u8]) -> Result<usize, ReadError> {
         let start = self.at;
@@ -370,7 +375,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
         Ok(start)
     }
 
-    /// Another word than this one stands at the next unit.
+    /// Returns the error for a text whose next units begin like `word`, but are not `word`.
     #[cold]
     #[inline(never)]
     fn no_word(&mut self, word: &[u8]) -> ReadError {
@@ -382,23 +387,23 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
         self.no_value()
     }
 
-    /// What JSON does not have: `NaN` and the infinities, by the events' leave.
+    /// Reads and emits `NaN` or an infinity (not valid JSON); the event handler may reject it.
     #[cold]
     #[inline(never)]
-    fn rare<E: Events>(&mut self, events: &mut E) -> Result<(), ReadError> {
+    fn rare<E: JsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         let start = self.at;
         for (word, value) in [(&b"NaN"[..], f64::NAN), (b"Infinity", f64::INFINITY)] {
             if number::has_word::<F>(self.text, start, word) {
                 self.at += word.len();
-                return told(events.not_finite(value), start);
+                return located(events.not_finite(value), start);
             }
         }
         Err(self.no_value())
     }
 
     #[inline(always)]
-    fn tell(&self, is_told: Told) -> Result<(), ReadError> {
-        told(is_told, self.at)
+    fn located(&self, result: EventResult) -> Result<(), ReadError> {
+        located(result, self.at)
     }
 
     #[cold]
@@ -417,7 +422,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
         }
     }
 
-    /// There is no value at the next unit, or another word.
+    /// Returns the error for the next unit, at which a value was expected, but does not start.
     #[cold]
     #[inline(never)]
     fn no_value(&self) -> ReadError {
@@ -427,7 +432,7 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
             _ => unit == 0xFEFF,
         };
         self.no(match unit {
-            _ if self.at == 0 && is_mark => Reason::Mark,
+            _ if self.at == 0 && is_mark => Reason::ByteOrderMark,
             0x5D | 0x7D if self.is_behind_comma() => Reason::TrailingComma,
             _ => Reason::NoValue,
         })
@@ -444,14 +449,14 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
         })
     }
 
-    /// Whether what stands before the next unit, white space apart, is a comma.
+    /// Returns `true` if the last unit before `self.at`, except for white space, is a comma.
     fn is_behind_comma(&self) -> bool {
         let before = self.text[..self.at].iter().rev().map(|&unit| unit.into());
         let mut before = before.skip_while(|unit: &u32| matches!(unit, 0x20 | 0x0A | 0x0D | 0x09));
         before.next() == Some(0x2C)
     }
 
-    /// A string has no end; its part before `at` is good.
+    /// Returns the error for a string without a closing quote. The string is valid up to `at`.
     #[cold]
     #[inline(never)]
     fn no_string(&self, mut at: usize) -> ReadError {
@@ -480,14 +485,14 @@ impl<'a, F: Form, K: Kernels> Reader<'a, F, K> {
     }
 }
 
-/// What was told, with the place where its start is.
+/// Adds `start` to the position of an error that an event handler returned.
 #[inline(always)]
-pub(super) fn told(is_told: Told, start: usize) -> Result<(), ReadError> {
-    is_told.map_err(|refusal| refused(refusal, start))
+pub(super) fn located(result: EventResult, start: usize) -> Result<(), ReadError> {
+    result.map_err(|refusal| refused(refusal, start))
 }
 
 #[cold]
-fn refused(refusal: Refusal, start: usize) -> ReadError {
+fn refused(refusal: Rejection, start: usize) -> ReadError {
     ReadError {
         reason: refusal.reason,
         at_units: start + refusal.at_units,

@@ -1,12 +1,12 @@
-//! 16-bit and 32-bit units to the body of a JSON string.
+//! Converts 16-bit and 32-bit units to the body of a JSON string.
 
 use std::arch::x86_64::*;
 
 use super::super::lanes::{ANY, any, five, three};
-use super::super::start::{bytes, load_half, load_most, load_start};
+use super::super::short_loads::{bytes, load_half, load_most, load_start};
 use super::{letters, mask, one_by_one, put_lanes};
 
-/// Units of 16 bits in a vector.
+/// The number of 16-bit units in a vector.
 const UNITS: usize = 16;
 
 #[inline]
@@ -21,51 +21,50 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// The 16-bit units that JSON escapes, all ones; none where it is not JSON that is written (so for the wider ones). All are below
-/// U+0800.
+/// Returns ones for each unit to escape; without `ESCAPES`, zero. All units are below U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
     if !ESCAPES {
         return _mm256_setzero_si256();
     }
-    // With this bit exchanged a quote is the least behind the controls.
+    // After this XOR, the control characters and the quote are the lowest units.
     let low = _mm256_cmpgt_epi16(splat16(0x21), _mm256_xor_si256(v, splat16(0x02)));
     _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
 }
 
-/// The 32-bit units that JSON escapes, all ones; all are below U+110000.
+/// Returns ones for each unit to escape; without `ESCAPES`, zero. All units are below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
     if !ESCAPES {
         return _mm256_setzero_si256();
     }
-    // With this bit exchanged a quote is the least behind the controls.
+    // After this XOR, the control characters and the quote are the lowest units.
     let low = _mm256_cmpgt_epi32(splat32(0x21), _mm256_xor_si256(v, splat32(0x02)));
     _mm256_or_si256(low, _mm256_cmpeq_epi32(v, splat32(0x5C)))
 }
 
-/// 16-bit units of which none is half of a pair, as surrogates are, all ones.
+/// Returns a vector in which the 16-bit units that are surrogates are all ones.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn surrogates(v: __m256i) -> __m256i {
     _mm256_cmpeq_epi16(_mm256_and_si256(v, splat16(0xF800)), splat16(0xD800))
 }
 
-/// The first `n` units of a vector, and zeros.
+/// Returns the first `n` units of the vector; the others are zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn keep16(v: __m256i, n: usize) -> __m256i {
-    let places = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    _mm256_and_si256(v, _mm256_cmpgt_epi16(splat16(n as u16), places))
+    let indices = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm256_and_si256(v, _mm256_cmpgt_epi16(splat16(n as u16), indices))
 }
 
-/// Whether a unit is escaped, or half of a pair.
+/// Returns `true` if a unit must be escaped or is a surrogate.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn is_special(v: __m256i) -> bool {
-    // With this bit exchanged a quote is the least behind the controls.
+    // After this XOR, the control characters and the quote are the lowest units.
     let exchanged = _mm256_xor_si256(v, splat16(0x02));
     let low = _mm256_cmpeq_epi16(_mm256_min_epu16(exchanged, splat16(0x20)), exchanged);
     let escaped = _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)));
@@ -73,16 +72,16 @@ fn is_special(v: __m256i) -> bool {
     _mm256_testz_si256(special, special) == 0
 }
 
-/// Copies at most 32 units, where none is escaped and none a surrogate: the first part and the last, which may share some.
+/// Copies at most 32 units; returns `false` if a unit must be escaped or is a surrogate.
 ///
 /// # Safety
-/// `out` is writable for 32 units, apart from `u`.
+/// `out` must be writable for 32 units, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     let (p, n) = (u.as_ptr(), u.len());
     debug_assert!(n <= 2 * UNITS);
-    // SAFETY: both parts are inside u, and at the same places of `out`.
+    // SAFETY: both parts are inside u, and at the same offsets of `out`.
     unsafe {
         if n >= UNITS {
             let last = n - UNITS;
@@ -118,7 +117,8 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     }
 }
 
-/// The bytes of units below U+0800, in the two halves of each lane, and which of them have two.
+/// Returns the UTF-8 bytes of units below U+0800 in 16-bit lanes, the first byte lowest, and a mask
+/// of the lanes with two bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn two(units: __m256i) -> (__m256i, __m256i) {
@@ -129,15 +129,16 @@ fn two(units: __m256i) -> (__m256i, __m256i) {
     (_mm256_blendv_epi8(units, both, high), high)
 }
 
-/// Puts the first `n` of 16 lanes, of which those of `high` have two bytes, and none behind them.
+/// Writes the first `n` of 16 lanes as bytes: both bytes of a lane that is all ones in `high`, and
+/// only the low byte of every other lane. Returns the address after the last byte.
 ///
 /// # Safety
-/// `out` is writable for 32 bytes.
+/// `out` must be writable for 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let high = mask(_mm256_packs_epi16(high, high));
-    // SAFETY: the duty of the caller.
+    // SAFETY: this function's contract.
     unsafe {
         let out = put_lanes(_mm256_castsi256_si128(lanes), high, n, out);
         let upper = _mm256_extracti128_si256::<1>(lanes);
@@ -145,15 +146,15 @@ unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, out: *mut u8) -> *mut
     }
 }
 
-/// Puts 16 units from U+0800 on, no surrogates, of which the first `n` count.
+/// Writes 16 units, each three bytes in UTF-8; returns the address after the first `n` units.
 ///
 /// # Safety
-/// `out` is writable for 56 bytes.
+/// `out` must be writable for 56 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let (most, rest) = three(units);
-    // SAFETY: the last store ends 56 bytes behind the first.
+    // SAFETY: the last store ends 56 bytes after the first.
     unsafe {
         _mm_storeu_si128(out.cast(), _mm256_castsi256_si128(most));
         _mm_storel_epi64(out.add(16).cast(), _mm256_castsi256_si128(rest));
@@ -163,16 +164,16 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Puts at most 32 units, all below U+0800 and none escaped, or at most 21 that are all from there on and no surrogates; null where
-/// they are others.
+/// Writes at most 32 units below U+0800 of which none must be escaped, or at most 21 units from
+/// U+0800 on of which none is a surrogate; otherwise returns null.
 ///
 /// # Safety
-/// `out` is writable for 64 bytes, apart from `u`.
+/// `out` must be writable for 64 bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
-    // The first unit tells which script it is, and a script is guessed right.
-    // SAFETY: room is the caller's duty.
+    // The first unit shows the script, and a script is predicted well.
+    // SAFETY: the space is guaranteed by this function's contract.
     unsafe {
         match u.first() {
             Some(0x800..) => short_three(u, out),
@@ -181,18 +182,18 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     }
 }
 
-/// The lanes of the first `n` units, of 16 from `from` on, all ones.
+/// Returns a vector in which lane `i` is all ones if `from + i` is less than `n`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn there(n: usize, from: i16) -> __m256i {
-    let places = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+fn used(n: usize, from: i16) -> __m256i {
+    let indices = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     _mm256_cmpgt_epi16(
         splat16(n as u16),
-        _mm256_add_epi16(places, _mm256_set1_epi16(from)),
+        _mm256_add_epi16(indices, _mm256_set1_epi16(from)),
     )
 }
 
-/// As [`short_wide`], of units below U+0800. Nothing branches on how many there are.
+/// Implements [`short_wide`] for units below U+0800, without a branch on their number.
 ///
 /// # Safety
 /// As [`short_wide`].
@@ -204,10 +205,10 @@ unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
         return std::ptr::null_mut();
     }
     let (a, b) = load_start(bytes(u));
-    // Behind the end a letter of one byte, which is no escape.
+    // The padding is a letter of one UTF-8 byte that is not escaped.
     let letter = splat16(u16::from(b'a'));
-    let a = _mm256_blendv_epi8(letter, a, there(n, 0));
-    let b = _mm256_blendv_epi8(letter, b, there(n, 16));
+    let a = _mm256_blendv_epi8(letter, a, used(n, 0));
+    let b = _mm256_blendv_epi8(letter, b, used(n, 16));
     let stop = mask(_mm256_or_si256(
         escapes16::<ESCAPES>(a),
         escapes16::<ESCAPES>(b),
@@ -216,9 +217,10 @@ unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
         return std::ptr::null_mut();
     }
     let ((a, high_a), (b, high_b)) = (two(a), two(b));
-    // A pack works in each half.
+    // `packs` works on each 128-bit half separately.
     let high = mask(_mm256_packs_epi16(high_a, high_b));
-    // SAFETY: four times 16 bytes at most, each 8 lanes as if there were as many; room is the caller's duty.
+    // SAFETY: four times 16 bytes at most, each of 8 lanes; the space is guaranteed by this
+    // function's contract.
     unsafe {
         let end = out.add(n + high.count_ones() as usize);
         let out = put_lanes(_mm256_castsi256_si128(a), high, 8, out);
@@ -229,7 +231,7 @@ unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// As [`short_wide`], of units from U+0800 on.
+/// Implements [`short_wide`] for units from U+0800 on.
 ///
 /// # Safety
 /// As [`short_wide`].
@@ -241,12 +243,12 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
         return std::ptr::null_mut();
     }
     let (a, b) = load_most(bytes(u));
-    // Behind the end what is none of those that are looked for.
-    let (least, places) = (splat16(0x800), there(n, 0));
-    let a = _mm256_blendv_epi8(least, a, places);
-    let places = _mm256_castsi256_si128(there(n, 16));
-    let b = _mm_blendv_epi8(_mm256_castsi256_si128(least), b, places);
-    // Surrogates are what is below U+0800 too, with the first one for zero.
+    // The padding units are neither below U+0800 nor surrogates.
+    let (least, indices) = (splat16(0x800), used(n, 0));
+    let a = _mm256_blendv_epi8(least, a, indices);
+    let indices = _mm256_castsi256_si128(used(n, 16));
+    let b = _mm_blendv_epi8(_mm256_castsi256_si128(least), b, indices);
+    // After the first surrogate is subtracted, the surrogates are the units below U+0800.
     let first = splat16(0xD800);
     let low_a = _mm256_min_epu16(a, _mm256_sub_epi16(a, first));
     let low_b = _mm_min_epu16(b, _mm_sub_epi16(b, _mm256_castsi256_si128(first)));
@@ -258,7 +260,7 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     if _mm_cvtsi128_si32(low) as u16 <= 0x7FF {
         return std::ptr::null_mut();
     }
-    // SAFETY: room is the caller's duty.
+    // SAFETY: the space is guaranteed by this function's contract.
     unsafe {
         put_three(a, UNITS, out);
         _mm_storeu_si128(out.add(3 * UNITS).cast(), five(b));
@@ -266,24 +268,26 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Units of three bytes that 64 bytes have room for, as they are put: 16 and five.
+/// The largest number of three-byte characters in 64 bytes of output: 16 and 5, in two steps.
 const MOST_OF_THREE: usize = 21;
 
-/// Puts 16-bit units; null where one is a surrogate: what is at `out` is of no meaning then.
+/// Writes 16-bit units as the body of a JSON string; returns null if one is a surrogate, and the
+/// contents of `out` are then unspecified.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and 64 more, apart from the text.
+/// `out` must have space for 6 bytes for each unit and 64 more, and must not overlap the text.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load but the last ends inside u; room is the caller's duty.
+    // SAFETY: every load but the last ends inside u; the space is guaranteed by this function's
+    // contract.
     unsafe {
         while at + UNITS <= len {
             let v = _mm256_loadu_si256(p.add(at).cast());
             if at + 2 * UNITS <= len {
-                // Two vectors of three bytes a unit: one branch.
+                // Two vectors of three-byte units are written per step, with one branch.
                 let b = _mm256_loadu_si256(p.add(at + UNITS).cast());
                 let least = _mm256_and_si256(_mm256_min_epu16(v, b), splat16(0xF800));
                 let low = _mm256_cmpeq_epi16(least, _mm256_setzero_si256());
@@ -309,7 +313,8 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Puts the first units of a vector, which are `u`, the others zeros; null where one is a surrogate.
+/// Writes the units of `u`, which are also the first units of the vector `v`; the other units of
+/// `v` must be zero. Returns null if a unit is a surrogate.
 ///
 /// # Safety
 /// As [`ucs2`].
@@ -317,7 +322,7 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *mut u8 {
     let n = u.len();
-    // SAFETY: the duties are the caller's.
+    // SAFETY: this function's contract.
     unsafe {
         if _mm256_testz_si256(v, splat16(0xF800)) != 0 {
             let stop = escapes16::<ESCAPES>(v);
@@ -353,20 +358,21 @@ unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *m
     }
 }
 
-/// Puts the first `n` of 8 code points, of which those behind are zeros; none is malformed.
+/// Writes the first `n` of 8 valid code points as JSON; the code points from `n` on must be zero.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each and 64 more.
+/// `out` must have space for 6 bytes for each and 64 more.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let (mut lanes, two, three, four) = any(chars);
-    // How many bytes each lane has more than one: the low bits, and the high ones.
+    // The numbers of bytes beyond the first of each lane: their low bits, then their high bits.
     let mut low = _mm256_xor_si256(_mm256_xor_si256(two, three), four);
-    let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    let there = _mm256_cmpgt_epi32(splat32(n as u32), places);
-    let stop = _mm256_and_si256(escapes32::<ESCAPES>(chars), there);
-    // SAFETY: the table has an entry for each index of 8 bits; room is the caller's duty.
+    let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let used = _mm256_cmpgt_epi32(splat32(n as u32), indices);
+    let stop = _mm256_and_si256(escapes32::<ESCAPES>(chars), used);
+    // SAFETY: the table has an entry for each index of 8 bits; the space is guaranteed by this
+    // function's contract.
     unsafe {
         if mask(stop) != 0 {
             let letter = _mm256_and_si256(letters(chars), stop);
@@ -376,7 +382,7 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
                 _mm256_storeu_si256(all.as_mut_ptr().cast(), chars);
                 return one_by_one(all[..n].iter().copied(), out);
             }
-            // The backslash stands in the byte before that of the character, which is the highest.
+            // The character is in the highest byte of its lane, the backslash in the byte below.
             let escape = _mm256_or_si256(_mm256_slli_epi32::<24>(letter), splat32(0x5C_0000));
             lanes = _mm256_blendv_epi8(lanes, escape, stop);
             low = _mm256_or_si256(low, stop);
@@ -389,7 +395,7 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
             _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(v, order));
             (index & 0xF).count_ones() + 2 * (index >> 4).count_ones()
         };
-        // Both always: whether there are more than four is not to be guessed.
+        // Both halves are always written: a branch on their use would be unpredictable.
         let more = put(_mm256_castsi256_si128(lanes), index, out);
         let out = out.add(n.min(4) + more as usize);
         let more = put(_mm256_extracti128_si256::<1>(lanes), index >> 16, out);
@@ -397,17 +403,17 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
     }
 }
 
-/// Puts 32-bit units; null where one is a surrogate or past U+10FFFF.
+/// Writes 32-bit units as JSON text; returns null if one is a surrogate or past U+10FFFF.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and 64 more, apart from the text.
+/// `out` must have space for 6 bytes for each unit and 64 more, and must not overlap the text.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
-    // SAFETY: room is the caller's duty.
+    // SAFETY: the space is guaranteed by this function's contract.
     unsafe {
-        // Not in the loop, which brings all constants to registers first, and from there to the stack: most texts have one step or
-        // two.
+        // This first step avoids the loop, which loads all constants into registers and spills them
+        // to the stack: most texts take one or two steps.
         let Some((start, mut rest)) = u.split_first_chunk() else {
             return few::<ESCAPES>(u, out);
         };
@@ -415,11 +421,11 @@ pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut
         if !out.is_null() && rest.len() <= 8 {
             return few::<ESCAPES>(rest, out);
         }
-        while let Some((part, behind)) = rest.split_first_chunk()
+        while let Some((part, following)) = rest.split_first_chunk()
             && !out.is_null()
         {
             out = eight::<ESCAPES>(load_eight(part), 8, out);
-            rest = behind;
+            rest = following;
         }
         if out.is_null() {
             return out;
@@ -435,36 +441,37 @@ fn load_eight(u: &[u32; 8]) -> __m256i {
     unsafe { _mm256_loadu_si256(u.as_ptr().cast()) }
 }
 
-/// As [`ucs4`], of at most 8.
+/// Writes at most 8 units, with the results of [`ucs4`].
 ///
 /// # Safety
-/// As there.
+/// As the function above.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {
-    let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    let there = _mm256_cmpgt_epi32(splat32(u.len() as u32), places);
-    // No load under a mask: it takes 34 clocks on the first Zen. Behind the end letters of one byte, which are no escapes.
+    let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let used = _mm256_cmpgt_epi32(splat32(u.len() as u32), indices);
+    // A masked load takes 34 clock cycles on the first Zen. The padding is not escaped.
     let letter = splat32(u32::from(b'a'));
-    let chars = _mm256_blendv_epi8(letter, load_half(bytes(u)), there);
-    // SAFETY: room is the caller's duty.
+    let chars = _mm256_blendv_epi8(letter, load_half(bytes(u)), used);
+    // SAFETY: the space is guaranteed by this function's contract.
     unsafe { eight::<ESCAPES>(chars, u.len(), out) }
 }
 
-/// Puts the first `n` of 8 units, of which those behind have one byte; null where one is a surrogate or past U+10FFFF.
+/// Writes the first `n` of 8 units; the units from `n` on must be ASCII. Returns null if a unit is
+/// a surrogate or past U+10FFFF.
 ///
 /// # Safety
 /// As [`ucs4`].
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn eight<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
-    // Surrogates become the least, and what is past stays past, signed.
+    // Signed: surrogates become the lowest values, and values past U+10FFFF stay the highest.
     let moved = _mm256_xor_si256(chars, splat32(0xD800));
     let moved = _mm256_add_epi32(moved, splat32(0x8000_0000 - 0x800));
     let bad = _mm256_cmpgt_epi32(moved, splat32(0x8000_0000 + (0x11_0000 - 0x800 - 1)));
-    // SAFETY: the table has an entry for each index of 8 bits; 32 bytes at most; room is the caller's duty.
+    // SAFETY: the table has an entry for each 8-bit index; 32 bytes fit, by contract.
     unsafe {
-        // One branch.
+        // One branch tests for malformed units and for escapes.
         if mask(_mm256_or_si256(bad, escapes32::<ESCAPES>(chars))) != 0 {
             if mask(bad) != 0 {
                 return std::ptr::null_mut();

@@ -1,17 +1,20 @@
-//! UTF-8 to the units of a `str` of 32 bits.
-#![allow(unused_unsafe)] // Newer compilers know which intrinsics are safe where the feature is on; ours may not.
+//! Converts UTF-8 to the 32-bit units of a `str`.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::starts;
 use crate::arch::avx2::out::Out;
 use crate::arch::sse2::load_padded;
 
-/// The characters whose bytes stand in the lanes, the first one highest.
+/// Decodes one character in each 32-bit lane. The lane contains the character's UTF-8 bytes, the
+/// first one in its highest byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
-    // By the high half of the first byte: how many bits behind the character there are.
+    // Indexed by the high half of the first byte: the number of bits to the right of the character
+    // in the lane.
     let shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0,
     ));
@@ -24,9 +27,9 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
     let six = _mm256_and_si256(_mm256_srlv_epi32(bytes, shift), bits);
     let halves = _mm256_maddubs_epi16(six, _mm256_set1_epi32(0x4001_4001));
     let chars = _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001));
-    // The lead of four bytes has a mark among those bits.
+    // The lead of a four-byte character has a prefix bit among those bits.
     let chars = _mm256_and_si256(chars, _mm256_set1_epi32(0x1F_FFFF));
-    // ASCII has its highest bit not set, and more bits than those.
+    // The highest bit of ASCII is zero, and ASCII has seven bits instead of those that were kept.
     let ascii = _mm256_srli_epi32::<24>(bytes);
     _mm256_castps_si256(_mm256_blendv_ps(
         _mm256_castsi256_ps(ascii),
@@ -35,15 +38,18 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
     ))
 }
 
-/// Decodes the characters that start at the places of `mask`, of the first 8.
+/// Decodes the characters that start at those of the first 8 bytes of `v` whose bits are set in
+/// `mask`.
 ///
 /// # Safety
-/// AVX2; every character of `mask` lies in `v` as a whole; `out` has room for them.
+/// The processor must support AVX2; every character of `mask` lies in `v` as a whole; `out` must
+/// have space for them.
 #[inline(always)]
 unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
-    // SAFETY: the caller has AVX2, and grants the room.
+    // SAFETY: the caller has AVX2, and grants the space.
     unsafe {
-        // In each lane the byte of its place highest, and the three behind it.
+        // The byte at the position of each lane becomes the highest byte of that lane, followed by
+        // the three bytes after it.
         let order = _mm256_setr_epi8(
             3, 2, 1, 0, 4, 3, 2, 1, 5, 4, 3, 2, 6, 5, 4, 3, //
             7, 6, 5, 4, 8, 7, 6, 5, 9, 8, 7, 6, 10, 9, 8, 7,
@@ -53,36 +59,38 @@ unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
     }
 }
 
-/// Where 32 bytes start as many characters at most, those are fetched one by one.
+/// If at most this number of characters start in 32 bytes, each character is loaded separately.
 const FEW: u32 = 16;
 
-/// Decodes the first eight characters of 32 bytes, given where they start, and returns how many bytes to go on behind.
+/// Decodes the first eight characters in the 32 bytes at `p`. `starts` is a mask of the positions
+/// at which characters start. Returns the number of bytes decoded.
 ///
 /// # Safety
-/// AVX2; 36 bytes from `p` on are readable; eight units fit into `out`.
+/// The processor must support AVX2; 36 bytes from `p` on are readable; eight units fit into `out`.
 #[inline(always)]
 unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
     let mut left = starts;
-    // SAFETY: the duties of the caller; each of the eight starts in the first 32 bytes. Where
-    // fewer characters start, the text has changed since it was measured.
+    // SAFETY: this function's contract; each of the eight starts in the first 32 bytes. If fewer
+    // characters start, the text has changed since it was measured.
     unsafe {
         let mut next = || {
-            let place = left.trailing_zeros() as usize & 31;
+            let position = left.trailing_zeros() as usize & 31;
             left = _blsr_u32(left);
-            p.add(place).cast::<u32>().read_unaligned() as i32
+            p.add(position).cast::<u32>().read_unaligned() as i32
         };
         let bytes = fetched(&mut next);
         _mm256_storeu_si256(out.at.cast(), chars_of_lanes(bytes));
         out.at = out.at.add(8);
     }
-    // 32 where there is no ninth.
+    // The result is 32 if no ninth character starts here.
     left.trailing_zeros() as usize
 }
 
-/// Eight lanes of what is fetched in turn, the first byte of each highest.
+/// Returns the results of eight calls of `next` in 32-bit lanes, with the bytes of each lane
+/// reversed, so that the first byte in memory is the highest.
 ///
 /// # Safety
-/// AVX2.
+/// The processor must support AVX2.
 #[inline(always)]
 pub(in crate::arch::avx2) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> __m256i {
     // SAFETY: the caller has AVX2.
@@ -102,14 +110,15 @@ pub(in crate::arch::avx2) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> _
 }
 
 /// # Safety
-/// As [`to_latin1`], with any characters and units of 32 bits.
+/// As for [`to_latin1`], but `src` may contain any characters, and `out` has units of 32 bits.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) -> Option<usize> {
+pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
+    let (out, capacity) = (out.as_mut_ptr().cast::<u32>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: the place that the caller grants.
-    let mut out = unsafe { Out::new(out, room) };
-    // SAFETY: every load ends inside src. All characters that start at the first 8 of 16 places end among the 16; those of
-    // the last vector end with the text.
+    // SAFETY: the destination that the caller grants.
+    let mut out = unsafe { Out::new(out, capacity) };
+    // SAFETY: every load ends inside src. All characters that start at the first 8 of 16 positions
+    // end among the 16; those of the last vector end with the text.
     unsafe {
         if len < 16 {
             if len > 0 {
@@ -118,13 +127,13 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) ->
                 step_four(v, mask as u8, &mut out);
                 step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);
             }
-            return out.written(room);
+            return out.written(capacity);
         }
         let load = |at: usize| _mm_loadu_si128(p.add(at).cast());
         let mut at = 0;
         while at + 40 <= len {
             let v = _mm256_loadu_si256(p.add(at).cast());
-            if _mm256_movemask_epi8(v) == 0 && out.room() >= 32 {
+            if _mm256_movemask_epi8(v) == 0 && out.remaining() >= 32 {
                 for k in 0..4 {
                     let eight = _mm_loadl_epi64(p.add(at + 8 * k).cast());
                     _mm256_storeu_si256(out.at.add(8 * k).cast(), _mm256_cvtepu8_epi32(eight));
@@ -133,7 +142,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) ->
             } else {
                 let tail = _mm256_set1_epi8(0xBF_u8 as i8);
                 let starts = _mm256_movemask_epi8(_mm256_cmpgt_epi8(v, tail)) as u32;
-                if starts.count_ones() <= FEW && out.room() >= 8 {
+                if starts.count_ones() <= FEW && out.remaining() >= 8 {
                     at += step_sparse(p.add(at), starts, &mut out);
                     continue;
                 }
@@ -150,10 +159,10 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: *mut u32, room: usize) ->
             at += 8;
         }
         let v = load(len - 16);
-        // Without those that were decoded in the step before.
+        // The characters that were decoded in the previous step are excluded.
         let mask = starts(v) & (0xFFFF << (16 - (len - at)));
         step_four(v, mask as u8, &mut out);
         step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);
     }
-    out.written(room)
+    out.written(capacity)
 }

@@ -1,14 +1,14 @@
-//! 16-bit and 32-bit units to the body of a JSON string.
+//! Converts 16-bit and 32-bit units to the body of a JSON string.
 
 use std::arch::x86_64::*;
 
 use super::super::encode::{any, two};
 use super::super::scan::narrow;
-use super::super::three::THREE;
+use super::super::three_byte_units::THREE;
 use super::super::{BYTES, first, load, load_first, splat16, splat32, store};
 use super::{UNITS, escapes8, letters, one_by_one, squeeze};
 
-/// Which 16-bit units JSON escapes.
+/// Returns a mask of the 16-bit units that must be escaped in JSON; 0 without `ESCAPES`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
@@ -19,7 +19,7 @@ fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
     low | _mm512_cmpeq_epi16_mask(v, splat16(0x22)) | _mm512_cmpeq_epi16_mask(v, splat16(0x5C))
 }
 
-/// Which 32-bit units JSON escapes.
+/// Returns a mask of the 32-bit units that must be escaped in JSON; 0 without `ESCAPES`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {
@@ -30,11 +30,12 @@ fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {
     low | _mm512_cmpeq_epi32_mask(v, splat32(0x22)) | _mm512_cmpeq_epi32_mask(v, splat32(0x5C))
 }
 
-/// Puts at most 32 units, all below U+0800 and none escaped, or at most 21 that are all from there on and no surrogates; null where
-/// they are others.
+/// Writes a short text, in one of two cases: at most 32 units, all below U+0800, of which none must
+/// be escaped; or at most 21 units, all from U+0800 on, of which none is a surrogate. Otherwise
+/// returns null.
 ///
 /// # Safety
-/// `out` is writable for a vector, apart from `u`.
+/// `out` must be writable for a vector, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
@@ -42,7 +43,7 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     if n > UNITS {
         return std::ptr::null_mut();
     }
-    // SAFETY: the load ends inside u; room is the caller's duty.
+    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
         let v = load_first(u.as_ptr().cast(), 2 * n);
         let which = first(n) as u32;
@@ -62,15 +63,16 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     }
 }
 
-/// Copies at most 32 units, where none is escaped and none a surrogate.
+/// Copies at most 32 units if none of them must be escaped or is a surrogate; otherwise returns
+/// `false`.
 ///
 /// # Safety
-/// `out` is writable for 32 units, apart from `u`.
+/// `out` must be writable for 32 units, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     debug_assert!(u.len() <= UNITS);
-    // SAFETY: the load ends inside u; room is the caller's duty.
+    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
         let v = load_first(u.as_ptr().cast(), 2 * u.len());
         store(out.cast(), v);
@@ -79,16 +81,18 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     }
 }
 
-/// Puts 16-bit units; null where one is a surrogate: what is at `out` is of no meaning then.
+/// Writes 16-bit units as the body of a JSON string; returns null if one is a surrogate, and the
+/// contents of `out` are then unspecified.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and a vector more, apart from the text.
+/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
+/// text.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load ends inside u; room is the caller's duty.
+    // SAFETY: every load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
         while at + 2 * UNITS <= len {
             let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
@@ -120,11 +124,12 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Puts 64 units, at `p` and in two vectors, where nothing is escaped and all are ASCII, or all from U+0800 on and no
-/// surrogates.
+/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, in one of two cases: all
+/// units are ASCII and none must be escaped; or all are from U+0800 on and none is a surrogate.
+/// Otherwise returns `None`; the bytes at `out` are then unspecified.
 ///
 /// # Safety
-/// `p` is readable for them; as [`latin1`].
+/// `p` must be readable for them; as [`latin1`].
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn alike<const ESCAPES: bool>(
@@ -134,7 +139,8 @@ unsafe fn alike<const ESCAPES: bool>(
     out: *mut u8,
 ) -> Option<*mut u8> {
     let most = splat16(0xF800);
-    // SAFETY: the middle of the 64 units is inside them; room is the caller's duty.
+    // SAFETY: the middle of the 64 units is inside them; the space is guaranteed by this function's
+    // contract.
     unsafe {
         if _mm512_test_epi16_mask(_mm512_or_si512(a, b), splat16(0xFF80)) == 0 {
             let v = narrow(a, b);
@@ -154,16 +160,18 @@ unsafe fn alike<const ESCAPES: bool>(
     }
 }
 
-/// Puts the first units of a vector, which are `u`; null where one is a surrogate.
+/// Writes the units of `u`, which are also the first units of the vector `v`; returns null if one
+/// is a surrogate.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and a vector more, apart from the text.
+/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
+/// text.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn ucs2_part<const ESCAPES: bool>(v: __m512i, u: &[u16], mut out: *mut u8) -> *mut u8 {
     let n = u.len();
     let stop = escapes16::<ESCAPES>(v) & first(n) as u32;
-    // SAFETY: the duties are the caller's.
+    // SAFETY: this function's contract.
     unsafe {
         if _mm512_test_epi16_mask(v, splat16(0xF800)) == 0 {
             let (mut bytes, mut needed) = two(v);
@@ -200,7 +208,8 @@ unsafe fn ucs2_part<const ESCAPES: bool>(v: __m512i, u: &[u16], mut out: *mut u8
     out
 }
 
-/// The letters of the units `stop`, and zeros; `None` where one has none.
+/// Returns the escape letters of the units whose bits are set in `stop`, and zero for every other
+/// unit. Returns `None` if a unit in `stop` is escaped without a letter (as `\u` and four digits).
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
@@ -209,10 +218,12 @@ fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
     (_mm512_mask_testn_epi16_mask(stop, letter, letter) == 0).then_some(letter)
 }
 
-/// Puts the code points of the lanes `which`; those of `stop` as a backslash and their letter.
+/// Writes the code points in the lanes of `which` as UTF-8, and those in the lanes of `stop` as a
+/// backslash and their escape letter.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and a vector more, apart from the text. None is a surrogate.
+/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
+/// text. None is a surrogate.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn any_part(
@@ -224,25 +235,27 @@ unsafe fn any_part(
 ) -> *mut u8 {
     let (mut bytes, mut needed) = any(chars, which);
     if stop != 0 {
-        // The backslash stands in the byte before that of the character, which is the highest.
+        // The character is in the highest byte of its lane, the backslash in the byte below.
         let escape = _mm512_or_si512(_mm512_slli_epi32::<24>(letter), splat32(0x5C_0000));
         bytes = _mm512_mask_mov_epi32(bytes, stop, escape);
         needed |= _pdep_u64(u64::from(stop), 0x4444_4444_4444_4444);
     }
-    // SAFETY: the duties are the caller's.
+    // SAFETY: this function's contract.
     unsafe { squeeze(out, bytes, needed) }
 }
 
-/// Puts 32-bit units; null where one is a surrogate or past U+10FFFF.
+/// Writes 32-bit units as the body of a JSON string; returns null if one is a surrogate or past
+/// U+10FFFF.
 ///
 /// # Safety
-/// `out` takes 6 bytes for each unit and a vector more, apart from the text.
+/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
+/// text.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load ends inside u; room is the caller's duty.
+    // SAFETY: every load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
         while at < len {
             let n = (len - at).min(16);

@@ -7,7 +7,10 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Objects;
 
-/** The way of a {@link BsonReader} through a document. Places are indexes into {@link #bytes}, and bytes from the document's start. */
+/**
+ * The cursor of a {@link BsonReader} through a document. Positions are indexes into {@link #bytes},
+ * in bytes from the document's start.
+ */
 abstract class BsonCursor {
     static final int LENGTH_BYTES = 4;
     static final int LEAST_BYTES = 5;
@@ -22,28 +25,28 @@ abstract class BsonCursor {
     /** The outermost document, little-endian. */
     ByteBuffer bytes;
 
-    /** What {@link #bytes} lies in, and where; null where it is direct or read-only. */
+    /** The array of {@link #bytes}, and its offset; null if it is direct or read-only. */
     private byte[] array;
 
     private int offset;
 
-    /** Of each document around the innermost one, where its NUL is. */
+    /** The positions of the NULs of the documents around the innermost one. */
     private int[] outer = new int[16];
 
     private int depth;
 
-    /** Where the NUL of the innermost document is. */
+    /** The position of the NUL of the innermost document. */
     private int end;
 
-    /** Where the element is at which it stands. */
+    /** The start of the current element's name. */
     int nameAt;
 
     int valueAt;
 
-    /** Behind the element at which it stands, or in front of the first one. */
+    /** The index after the current element, or of the first one. */
     int next;
 
-    /** Of the element at which it stands; null where it stands at none. */
+    /** The type of the current element; null if there is none. */
     BsonType type;
 
     BsonCursor(Malformed malformed) {
@@ -53,8 +56,10 @@ abstract class BsonCursor {
     /**
      * Reads another document by the same reader.
      *
-     * @param document from the position of the buffer to its limit, which stay; heap or direct, of either byte order
-     * @throws BsonException where the length is not that of what is there, or no NUL stands at its end
+     * @param document from the position of the buffer to its limit, both of which are kept; heap or
+     * direct, of either byte order
+     * @throws BsonException if the length is not that of the given
+     * bytes, or the last byte is not NUL
      */
     public final void reset(ByteBuffer document) {
         type = null;
@@ -62,12 +67,12 @@ abstract class BsonCursor {
         bytes = document.slice().order(ByteOrder.LITTLE_ENDIAN);
         array = bytes.hasArray() ? bytes.array() : null;
         offset = array == null ? 0 : bytes.arrayOffset();
-        // Until all is right there is nothing in it.
+        // Empty until everything is checked.
         next = 0;
         end = 0;
         int n = BsonReader.documentBytes(bytes);
         if (n < bytes.limit()) {
-            throw new BsonException(Reason.BEHIND, n);
+            throw new BsonException(Reason.TRAILING_DATA, n);
         }
         if (bytes.get(n - 1) != 0) {
             throw new BsonException(Reason.NO_TERMINATOR, n - 1);
@@ -77,10 +82,11 @@ abstract class BsonCursor {
     }
 
     /**
-     * Goes to the next element of the innermost document that was entered; what it stood at is skipped.
+     * Goes to the next element of the innermost document that was entered; an unread value is
+     * skipped.
      *
-     * @return false where there is no more; {@link #leave()} goes on behind the document then
-     * @throws BsonException where what comes is no BSON
+     * @return false if there is no more; {@link #leave()} then continues after the document
+     * @throws BsonException if the next bytes are not valid BSON
      */
     public final boolean next() {
         int at = next;
@@ -93,8 +99,8 @@ abstract class BsonCursor {
         if (found == null) {
             throw new BsonException(tag == 0 ? Reason.EARLY_END : Reason.TAG, at);
         }
-        int value = behindZero(at + 1);
-        next = behindValue(found, value);
+        int value = endOfZeroTerminated(at + 1);
+        next = endOfValue(found, value);
         nameAt = at + 1;
         valueAt = value;
         type = found;
@@ -102,9 +108,9 @@ abstract class BsonCursor {
     }
 
     /**
-     * Leaves the value at which it stands unread; {@link #next()} does the same by itself.
+     * Skips the current value; {@link #next()} does the same.
      *
-     * @throws IllegalStateException where it stands at none
+     * @throws IllegalStateException if there is no current element
      */
     public final void skip() {
         checkElement();
@@ -112,10 +118,10 @@ abstract class BsonCursor {
     }
 
     /**
-     * The type of the value at which it stands.
+     * The type of the current value.
      *
      * @return the type
-     * @throws IllegalStateException where it stands at none
+     * @throws IllegalStateException if there is no current element
      */
     public final BsonType type() {
         checkElement();
@@ -123,12 +129,12 @@ abstract class BsonCursor {
     }
 
     /**
-     * The name of the element at which it stands; in an array that of its index, as it is written. Copies: those of
-     * {@link Utf8#decode}.
+     * The name of the current element; in an array its index, as written. Copies: as {@link
+     * Utf8#decode}.
      *
      * @return the name
-     * @throws IllegalStateException where it stands at none
-     * @throws BsonException where it is not UTF-8, unless that is replaced
+     * @throws IllegalStateException if there is no current element
+     * @throws BsonException if it is not UTF-8, unless that is replaced
      */
     public final String name() {
         checkElement();
@@ -136,11 +142,11 @@ abstract class BsonCursor {
     }
 
     /**
-     * Whether the element at which it stands has this name; nothing is decoded.
+     * Returns true if the current element has this name; nothing is decoded.
      *
      * @param name a name
-     * @return whether it is that
-     * @throws IllegalStateException where it stands at none
+     * @return true if it has this name
+     * @throws IllegalStateException if there is no current element
      */
     public final boolean nameIs(BsonName name) {
         checkElement();
@@ -161,11 +167,11 @@ abstract class BsonCursor {
     }
 
     /**
-     * The bytes of the value at which it stands, as they are: of a text with its length and NUL, of a document all of it. Copies:
-     * none.
+     * The bytes of the current value: of a text with its length and NUL, of a document the complete
+     * document. Copies: none.
      *
      * @return a read-only view of the buffer, little-endian
-     * @throws IllegalStateException where it stands at none
+     * @throws IllegalStateException if there is no current element
      */
     public final ByteBuffer rawValue() {
         checkElement();
@@ -173,10 +179,10 @@ abstract class BsonCursor {
     }
 
     /**
-     * Where the element starts at which it stands.
+     * The position of the current element.
      *
-     * @return bytes from where the outermost document starts to the tag
-     * @throws IllegalStateException where it stands at none
+     * @return bytes from the start of the outermost document to the tag
+     * @throws IllegalStateException if there is no current element
      */
     public final long offsetBytes() {
         checkElement();
@@ -184,7 +190,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * How many documents were entered and not left.
+     * The number of documents that were entered and not left.
      *
      * @return 0 in the outermost one
      */
@@ -193,9 +199,10 @@ abstract class BsonCursor {
     }
 
     /**
-     * Goes into the document, the array or the scope of the code at which it stands, in front of its first element.
+     * Enters the document, the array or the scope of the current element; its first element is
+     * next.
      *
-     * @throws IllegalStateException where it stands at something else
+     * @throws IllegalStateException if the current value is of another type
      */
     public final void enter() {
         if (!holdsElements()) {
@@ -215,7 +222,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Goes behind the document that was entered last; what was not read in it is not looked at.
+     * Leaves the innermost document; the rest of it is not checked.
      *
      * @throws IllegalStateException in the outermost document
      */
@@ -225,7 +232,7 @@ abstract class BsonCursor {
         }
     }
 
-    /** The same; whether there was one. */
+    /** The same; false if there was none. */
     final boolean leaveIfInside() {
         if (depth == 0) {
             return false;
@@ -238,13 +245,14 @@ abstract class BsonCursor {
 
     final void checkElement() {
         if (type == null) {
-            throw new IllegalStateException("the reader stands at no element\n  `next()` goes to one");
+            throw new IllegalStateException("there is no current element\n  call `next()` first");
         }
     }
 
-    /** Whether it stands at something that can be entered. */
+    /** True if the current value has elements. */
     final boolean holdsElements() {
-        return type == BsonType.DOCUMENT || type == BsonType.ARRAY || type == BsonType.CODE_WITH_SCOPE;
+        return type == BsonType.DOCUMENT || type == BsonType.ARRAY
+                || type == BsonType.CODE_WITH_SCOPE;
     }
 
     final ByteBuffer view(int from, int to) {
@@ -255,7 +263,8 @@ abstract class BsonCursor {
     final String decoded(int at, int n) {
         Objects.checkFromIndexSize(at, n, bytes.limit());
         try {
-            return array != null ? decoder.decode(array, offset + at, n, malformed) : decoder.decode(bytes, at, n, malformed);
+            return array != null ? decoder.decode(array, offset + at, n, malformed)
+                    : decoder.decode(bytes, at, n, malformed);
         } catch (MalformedTextException e) {
             throw new BsonException(Reason.MALFORMED, at + e.index(), e);
         }
@@ -264,18 +273,21 @@ abstract class BsonCursor {
     final void checkUtf8(int from, int to) {
         int n = to - from;
         Objects.checkFromIndexSize(from, n, bytes.limit());
-        long invalid = array != null ? decoder.indexOfInvalid(array, offset + from, n) : decoder.indexOfInvalid(bytes, from, n);
+        long invalid = array != null
+                ? decoder.indexOfInvalid(array, offset + from, n)
+                : decoder.indexOfInvalid(bytes, from, n);
         if (invalid >= 0) {
             throw new BsonException(Reason.MALFORMED, from + invalid);
         }
     }
 
-    /** Where the first zero byte is; -1 where none is before {@code to}. */
+    /** The position of the first zero byte; -1 if there is none before {@code to}. */
     final int zeroAt(int from, int to) {
         int at = from;
         for (; at + 8 <= to; at += 8) {
             long word = bytes.getLong(at);
-            // The lowest bit that is set is that of the first zero byte; those above it may be wrong.
+            // The lowest bit that is set is that of the first zero byte; those above it may be
+            // wrong.
             long zeros = word - ONES & ~word & ONES << 7;
             if (zeros != 0) {
                 return at + (Long.numberOfTrailingZeros(zeros) >>> 3);
@@ -289,7 +301,7 @@ abstract class BsonCursor {
         return -1;
     }
 
-    private int behindZero(int at) {
+    private int endOfZeroTerminated(int at) {
         int zero = zeroAt(at, end);
         if (zero < 0) {
             throw new BsonException(Reason.OPEN_TEXT, at);
@@ -297,40 +309,40 @@ abstract class BsonCursor {
         return zero + 1;
     }
 
-    /** Behind the value that starts there; all that has a length has a right one then. */
-    private int behindValue(BsonType of, int at) {
+    /** The end of the value that starts there; its lengths are then checked. */
+    private int endOfValue(BsonType of, int at) {
         return switch (of) {
             case UNDEFINED, NULL, MIN_KEY, MAX_KEY -> at;
-            case INT32 -> behindFixed(at, 4);
-            case DOUBLE, DATE_TIME, TIMESTAMP, INT64 -> behindFixed(at, 8);
-            case OBJECT_ID -> behindFixed(at, OBJECT_ID_BYTES);
-            case DECIMAL128 -> behindFixed(at, 16);
-            case BOOL -> behindBool(at);
-            case STRING, CODE, SYMBOL -> behindText(at, end);
-            case DB_POINTER -> behindFixed(behindText(at, end), OBJECT_ID_BYTES);
-            case REGEX -> behindZero(behindZero(at));
-            case DOCUMENT, ARRAY -> behindDocument(at);
-            case BINARY -> behindBinary(at);
-            case CODE_WITH_SCOPE -> behindScope(at);
+            case INT32 -> endOfFixed(at, 4);
+            case DOUBLE, DATE_TIME, TIMESTAMP, INT64 -> endOfFixed(at, 8);
+            case OBJECT_ID -> endOfFixed(at, OBJECT_ID_BYTES);
+            case DECIMAL128 -> endOfFixed(at, 16);
+            case BOOL -> endOfBool(at);
+            case STRING, CODE, SYMBOL -> endOfText(at, end);
+            case DB_POINTER -> endOfFixed(endOfText(at, end), OBJECT_ID_BYTES);
+            case REGEX -> endOfZeroTerminated(endOfZeroTerminated(at));
+            case DOCUMENT, ARRAY -> endOfDocument(at);
+            case BINARY -> endOfBinary(at);
+            case CODE_WITH_SCOPE -> endOfScope(at);
         };
     }
 
-    private int behindFixed(int at, int n) {
+    private int endOfFixed(int at, int n) {
         if (end - at < n) {
             throw new BsonException(Reason.VALUE, at);
         }
         return at + n;
     }
 
-    private int behindBool(int at) {
-        int behind = behindFixed(at, 1);
+    private int endOfBool(int at) {
+        int after = endOfFixed(at, 1);
         if ((bytes.get(at) & ~1) != 0) {
             throw new BsonException(Reason.BOOLEAN, at);
         }
-        return behind;
+        return after;
     }
 
-    private int behindText(int at, int to) {
+    private int endOfText(int at, int to) {
         if (to - at < LENGTH_BYTES) {
             throw new BsonException(Reason.VALUE, at);
         }
@@ -348,8 +360,8 @@ abstract class BsonCursor {
         return from + n;
     }
 
-    private int behindDocument(int at) {
-        int n = bytes.getInt(behindFixed(at, LENGTH_BYTES) - LENGTH_BYTES);
+    private int endOfDocument(int at) {
+        int n = bytes.getInt(endOfFixed(at, LENGTH_BYTES) - LENGTH_BYTES);
         if (n < LEAST_BYTES) {
             throw new BsonException(Reason.DOCUMENT_LENGTH, at);
         }
@@ -362,8 +374,8 @@ abstract class BsonCursor {
         return at + n;
     }
 
-    private int behindBinary(int at) {
-        int from = behindFixed(at, LENGTH_BYTES + 1);
+    private int endOfBinary(int at) {
+        int from = endOfFixed(at, LENGTH_BYTES + 1);
         int n = bytes.getInt(at);
         if (n < 0) {
             throw new BsonException(Reason.BINARY_LENGTH, at);
@@ -371,28 +383,29 @@ abstract class BsonCursor {
         if (n > end - from) {
             throw new BsonException(Reason.LENGTH, at);
         }
-        if (bytes.get(from - 1) == OLD_BINARY && (n < LENGTH_BYTES || bytes.getInt(from) != n - LENGTH_BYTES)) {
+        if (bytes.get(from - 1) == OLD_BINARY
+                && (n < LENGTH_BYTES || bytes.getInt(from) != n - LENGTH_BYTES)) {
             throw new BsonException(Reason.OLD_BINARY, from);
         }
         return from + n;
     }
 
-    private int behindScope(int at) {
-        int n = bytes.getInt(behindFixed(at, LENGTH_BYTES) - LENGTH_BYTES);
+    private int endOfScope(int at) {
+        int n = bytes.getInt(endOfFixed(at, LENGTH_BYTES) - LENGTH_BYTES);
         if (n < 2 * LENGTH_BYTES + 1 + LEAST_BYTES) {
             throw new BsonException(Reason.SCOPE_LENGTH, at);
         }
         if (n > end - at) {
             throw new BsonException(Reason.LENGTH, at);
         }
-        int behind = at + n;
-        int scope = behindText(at + LENGTH_BYTES, behind - LEAST_BYTES);
-        if (bytes.getInt(scope) != behind - scope) {
+        int after = at + n;
+        int scope = endOfText(at + LENGTH_BYTES, after - LEAST_BYTES);
+        if (bytes.getInt(scope) != after - scope) {
             throw new BsonException(Reason.SCOPE_LENGTH, scope);
         }
-        if (bytes.get(behind - 1) != 0) {
-            throw new BsonException(Reason.NO_TERMINATOR, behind - 1);
+        if (bytes.get(after - 1) != 0) {
+            throw new BsonException(Reason.NO_TERMINATOR, after - 1);
         }
-        return behind;
+        return after;
     }
 }

@@ -4,57 +4,63 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Objects;
 
-/** The nesting and the elements of a {@link BsonWriter}. A null name stands for what {@link #name} said, or the index in an array. */
+/**
+ * The nesting and the elements of a {@link BsonWriter}. A null name means the one given to {@link
+ * #name}, or the index in an array.
+ */
 abstract class BsonElements {
-    /** {@link #item} where elements have names. */
+    /** {@link #item} in a document, whose elements have names. */
     private static final int NAMED = -1;
 
-    /** {@link #item} of the scope of code is this minus the place where its whole value starts. */
+    /**
+     * {@link #item} of the scope of code is this minus the position of the start of its whole
+     * value.
+     */
     private static final int SCOPE = -2;
 
     private static final int OBJECT_ID_BYTES = 12;
 
-    private final BsonPlace place;
+    private final BsonTarget target;
 
-    /** Of each document around the innermost one: where it starts, and its {@link #item}. */
+    /** The start and the {@link #item} of each document around the innermost one. */
     private int[] outer = new int[32];
 
     private int depth;
 
-    /** Where the outermost document starts. */
+    /** The start of the outermost document. */
     private int first;
 
-    /** Where the innermost document starts. */
+    /** The start of the innermost document. */
     private int start;
 
     /** The index of the next item of an array; negative in a document. */
     private int item;
 
-    /** Behind the last element that is whole. */
+    /** The position after the last complete element. */
     private int at;
 
-    /** Behind the name that {@link #name} wrote; 0 where none waits. */
+    /** The position after the name that {@link #name} wrote; 0 if no name is pending. */
     private int named;
 
-    BsonElements(BsonPlace place) {
-        this.place = place;
-        this.at = place.start();
+    BsonElements(BsonTarget target) {
+        this.target = target;
+        this.at = target.start();
         this.first = at;
     }
 
     /**
-     * Forgets the documents that are open: the next one starts where the buffer's position is, or behind the last whole one of the
-     * output. To be called after an exception, where the writer is to be used again.
+     * Forgets the open documents: the next one starts at the buffer's position, or after the last
+     * whole one of the output. Call this after an exception before using the writer again.
      */
     public final void reset() {
         depth = 0;
         named = 0;
-        at = place.start();
+        at = target.start();
         first = at;
     }
 
     /**
-     * How many documents and arrays are open.
+     * The number of documents and arrays that are open.
      *
      * @return 0 between outermost documents
      */
@@ -63,35 +69,38 @@ abstract class BsonElements {
     }
 
     /**
-     * How far the document that is written last is valid: elements are written whole or not at all, so after an exception this is
-     * where the last whole element ends.
+     * The valid length of the last document: elements are written completely or not at all, so
+     * after an exception this is the end of the last complete element.
      *
-     * @return bytes from where the outermost document starts; its end is among them once it was ended
+     * @return bytes from the start of the outermost document, its terminator included after its end
      */
     public final int writtenBytes() {
         return at - first;
     }
 
     /**
-     * Makes sure that nothing is left open.
+     * Checks that no document is open.
      *
-     * @throws IllegalStateException where a document is open
+     * @throws IllegalStateException if a document is open
      */
     public final void finish() {
         if (depth != 0) {
-            throw new IllegalStateException(depth + " documents are open\n  `end()` ends the innermost one");
+            throw new IllegalStateException(depth
+                    + " documents are open\n  `end()` ends the innermost one");
         }
     }
 
     /**
-     * Gives the name of the next element, which is then written by a method without a name: for names that are no constants.
-     * Copies: the one conversion.
+     * Sets the name of the next element, which is then written by a method without a name: for
+     * names that are not constants. Copies: the one conversion.
      *
      * @param name the name
-     * @throws IllegalStateException outside of a document, in an array, and where a name waits already
-     * @throws IllegalArgumentException where NUL is in it
-     * @throws MalformedTextException where a surrogate stands alone, and the writer's policy is THROW
-     * @throws java.nio.BufferOverflowException where it does not fit
+     * @throws IllegalStateException outside of a document, in an array, and if a name is already
+     * pending
+     * @throws IllegalArgumentException if NUL is in it
+     * @throws MalformedTextException if the text has a lone surrogate and the writer's policy is
+     * THROW
+     * @throws java.nio.BufferOverflowException if it does not fit
      */
     public final void name(String name) {
         checkOpen();
@@ -99,53 +108,54 @@ abstract class BsonElements {
             throw new IllegalStateException("an item of an array has no name but its index");
         }
         if (named != 0) {
-            throw new IllegalStateException("a name waits for its value already");
+            throw new IllegalStateException("a name is already pending without its value");
         }
         BsonName.checkNoNul(name);
-        place.room(at, 1);
-        named = place.cstring(at + 1, name);
+        target.reserve(at, 1);
+        named = target.cstring(at + 1, name);
     }
 
     /**
-     * Starts an outermost document, or an item of an array, or what {@link #name} has named.
+     * Starts an outermost document, or an item of an array, or the element that {@link #name} has
+     * named.
      *
-     * @throws IllegalStateException in a document, where it has to have a name
-     * @throws java.nio.BufferOverflowException where it does not fit
+     * @throws IllegalStateException in a document, which requires a name
+     * @throws java.nio.BufferOverflowException if it does not fit
      */
     public final void beginDocument() {
         if (depth != 0) {
             begin(BsonType.DOCUMENT, null);
             return;
         }
-        int from = place.start();
-        place.room(from, 4);
+        int from = target.start();
+        target.reserve(from, 4);
         first = from;
         push(from, NAMED);
         at = from + 4;
     }
 
     /**
-     * Ends the document or array that was begun last, and fills in its length. The outermost one appears in the output by this, or
-     * the position of the buffer moves behind it.
+     * Ends the innermost document or array, and fills in its length. Ending the outermost one makes
+     * it part of the output, or moves the buffer's position after it.
      *
-     * @throws IllegalStateException where none is open, or a name waits for its value
-     * @throws java.nio.BufferOverflowException where the byte behind it does not fit
+     * @throws IllegalStateException if none is open, or a name is pending without its value
+     * @throws java.nio.BufferOverflowException if its terminator does not fit
      */
     public final void end() {
         checkOpen();
         if (named != 0) {
-            throw new IllegalStateException("a name waits for its value");
+            throw new IllegalStateException("a name is pending without its value");
         }
-        place.room(at, 1);
-        place.putByte(at++, 0);
-        place.putInt32(start, at - start);
+        target.reserve(at, 1);
+        target.putByte(at++, 0);
+        target.putInt32(start, at - start);
         if (item <= SCOPE) {
             int whole = SCOPE - item;
-            place.putInt32(whole, at - whole);
+            target.putInt32(whole, at - whole);
         }
         depth--;
         if (depth == 0) {
-            place.publish(first, at);
+            target.publish(first, at);
             return;
         }
         start = outer[2 * depth];
@@ -162,8 +172,8 @@ abstract class BsonElements {
 
     final void beginScope(BsonName name, String code) {
         int value = head(BsonType.CODE_WITH_SCOPE, name, 4);
-        int scope = place.text(value + 4, code);
-        place.room(scope, 4);
+        int scope = target.text(value + 4, code);
+        target.reserve(scope, 4);
         push(scope, SCOPE - value);
         at = scope + 4;
         named = 0;
@@ -175,58 +185,58 @@ abstract class BsonElements {
 
     final void byteValue(BsonType type, BsonName name, int value) {
         int p = head(type, name, 1);
-        place.putByte(p, value);
+        target.putByte(p, value);
         commit(p + 1);
     }
 
     final void int32Value(BsonType type, BsonName name, int value) {
         int p = head(type, name, 4);
-        place.putInt32(p, value);
+        target.putInt32(p, value);
         commit(p + 4);
     }
 
     final void int64Value(BsonType type, BsonName name, long value) {
         int p = head(type, name, 8);
-        place.putInt64(p, value);
+        target.putInt64(p, value);
         commit(p + 8);
     }
 
     final void decimal(BsonName name, long high, long low) {
         int p = head(BsonType.DECIMAL128, name, 16);
-        place.putInt64(p, low);
-        place.putInt64(p + 8, high);
+        target.putInt64(p, low);
+        target.putInt64(p + 8, high);
         commit(p + 16);
     }
 
     final void text(BsonType type, BsonName name, String value) {
-        commit(place.text(head(type, name, 0), value));
+        commit(target.text(head(type, name, 0), value));
     }
 
     final void id(BsonName name, byte[] value) {
         checkObjectId(value);
-        commit(place.putBytes(head(BsonType.OBJECT_ID, name, OBJECT_ID_BYTES), value));
+        commit(target.putBytes(head(BsonType.OBJECT_ID, name, OBJECT_ID_BYTES), value));
     }
 
     final void pointer(BsonName name, String namespace, byte[] id) {
         checkObjectId(id);
-        int p = place.text(head(BsonType.DB_POINTER, name, 0), namespace);
-        place.room(p, OBJECT_ID_BYTES);
-        commit(place.putBytes(p, id));
+        int p = target.text(head(BsonType.DB_POINTER, name, 0), namespace);
+        target.reserve(p, OBJECT_ID_BYTES);
+        commit(target.putBytes(p, id));
     }
 
     final void regexValue(BsonName name, String pattern, String options) {
         BsonName.checkNoNul(pattern);
         BsonName.checkNoNul(options);
-        commit(place.cstring(place.cstring(head(BsonType.REGEX, name, 0), pattern), options));
+        commit(target.cstring(target.cstring(head(BsonType.REGEX, name, 0), pattern), options));
     }
 
     final void binaryValue(BsonName name, int subtype, byte[] bytes, int from, int n) {
         Objects.checkFromIndexSize(from, n, bytes.length);
-        commit(place.putBytes(binaryHead(name, subtype, n), bytes, from, n));
+        commit(target.putBytes(binaryHead(name, subtype, n), bytes, from, n));
     }
 
     final void binaryValue(BsonName name, int subtype, ByteBuffer bytes) {
-        commit(place.putBuffer(binaryHead(name, subtype, bytes.remaining()), bytes));
+        commit(target.putBuffer(binaryHead(name, subtype, bytes.remaining()), bytes));
     }
 
     private int binaryHead(BsonName name, int subtype, int n) {
@@ -236,20 +246,20 @@ abstract class BsonElements {
         // The old binary has a second length inside of the first.
         int inner = subtype == BsonReader.OLD_BINARY ? 4 : 0;
         int p = head(BsonType.BINARY, name, 5L + inner + n);
-        place.putInt32(p, inner + n);
-        place.putByte(p + 4, subtype);
+        target.putInt32(p, inner + n);
+        target.putByte(p + 4, subtype);
         if (inner != 0) {
-            place.putInt32(p + 5, n);
+            target.putInt32(p + 5, n);
         }
         return p + 5 + inner;
     }
 
     final void copyOf(BsonName name, BsonReader reader) {
         ByteBuffer value = reader.rawValue();
-        commit(place.putBuffer(head(reader.type(), name, value.remaining()), value));
+        commit(target.putBuffer(head(reader.type(), name, value.remaining()), value));
     }
 
-    /** The tag and the name; gives where the value goes, for which there is room then. */
+    /** Writes the tag and the name; returns the index of the value, for which space is reserved. */
     private int head(BsonType type, BsonName name, long valueBytes) {
         checkOpen();
         if (name != null) {
@@ -258,18 +268,20 @@ abstract class BsonElements {
         int value;
         if (named != 0) {
             value = named;
-            place.room(value, valueBytes);
+            target.reserve(value, valueBytes);
         } else if (item < 0) {
-            throw new IllegalStateException("an element of a document has a name\n  give it with the value, or by `name()` before");
+            throw new IllegalStateException(
+                    "an element of a document has a name\n"
+                            + "  give it with the value, or by `name()` before");
         } else if (item < BsonName.N_INDEXES) {
             byte[] bytes = BsonName.ofIndex(item).bytes;
-            place.room(at, 1 + bytes.length + valueBytes);
-            value = place.putBytes(at + 1, bytes);
+            target.reserve(at, 1 + bytes.length + valueBytes);
+            value = target.putBytes(at + 1, bytes);
         } else {
-            place.room(at, 1 + BsonPlace.indexBytes(item) + valueBytes);
-            value = place.putIndex(at + 1, item);
+            target.reserve(at, 1 + BsonTarget.indexBytes(item) + valueBytes);
+            value = target.putIndex(at + 1, item);
         }
-        place.putByte(at, type.tag);
+        target.putByte(at, type.tag);
         return value;
     }
 
@@ -278,15 +290,15 @@ abstract class BsonElements {
             throw new IllegalStateException("an item of an array has no name but its index");
         }
         if (named != 0) {
-            throw new IllegalStateException("a name waits for its value already");
+            throw new IllegalStateException("a name is already pending without its value");
         }
         byte[] bytes = name.bytes;
-        place.room(at, 1 + bytes.length + valueBytes);
-        place.putByte(at, type.tag);
-        return place.putBytes(at + 1, bytes);
+        target.reserve(at, 1 + bytes.length + valueBytes);
+        target.putByte(at, type.tag);
+        return target.putBytes(at + 1, bytes);
     }
 
-    /** The element that ends there is whole. */
+    /** Completes the element that ends there. */
     private void commit(int end) {
         at = end;
         named = 0;

@@ -1,41 +1,42 @@
 package io.github.onecopy;
 
-/** Bytes are no BSON: why, and at which byte. */
+/** Bytes that are not valid BSON: the reason, and the byte. */
 public final class BsonException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** Why bytes are no BSON. */
+    /** The reason for which bytes are not valid BSON. */
     public enum Reason {
-        /** The bytes end inside of the outermost document: it was cut off, or its length is wrong. */
+        /** The bytes end inside of the outermost document: it was cut off, or its length is wrong.
+         * */
         END("the data ends inside the document"),
-        /** A document says that it is shorter than any can be. */
+        /** The length of a document is less than the minimum. */
         DOCUMENT_LENGTH("the length of a document is below 5"),
-        /** The length of what stands inside of a document reaches past the end of that. */
+        /** The length of a nested value extends past the end of its document. */
         LENGTH("a length reaches past the end of the document"),
         /** A value of a fixed size reaches past the end of its document. */
         VALUE("a value reaches past the end of the document"),
-        /** No zero byte stands where a document ends by its length. */
-        NO_TERMINATOR("no zero byte stands at the end of the document"),
-        /** A zero byte stands in place of an element, before the document ends by its length. */
-        EARLY_END("the document ends before its length says"),
-        /** A text says that it is shorter than any can be. */
+        /** A document has no zero byte at the end given by its length. */
+        NO_TERMINATOR("no zero byte at the end of the document"),
+        /** A zero byte ends the document before the end given by its length. */
+        EARLY_END("the document ends before its declared length"),
+        /** The length of a text is less than the minimum. */
         TEXT_LENGTH("the length of a text is below 1"),
-        /** No zero byte stands where a text ends by its length. */
-        TEXT_END("no zero byte stands at the end of the text"),
+        /** A text has no zero byte at the end given by its length. */
+        TEXT_END("no zero byte at the end of the text"),
         /** A name, or one of the texts of a regex, has no zero byte before its document ends. */
         OPEN_TEXT("a name or pattern has no zero byte at its end"),
         /** No type has this tag. */
         TAG("no type has this tag"),
         /** A boolean is neither 0 nor 1. */
         BOOLEAN("a boolean is neither 0 nor 1"),
-        /** A binary says that it is shorter than nothing. */
+        /** The length of a binary is negative. */
         BINARY_LENGTH("the length of a binary is below 0"),
         /** The second length of a binary of subtype 2 does not agree with the first. */
         OLD_BINARY("the two lengths of a binary of subtype 2 do not agree"),
-        /** The length of code with a scope does not agree with those of its code and its scope. */
+        /** The length of code with a scope does not match those of its code and its scope. */
         SCOPE_LENGTH("the lengths of code with a scope do not agree"),
-        /** Something stands behind the document. */
-        BEHIND("something stands behind the document"),
+        /** Data follows the document. */
+        TRAILING_DATA("trailing data after the document"),
         /** A text is not UTF-8. */
         MALFORMED("malformed text: it is not UTF-8");
 
@@ -46,10 +47,10 @@ public final class BsonException extends RuntimeException {
         }
     }
 
-    /** The kind, so that nobody has to read the message. */
+    /** The kind, so that no caller has to parse the message. */
     private final Reason reason;
 
-    /** From where the outermost document starts. */
+    /** The number of bytes from the start of the outermost document. */
     private final long offsetBytes;
 
     BsonException(Reason reason, long offsetBytes) {
@@ -63,7 +64,7 @@ public final class BsonException extends RuntimeException {
     }
 
     /**
-     * Why.
+     * The reason.
      *
      * @return the kind, for programs
      */
@@ -72,9 +73,9 @@ public final class BsonException extends RuntimeException {
     }
 
     /**
-     * Where.
+     * The position of the error.
      *
-     * @return bytes from where the outermost document starts
+     * @return bytes from the start of the outermost document
      */
     public long offsetBytes() {
         return offsetBytes;

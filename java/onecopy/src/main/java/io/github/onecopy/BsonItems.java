@@ -3,12 +3,13 @@ package io.github.onecopy;
 import java.nio.ByteBuffer;
 
 /**
- * The elements of a {@link BsonWriter} that are written without a name: items of an array, whose name is their index, and what
- * {@link #name} has named. Parameters and errors are those of the methods with a name.
+ * The elements of a {@link BsonWriter} that are written without a name: items of an array, whose
+ * name is their index, and the element that {@link #name} has named. Parameters and errors are
+ * those of the methods with a name.
  */
 abstract class BsonItems extends BsonElements {
-    BsonItems(BsonPlace place) {
-        super(place);
+    BsonItems(BsonTarget target) {
+        super(target);
     }
 
     /** Starts an array inside of this one, or one that {@link #name} has named. */
@@ -48,25 +49,25 @@ abstract class BsonItems extends BsonElements {
      * Writes a range of bytes, {@link BsonType#BINARY}.
      *
      * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes where they are
+     * @param bytes their array
      * @param from the index of the first
-     * @param count how many
+     * @param count the number of bytes
      */
     public final void binary(int subtype, byte[] bytes, int from, int count) {
         binaryValue(null, subtype, bytes, from, count);
     }
 
     /**
-     * Writes what remains of a buffer, {@link BsonType#BINARY}.
+     * Writes the remaining bytes of a buffer, {@link BsonType#BINARY}.
      *
      * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes what stands between its position and its limit, which stay
+     * @param bytes the bytes between its position and its limit, both of which are kept
      */
     public final void binary(int subtype, ByteBuffer bytes) {
         binaryValue(null, subtype, bytes);
     }
 
-    /** Writes what is undefined, {@link BsonType#UNDEFINED}; deprecated by BSON. */
+    /** Writes an undefined value, {@link BsonType#UNDEFINED}; deprecated by BSON. */
     public final void undefined() {
         empty(BsonType.UNDEFINED, null);
     }
@@ -107,7 +108,8 @@ abstract class BsonItems extends BsonElements {
      * Writes a regular expression, {@link BsonType#REGEX}.
      *
      * @param pattern the pattern
-     * @param options its options, which BSON wants in alphabetical order; they are written as they are
+     * @param options its options, in alphabetical order according to BSON; they are written
+     * unchanged
      */
     public final void regex(String pattern, String options) {
         regexValue(null, pattern, options);
@@ -142,7 +144,8 @@ abstract class BsonItems extends BsonElements {
     }
 
     /**
-     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow, and {@link #end()}; deprecated by BSON.
+     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow,
+     * and {@link #end()}; deprecated by BSON.
      *
      * @param javaScript the code
      */
@@ -153,14 +156,14 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a 32-bit integer, {@link BsonType#INT32}.
      *
-     * @param value which
+     * @param value the integer
      */
     public final void int32(int value) {
         int32Value(BsonType.INT32, null, value);
     }
 
     /**
-     * Writes a timestamp of MongoDB's, {@link BsonType#TIMESTAMP}.
+     * Writes a MongoDB timestamp, {@link BsonType#TIMESTAMP}.
      *
      * @param seconds since 1970, unsigned
      * @param increment among those of this second, unsigned
@@ -172,7 +175,7 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a 64-bit integer, {@link BsonType#INT64}.
      *
-     * @param value which
+     * @param value the integer
      */
     public final void int64(long value) {
         int64Value(BsonType.INT64, null, value);
@@ -199,9 +202,9 @@ abstract class BsonItems extends BsonElements {
     }
 
     /**
-     * Writes the value at which a reader stands, of whichever type, its bytes as they are.
+     * Writes the current value of a reader, of any type, byte for byte.
      *
-     * @param reader a reader that stands at an element; it stays there
+     * @param reader a reader with a current element, which it keeps
      */
     public final void copy(BsonReader reader) {
         copyOf(null, reader);

@@ -3,11 +3,15 @@ package io.github.onecopy;
 import java.util.Arrays;
 
 /**
- * The name of an element, encoded once: UTF-8 and the NUL behind it. Make one for each field of a class and keep it in a constant;
- * writing it is then a copy of a few bytes, and {@link BsonReader#nameIs} compares without decoding.
+ * The name of an element, encoded once: UTF-8 and the terminating NUL. Make one for each field of a
+ * class and keep it in a constant; writing it then copies a few bytes, and {@link
+ * BsonReader#nameIs} compares without decoding.
  */
 public final class BsonName {
-    /** How many indexes of arrays are kept; those above are made of digits as they are written. */
+    /**
+     * The number of indexes of arrays that are cached; larger ones are formatted as they are
+     * written.
+     */
     static final int N_INDEXES = 1000;
 
     /** UTF-8, and a NUL. */
@@ -23,12 +27,12 @@ public final class BsonName {
     }
 
     /**
-     * A name. The empty one is a name too.
+     * Creates a name. The empty name is valid.
      *
-     * @param text what it is
+     * @param text the name
      * @return the name
-     * @throws IllegalArgumentException where NUL is in it, for that ends a name in BSON
-     * @throws MalformedTextException where a surrogate stands alone
+     * @throws IllegalArgumentException if NUL is in it, which ends a name in BSON
+     * @throws MalformedTextException if the text has a lone surrogate
      */
     public static BsonName of(String text) {
         return new BsonName(text);
@@ -39,15 +43,16 @@ public final class BsonName {
         return Indexes.NAMES[index];
     }
 
-    /** Refuses what would end before its end. */
+    /** Refuses a text with a NUL, which would end it early. */
     static void checkNoNul(String text) {
         int at = text.indexOf('\0');
         if (at >= 0) {
-            throw new IllegalArgumentException("a NUL ends a name, a pattern and its options in BSON; one stands at index " + at);
+            throw new IllegalArgumentException(
+                    "a NUL ends a name, a pattern and its options in BSON; one is at index " + at);
         }
     }
 
-    /** The name as it was given. */
+    /** The name as text. */
     @Override
     public String toString() {
         return text;

@@ -9,14 +9,16 @@ import java.nio.channels.WritableByteChannel;
 import java.util.Arrays;
 
 /**
- * Documents in memory, one behind the other, in an array that grows and is kept by {@link #reset}. It holds whole documents only: what
- * a {@link BsonWriter} has under way is not in it yet. For one thread at a time.
+ * Concatenated documents in memory, in an array that grows and is kept by {@link #reset}. It
+ * contains only whole documents: the unfinished one of a {@link BsonWriter} is not part of it yet.
+ * For one thread at a time.
  *
- * <p>Growing doubles the array and copies what is in it once; nothing is zeroed by a reset. What a byte takes beyond itself: up to
- * as much again, and three bytes for each UTF-16 unit of the longest text where that is below 64 Ki units.
+ * Growing doubles the array and copies its contents once; a reset zeroes nothing. Memory per byte:
+ * up to as much again, and three bytes for each UTF-16 unit of the longest text if that is below 64
+ * Ki units.
  */
 public final class BsonOutput {
-    /** The longest array that each JVM gives. */
+    /** The longest array that each JVM supports. */
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
     private static final int INITIAL_BYTES = 1024;
@@ -29,30 +31,31 @@ public final class BsonOutput {
 
     private final int maxBytes;
 
-    /** One of 1,024 bytes at first, that grows to 2,147,483,639. */
+    /** Creates an output of 1,024 bytes, that grows to 2,147,483,639. */
     public BsonOutput() {
         this(INITIAL_BYTES, MOST_BYTES);
     }
 
     /**
-     * One with sizes of your own.
+     * Creates an output of given sizes.
      *
-     * @param initialBytes what is allocated now, from 0
-     * @param maxBytes what it may hold, from {@code initialBytes}; where that is not enough, writers throw a
-     *     {@link BufferOverflowException}. Above 2,147,483,639 it counts as that
-     * @throws IllegalArgumentException where the sizes are not in this order
+     * @param initialBytes the size that is allocated now, from 0
+     * @param maxBytes the maximal size, from {@code initialBytes}; if it does not suffice, writers
+     * throw a {@link BufferOverflowException}. Larger values count as 2,147,483,639
+     * @throws IllegalArgumentException if the sizes are negative or not in this order
      */
     public BsonOutput(int initialBytes, int maxBytes) {
         if (initialBytes < 0 || maxBytes < initialBytes) {
             throw new IllegalArgumentException(
-                    "`initialBytes` is " + initialBytes + " and `maxBytes` " + maxBytes + "; they have to be 0 or more, in this order");
+                    "`initialBytes` is " + initialBytes + " and `maxBytes` " + maxBytes
+                    + "; they have to be 0 or more, in this order");
         }
         this.maxBytes = Math.min(maxBytes, MOST_BYTES);
         this.array = new byte[Math.min(initialBytes, this.maxBytes)];
     }
 
     /**
-     * How much is in it.
+     * The size of the contents.
      *
      * @return bytes of whole documents
      */
@@ -61,7 +64,7 @@ public final class BsonOutput {
     }
 
     /**
-     * How much it may hold.
+     * The maximal size.
      *
      * @return bytes
      */
@@ -69,13 +72,16 @@ public final class BsonOutput {
         return maxBytes;
     }
 
-    /** Empties it. The array stays, so what {@link #asByteBuffer} gave before is overwritten by the next document. Copies: none. */
+    /**
+     * Empties it. The array stays, so the next document overwrites the contents of earlier views by
+     * {@link #asByteBuffer}. Copies: none.
+     */
     public void reset() {
         size = 0;
     }
 
     /**
-     * What is in it, as an array of its own.
+     * The contents, as a new array.
      *
      * @return a new array of {@link #size} bytes. Copies: one
      */
@@ -84,7 +90,7 @@ public final class BsonOutput {
     }
 
     /**
-     * What is in it, as a view, little-endian; good until the next reset or document. Copies: none.
+     * The contents as a little-endian view; valid until the next reset or document. Copies: none.
      *
      * @return a buffer from 0 to {@link #size}
      */
@@ -93,32 +99,34 @@ public final class BsonOutput {
     }
 
     /**
-     * Writes what is in it, in one call. Copies: none of its own.
+     * Writes the contents in one call. Copies: none by this method.
      *
-     * @param out where to
-     * @throws IOException where the stream throws it
+     * @param out the destination
+     * @throws IOException from the stream
      */
     public void writeTo(OutputStream out) throws IOException {
         out.write(array, 0, size);
     }
 
     /**
-     * Writes what is in it, all of it, so the channel has to be a blocking one. Copies: none of its own.
+     * Writes the complete contents, so the channel has to be a blocking one. Copies: none by this
+     * method.
      *
-     * @param out where to
-     * @throws IOException where the channel throws it, or takes nothing
+     * @param out the destination
+     * @throws IOException from the channel, or if it writes no bytes
      */
     public void writeTo(WritableByteChannel out) throws IOException {
         ByteBuffer left = asByteBuffer();
         while (left.hasRemaining()) {
             if (out.write(left) == 0) {
                 throw new IOException(
-                        "the channel takes nothing after " + left.position() + " of " + size + " bytes; is it a non-blocking one?");
+                        "the channel wrote nothing after " + left.position() + " of " + size
+                                + " bytes; is it a non-blocking one?");
             }
         }
     }
 
-    /** Makes room for {@code more} bytes behind the first {@code keep}, which stay. */
+    /** Ensures space for {@code more} bytes after the first {@code keep}, which are kept. */
     void grow(int keep, long more) {
         long need = keep + more;
         if (need > maxBytes) {

@@ -4,9 +4,10 @@ import io.github.onecopy.BsonException.Reason;
 import java.nio.ByteBuffer;
 
 /**
- * Reads BSON 1.1 from a buffer: a cursor that goes from element to element. What it stands at was checked before it is told: the tag,
- * every length against what is left, terminators, booleans. Whether texts are UTF-8 is checked as they are read, or of all by
- * {@link #validate}. For one thread at a time.
+ * Reads BSON 1.1 from a buffer: a cursor that goes from element to element. The current element is
+ * checked: its tag, every length against the rest of the document, terminators, booleans. Texts are
+ * checked for UTF-8 when they are read, or all of them by {@link #validate}. For one thread at a
+ * time.
  *
  * <pre>{@code
  * BsonReader reader = BsonReader.of(buffer);
@@ -17,10 +18,11 @@ import java.nio.ByteBuffer;
  * }
  * }</pre>
  *
- * <p>A value that is not read is skipped by {@link #next()}; what stands inside of a document that was not entered is not looked at. No
- * method recurses; each open document takes four bytes. Bytes that are no BSON are a {@link BsonException}, after which the reader
- * is to be used again by {@link #reset} alone. The getters throw {@link IllegalStateException} where no element is there or it has
- * another type. What happens in the buffer while it is read is seen, but leads nowhere outside of it.
+ * A value that is not read is skipped by {@link #next()}; the contents of a document that was not
+ * entered are not checked. No method recurses; each open document needs four bytes. Invalid BSON is
+ * a {@link BsonException}, after which the reader can only be used again by {@link #reset}. The
+ * getters throw {@link IllegalStateException} if there is no current element or it has another
+ * type. Changes in the buffer during reading are visible, but never cause an access outside of it.
  *
  * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
  */
@@ -33,9 +35,11 @@ public final class BsonReader extends BsonCursor {
     /**
      * A reader that refuses malformed text.
      *
-     * @param document a document, from the position of the buffer to its limit, which stay
-     * @return the reader, in front of the first element
-     * @throws BsonException where the length is not that of what is there, or no NUL stands at its end
+     * @param document a document, from the position of the buffer to its limit, both of which are
+     * kept
+     * @return the reader, before the first element
+     * @throws BsonException if the length is not that of the given
+     * bytes, or the last byte is not NUL
      * @see #of(ByteBuffer, Malformed)
      */
     public static BsonReader of(ByteBuffer document) {
@@ -45,28 +49,31 @@ public final class BsonReader extends BsonCursor {
     /**
      * A reader.
      *
-     * @param document a document, from the position of the buffer to its limit, which stay; heap or direct, of either byte order
-     * @param malformed what becomes of texts and names that are not UTF-8: with REPLACE, U+FFFD
-     * @return the reader, in front of the first element
-     * @throws BsonException where the length is not that of what is there, or no NUL stands at its end
+     * @param document a document, from the position of the buffer to its limit, both of which are
+     * kept; heap or direct, of either byte order
+     * @param malformed the treatment of texts and names that are not UTF-8: with REPLACE, U+FFFD
+     * @return the reader, before the first element
+     * @throws BsonException if the length is not that of the given
+     * bytes, or the last byte is not NUL
      */
     public static BsonReader of(ByteBuffer document, Malformed malformed) {
         return new BsonReader(document, malformed);
     }
 
     /**
-     * How long the document at the position of a buffer is, for documents that stand one behind the other.
+     * The length of the document at the position of a buffer, for concatenated documents.
      *
      * @param buffer from its position on; it stays
      * @return bytes, 5 or more, and not more than remain
-     * @throws BsonException where there is no length, or one that cannot be
+     * @throws BsonException if there is no length, or an impossible one
      */
     public static int documentBytes(ByteBuffer buffer) {
         if (buffer.remaining() < LENGTH_BYTES) {
             throw new BsonException(Reason.END, 0);
         }
         int at = buffer.position();
-        int length = buffer.get(at) & 0xFF | (buffer.get(at + 1) & 0xFF) << 8 | (buffer.get(at + 2) & 0xFF) << 16 | buffer.get(at + 3) << 24;
+        int length = buffer.get(at) & 0xFF | (buffer.get(at + 1) & 0xFF) << 8
+                | (buffer.get(at + 2) & 0xFF) << 16 | buffer.get(at + 3) << 24;
         if (length < LEAST_BYTES) {
             throw new BsonException(Reason.DOCUMENT_LENGTH, 0);
         }
@@ -77,11 +84,11 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * Looks at all of a document: lengths, tags, terminators, whether texts and names are UTF-8, at each level. Whether the names of
-     * an array are 0, 1, 2… is not looked at. Copies: none.
+     * Checks all of a document: lengths, tags, terminators, and UTF-8 of texts and names, at each
+     * level. The names of an array need not be 0, 1, 2… Copies: none.
      *
-     * @param document from the position of the buffer to its limit, which stay
-     * @throws BsonException where it is no BSON
+     * @param document from the position of the buffer to its limit, both of which are kept
+     * @throws BsonException if it is not valid BSON
      */
     public static void validate(ByteBuffer document) {
         BsonReader reader = of(document);
@@ -96,7 +103,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The double at which it stands.
+     * The double of the current element.
      *
      * @return its value
      */
@@ -105,37 +112,40 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The text at which it stands. Copies: those of {@link Utf8#decode}.
+     * The text of the current element. Copies: as {@link Utf8#decode}.
      *
      * @return the text
-     * @throws BsonException where it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8, unless that is replaced
      */
     public String string() {
         return text(value(BsonType.STRING));
     }
 
     /**
-     * The code at which it stands, with or without a scope; the scope is a document to {@link #enter()}.
+     * The code of the current element, with or without a scope; the scope is a document to {@link
+     * #enter()}.
      *
      * @return the JavaScript
-     * @throws BsonException where it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8, unless that is replaced
      */
     public String code() {
-        return type() == BsonType.CODE_WITH_SCOPE ? text(valueAt + LENGTH_BYTES) : text(value(BsonType.CODE));
+        return type() == BsonType.CODE_WITH_SCOPE
+                ? text(valueAt + LENGTH_BYTES)
+                : text(value(BsonType.CODE));
     }
 
     /**
-     * The symbol at which it stands.
+     * The symbol of the current element.
      *
      * @return its text
-     * @throws BsonException where it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8, unless that is replaced
      */
     public String symbol() {
         return text(value(BsonType.SYMBOL));
     }
 
     /**
-     * The subtype of the binary at which it stands.
+     * The subtype of the binary of the current element.
      *
      * @return 0 to 255
      */
@@ -144,7 +154,8 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The bytes of the binary at which it stands; of subtype 2, the old one, those behind the second length. Copies: none.
+     * The bytes of the current binary; of subtype 2, the legacy one, the bytes after the second
+     * length. Copies: none.
      *
      * @return a read-only view of the buffer
      */
@@ -155,16 +166,16 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The object id at which it stands.
+     * The object id of the current element.
      *
-     * @return its 12 bytes, in an array of their own
+     * @return its 12 bytes, in a new array
      */
     public byte[] objectId() {
         return objectIdAt(value(BsonType.OBJECT_ID));
     }
 
     /**
-     * The boolean at which it stands.
+     * The boolean of the current element.
      *
      * @return its value
      */
@@ -173,7 +184,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The moment at which it stands.
+     * The time of the current element.
      *
      * @return milliseconds since 1970 in UTC
      */
@@ -182,10 +193,10 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The pattern of the regular expression at which it stands.
+     * The pattern of the regular expression of the current element.
      *
      * @return the pattern
-     * @throws BsonException where it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8, unless that is replaced
      */
     public String regexPattern() {
         int at = value(BsonType.REGEX);
@@ -193,10 +204,10 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The options of the regular expression at which it stands.
+     * The options of the regular expression of the current element.
      *
-     * @return its options, in the order in which they stand
-     * @throws BsonException where they are not UTF-8, unless that is replaced
+     * @return its options, in order
+     * @throws BsonException if they are not UTF-8, unless that is replaced
      */
     public String regexOptions() {
         int at = zeroAt(value(BsonType.REGEX), next) + 1;
@@ -204,19 +215,19 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The namespace of the pointer at which it stands.
+     * The namespace of the pointer of the current element.
      *
      * @return a database and a collection
-     * @throws BsonException where it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8, unless that is replaced
      */
     public String dbPointerNamespace() {
         return text(value(BsonType.DB_POINTER));
     }
 
     /**
-     * The object id of the pointer at which it stands.
+     * The object id of the pointer of the current element.
      *
-     * @return its 12 bytes, in an array of their own
+     * @return its 12 bytes, in a new array
      */
     public byte[] dbPointerId() {
         value(BsonType.DB_POINTER);
@@ -224,7 +235,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The 32-bit integer at which it stands.
+     * The 32-bit integer of the current element.
      *
      * @return its value
      */
@@ -233,7 +244,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The 64-bit integer at which it stands.
+     * The 64-bit integer of the current element.
      *
      * @return its value
      */
@@ -242,7 +253,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The seconds of the timestamp at which it stands.
+     * The seconds of the timestamp of the current element.
      *
      * @return seconds since 1970, unsigned
      */
@@ -251,7 +262,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The increment of the timestamp at which it stands.
+     * The increment of the timestamp of the current element.
      *
      * @return the increment, unsigned
      */
@@ -260,7 +271,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The upper half of the decimal at which it stands.
+     * The upper half of the decimal of the current element.
      *
      * @return the upper 64 bits of its IEEE 754-2008 form, binary integer significand
      */
@@ -269,7 +280,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The lower half of the decimal at which it stands.
+     * The lower half of the decimal of the current element.
      *
      * @return the lower 64 bits
      */
@@ -287,7 +298,7 @@ public final class BsonReader extends BsonCursor {
         return id;
     }
 
-    /** Where the value is, which has to be of this type. */
+    /** The position of the value, which must be of this type. */
     private int value(BsonType wanted) {
         if (type != wanted) {
             throw new IllegalStateException("the value is " + type() + ", not " + wanted);
@@ -295,7 +306,7 @@ public final class BsonReader extends BsonCursor {
         return valueAt;
     }
 
-    /** Whether the texts of the element are UTF-8. */
+    /** Checks that the texts of the element are UTF-8. */
     private void checkTexts() {
         checkUtf8(nameAt, valueAt - 1);
         switch (type) {

@@ -1,7 +1,7 @@
 package io.github.onecopy;
 
 /**
- * What the value of an element is: the 21 types of BSON 1.1, the deprecated ones among them.
+ * The type of an element's value: the 21 types of BSON 1.1, including the deprecated ones.
  *
  * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
  */
@@ -64,7 +64,7 @@ public enum BsonType {
     }
 
     /**
-     * The byte in front of an element of this type.
+     * The tag: the byte before an element of this type.
      *
      * @return 1 to 255
      */
@@ -72,7 +72,7 @@ public enum BsonType {
         return tag & 0xFF;
     }
 
-    /** The type of this tag; null where there is none. */
+    /** The type of this tag; null if there is none. */
     static BsonType of(byte tag) {
         return OF_TAG[tag & 0xFF];
     }

@@ -5,8 +5,9 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Writes BSON 1.1 straight into a buffer, into a {@link BsonOutput} that grows or, on JDK 22 and newer, into a memory segment. Each text
- * is converted once, into its place; nothing is allocated by a call, but an output that has to grow. For one thread at a time.
+ * Writes BSON 1.1 straight into a buffer, into a {@link BsonOutput} that grows or, on JDK 22 and
+ * newer, into a memory segment. Each text is converted once, into its destination; no call
+ * allocates, except that an output may grow. For one thread at a time.
  *
  * <pre>{@code
  * static final BsonName CITY = BsonName.of("city");
@@ -18,36 +19,41 @@ import java.util.Objects;
  * writer.end();
  * }</pre>
  *
- * <p>The methods with a {@link BsonName} write an element of a document. Those without write an item of an array, or what
- * {@link #name} has named. All of them throw
+ * <p>The methods with a {@link BsonName} write an element of a document. Those without write an
+ * item of an array, or the element that {@link #name} has named. All of them throw
+ *
  * <ul>
- * <li>{@link IllegalStateException} outside of a document, for an item of an array with a name and for an element of a document without;
- * <li>{@link BufferOverflowException} where the element does not fit;
- * <li>{@link MalformedTextException} for a lone surrogate in a text, where the policy is {@link Malformed#THROW};
- * <li>{@link IllegalArgumentException} where NUL is in a pattern or its options, a subtype is not 0 to 255, an object id has not 12
- *     bytes;
- * <li>{@link NullPointerException} where something is null.
+ *   <li>{@link IllegalStateException} outside of a document, for an item of an array with a name
+ *       and for an element of a document without;
+ *   <li>{@link BufferOverflowException} if the element does not fit;
+ *   <li>{@link MalformedTextException} for a lone surrogate in a text, if the policy is {@link
+ *       Malformed#THROW};
+ *   <li>{@link IllegalArgumentException} if NUL is in a pattern or its options, a subtype is not 0
+ *       to 255, an object id has not 12 bytes;
+ *   <li>{@link NullPointerException} if an argument is null.
  * </ul>
  *
- * <p>An element is written whole or not at all: after an exception {@link #writtenBytes} tells where the last whole one ends, and the
- * writer goes on from there or is {@link #reset}. A document is published by the {@link #end()} of the outermost one: before, the
- * position of the buffer and the size of the output stay as they were, though bytes behind them are written.
+ * An element is written completely or not at all: after an exception {@link #writtenBytes} returns
+ * the end of the last whole one, and the writer continues there or is {@link #reset}. {@link
+ * #end()} of the outermost document publishes it: until then, the position of the buffer and the
+ * size of the output are unchanged, although bytes after them are written.
  *
- * <p>Neither the names in a document are compared with each other nor is its size held against a server's limit.
+ * <p>The names in a document are not checked for duplicates, nor is its size checked against a
+ * server's limit.
  *
  * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
  */
 public final class BsonWriter extends BsonWriterSegments {
-    private BsonWriter(BsonPlace place) {
-        super(place);
+    private BsonWriter(BsonTarget target) {
+        super(target);
     }
 
     /**
      * A writer into a buffer, which refuses lone surrogates.
      *
-     * @param buffer where to
+     * @param buffer the destination
      * @return the writer
-     * @throws java.nio.ReadOnlyBufferException where it is read-only
+     * @throws java.nio.ReadOnlyBufferException if it is read-only
      * @see #over(ByteBuffer, Malformed)
      */
     public static BsonWriter over(ByteBuffer buffer) {
@@ -55,21 +61,22 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * A writer into a buffer, from its position up to its limit; both are looked at anew for each outermost document.
+     * A writer into a buffer, from its position up to its limit; both are read again for each
+     * outermost document.
      *
-     * @param buffer where to: heap or direct, of either byte order
-     * @param malformed what becomes of lone surrogates
+     * @param buffer the destination: heap or direct, of either byte order
+     * @param malformed the treatment of lone surrogates
      * @return the writer
-     * @throws java.nio.ReadOnlyBufferException where it is read-only
+     * @throws java.nio.ReadOnlyBufferException if it is read-only
      */
     public static BsonWriter over(ByteBuffer buffer, Malformed malformed) {
-        return new BsonWriter(new BsonPlace(buffer, malformed));
+        return new BsonWriter(new BsonTarget(buffer, malformed));
     }
 
     /**
-     * A writer into an output, behind what is in it, which refuses lone surrogates.
+     * A writer that appends to an output and refuses lone surrogates.
      *
-     * @param output where to
+     * @param output the destination
      * @return the writer
      */
     public static BsonWriter over(BsonOutput output) {
@@ -77,14 +84,14 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * A writer into an output, behind what is in it.
+     * A writer that appends to an output.
      *
-     * @param output where to
-     * @param malformed what becomes of lone surrogates
+     * @param output the destination
+     * @param malformed the treatment of lone surrogates
      * @return the writer
      */
     public static BsonWriter over(BsonOutput output, Malformed malformed) {
-        return new BsonWriter(new BsonPlace(output, malformed));
+        return new BsonWriter(new BsonTarget(output, malformed));
     }
 
     /**
@@ -141,27 +148,27 @@ public final class BsonWriter extends BsonWriterSegments {
      *
      * @param name its name
      * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes where they are
+     * @param bytes their array
      * @param from the index of the first
-     * @param count how many
+     * @param count the number of bytes
      */
     public void binary(BsonName name, int subtype, byte[] bytes, int from, int count) {
         binaryValue(checked(name), subtype, bytes, from, count);
     }
 
     /**
-     * Writes what remains of a buffer, {@link BsonType#BINARY}.
+     * Writes the remaining bytes of a buffer, {@link BsonType#BINARY}.
      *
      * @param name its name
      * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes what stands between its position and its limit, which stay
+     * @param bytes the bytes between its position and its limit, both of which are kept
      */
     public void binary(BsonName name, int subtype, ByteBuffer bytes) {
         binaryValue(checked(name), subtype, bytes);
     }
 
     /**
-     * Writes what is undefined, {@link BsonType#UNDEFINED}; deprecated by BSON.
+     * Writes an undefined value, {@link BsonType#UNDEFINED}; deprecated by BSON.
      *
      * @param name its name
      */
@@ -213,7 +220,8 @@ public final class BsonWriter extends BsonWriterSegments {
      *
      * @param name its name
      * @param pattern the pattern
-     * @param options its options, which BSON wants in alphabetical order; they are written as they are
+     * @param options its options, in alphabetical order according to BSON; they are written
+     * unchanged
      */
     public void regex(BsonName name, String pattern, String options) {
         regexValue(checked(name), pattern, options);
@@ -251,7 +259,8 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow, and {@link #end()}; deprecated by BSON.
+     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow,
+     * and {@link #end()}; deprecated by BSON.
      *
      * @param name its name
      * @param javaScript the code
@@ -278,7 +287,8 @@ public final class BsonWriter extends BsonWriterSegments {
      * @param increment among those of this second, unsigned
      */
     public void timestamp(BsonName name, int seconds, int increment) {
-        int64Value(BsonType.TIMESTAMP, checked(name), (long) seconds << 32 | increment & 0xFFFFFFFFL);
+        int64Value(BsonType.TIMESTAMP, checked(name),
+                (long) seconds << 32 | increment & 0xFFFFFFFFL);
     }
 
     /**
@@ -321,10 +331,10 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes the value at which a reader stands, of whichever type, its bytes as they are.
+     * Writes the current value of a reader, of any type, byte for byte.
      *
      * @param name its name
-     * @param reader a reader that stands at an element; it stays there
+     * @param reader a reader with a current element, which it keeps
      */
     public void copy(BsonName name, BsonReader reader) {
         copyOf(checked(name), reader);

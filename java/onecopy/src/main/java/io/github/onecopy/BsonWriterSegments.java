@@ -1,8 +1,9 @@
 package io.github.onecopy;
 
-/** Nothing here; on JDK 22 and newer the jar has another one, which makes a {@link BsonWriter} over a memory segment. */
+/** Nothing here; on JDK 22 and newer the jar has another one, which makes a {@link BsonWriter} over
+ * a memory segment. */
 abstract class BsonWriterSegments extends BsonItems {
-    BsonWriterSegments(BsonPlace place) {
-        super(place);
+    BsonWriterSegments(BsonTarget target) {
+        super(target);
     }
 }

@@ -1,13 +1,14 @@
 package io.github.onecopy;
 
-/** What becomes of text that is not well-formed: lone surrogates in a string, invalid bytes in UTF-8. */
+/** The treatment of malformed text: lone surrogates in a string, invalid bytes in UTF-8. */
 public enum Malformed {
-    /** It is an error: {@link MalformedTextException} tells where. The default everywhere. */
+    /** It is an error: {@link MalformedTextException} has the position. The default everywhere. */
     THROW,
 
     /**
-     * It is replaced as the JDK does: each lone surrogate is written as {@code '?'}, as {@link String#getBytes} does; each
-     * maximal subpart of an invalid sequence (Unicode 16.0, section 3.9) is read as U+FFFD, as {@code new String} does.
+     * It is replaced as the JDK does: each lone surrogate is written as {@code '?'}, as {@link
+     * String#getBytes} does; each maximal subpart of an invalid sequence (Unicode 16.0, section
+     * 3.9) is read as U+FFFD, as {@code new String} does.
      */
     REPLACE
 }

@@ -1,17 +1,17 @@
 package io.github.onecopy;
 
-/** Text that is not well-formed, and where. */
+/** Malformed text, with the index of the error. */
 public final class MalformedTextException extends IllegalArgumentException {
     private static final long serialVersionUID = 1L;
 
-    /** 0-based; kept, so that nobody has to read the message. */
+    /** 0-based; kept, so that no caller has to parse the message. */
     private final long index;
 
     /**
-     * Makes one.
+     * Creates an instance.
      *
-     * @param message what is wrong, as a sentence
-     * @param index where, 0-based: see {@link #index}
+     * @param message the error, as a sentence
+     * @param index its index, 0-based: see {@link #index}
      */
     public MalformedTextException(String message, long index) {
         super(message);
@@ -19,10 +19,11 @@ public final class MalformedTextException extends IllegalArgumentException {
     }
 
     /**
-     * Where the text goes wrong.
+     * The position of the error.
      *
-     * @return when encoding, the index of the lone surrogate in the string, in UTF-16 units; when decoding, how many bytes
-     *     stand before the first sequence that is not valid UTF-8, counted from where decoding began. Both 0-based
+     * @return when encoding, the index of the lone surrogate in the string, in UTF-16 units; when
+     * decoding, the number of bytes before the first invalid UTF-8 sequence, counted from the start
+     * of decoding. Both start at 0
      */
     public long index() {
         return index;

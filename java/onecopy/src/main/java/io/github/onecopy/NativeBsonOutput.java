@@ -12,24 +12,25 @@ import org.bson.io.OutputBuffer;
 import org.bson.types.ObjectId;
 
 /**
- * What an application of mongo-java-driver puts in place of {@code org.bson.io.BasicOutputBuffer}: the same bytes, each text
- * converted once into its place. Needs {@code org.mongodb:bson} 5, which is an optional dependency; this class alone touches it. For
- * one thread at a time.
+ * A replacement for {@code org.bson.io.BasicOutputBuffer} in applications of mongo-java-driver: the
+ * same bytes, each text converted once into its destination. Needs {@code org.mongodb:bson} 5,
+ * which is an optional dependency; only this class uses it. For one thread at a time.
  *
  * <pre>{@code
  * NativeBsonOutput output = new NativeBsonOutput();
- * new BsonDocumentCodec().encode(new BsonBinaryWriter(output), document, EncoderContext.builder().build());
- * }</pre>
+ * new BsonDocumentCodec().encode(new BsonBinaryWriter(output), document,
+ * EncoderContext.builder().build()); }</pre>
  *
- * <p>It deviates from the original in one point: for a surrogate that stands alone the original writes three bytes that are no UTF-8
- * (the driver's issue JAVA-5575); this one throws {@link MalformedTextException}, or writes {@code '?'} with
- * {@link Malformed#REPLACE}. It can be used again after {@code truncateToPosition(0)}, and keeps its array then.
+ * It differs from the original in one point: for a lone surrogate the original writes three bytes
+ * that are not valid UTF-8 (the driver's issue JAVA-5575); this class throws {@link
+ * MalformedTextException}, or writes {@code '?'} with {@link Malformed#REPLACE}. It can be used
+ * again after {@code truncateToPosition(0)}, and then keeps its array.
  */
 public final class NativeBsonOutput extends OutputBuffer {
     private static final int INITIAL_BYTES = 1024;
 
-    /** Both are null where it is closed. */
-    private BsonPlace place;
+    /** Both are null after {@link #close}. */
+    private BsonTarget target;
 
     private BsonOutput bytes;
 
@@ -39,53 +40,56 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * One that refuses lone surrogates.
+     * An output that refuses lone surrogates.
      *
-     * @param initialBytes what is allocated now, from 0
-     * @throws IllegalArgumentException where it is negative
+     * @param initialBytes the size that is allocated now, from 0
+     * @throws IllegalArgumentException if it is negative
      */
     public NativeBsonOutput(int initialBytes) {
         this(initialBytes, Malformed.THROW);
     }
 
     /**
-     * One with a policy.
+     * An output with a policy.
      *
-     * @param initialBytes what is allocated now, from 0
-     * @param malformed what becomes of lone surrogates
-     * @throws IllegalArgumentException where {@code initialBytes} is negative
+     * @param initialBytes the size that is allocated now, from 0
+     * @param malformed the treatment of lone surrogates
+     * @throws IllegalArgumentException if {@code initialBytes} is negative
      */
     public NativeBsonOutput(int initialBytes, Malformed malformed) {
         this.bytes = new BsonOutput(initialBytes, Integer.MAX_VALUE);
-        this.place = new BsonPlace(bytes, malformed);
+        this.target = new BsonTarget(bytes, malformed);
     }
 
     /**
      * Writes a length, UTF-8 and a NUL; the length counts the NUL. Copies: the one conversion.
      *
-     * @throws MalformedTextException where a surrogate stands alone, and the policy is THROW; nothing is written then
+     * @throws MalformedTextException if the text has a lone surrogate and the policy is THROW;
+     * nothing is written then
      * @throws java.nio.BufferOverflowException past 2 GiB, here as in all methods that write
      */
     @Override
     public void writeString(String value) {
         BsonOutput open = open();
-        open.size = place.text(open.size, value);
+        open.size = target.text(open.size, value);
     }
 
     /**
      * Writes UTF-8 and a NUL. Copies: the one conversion.
      *
-     * @throws BsonSerializationException where NUL is in the text; nothing is written then
-     * @throws MalformedTextException where a surrogate stands alone, and the policy is THROW; nothing is written then
+     * @throws BsonSerializationException if NUL is in the text; nothing is written then
+     * @throws MalformedTextException if the text has a lone surrogate and the policy is THROW;
+     * nothing is written then
      */
     @Override
     public void writeCString(String value) {
         BsonOutput open = open();
         int nul = value.indexOf('\0');
         if (nul >= 0) {
-            throw new BsonSerializationException("a NUL ends a name or a pattern in BSON; one stands at index " + nul);
+            throw new BsonSerializationException(
+                    "a NUL ends a name or a pattern in BSON; one is at index " + nul);
         }
-        open.size = place.cstring(open.size, value);
+        open.size = target.cstring(open.size, value);
     }
 
     @Override
@@ -97,22 +101,22 @@ public final class NativeBsonOutput extends OutputBuffer {
     public void writeBytes(byte[] b, int from, int count) {
         BsonOutput open = open();
         Objects.checkFromIndexSize(from, count, b.length);
-        place.room(open.size, count);
-        open.size = place.putBytes(open.size, b, from, count);
+        target.reserve(open.size, count);
+        open.size = target.putBytes(open.size, b, from, count);
     }
 
     @Override
     public void writeByte(int value) {
         BsonOutput open = open();
-        place.room(open.size, 1);
-        place.putByte(open.size++, value);
+        target.reserve(open.size, 1);
+        target.putByte(open.size++, value);
     }
 
     @Override
     public void writeInt32(int value) {
         BsonOutput open = open();
-        place.room(open.size, 4);
-        place.putInt32(open.size, value);
+        target.reserve(open.size, 4);
+        target.putInt32(open.size, value);
         open.size += 4;
     }
 
@@ -121,14 +125,14 @@ public final class NativeBsonOutput extends OutputBuffer {
     @SuppressWarnings("deprecation")
     public void writeInt32(int position, int value) {
         checkPosition(position, 4);
-        place.putInt32(position, value);
+        target.putInt32(position, value);
     }
 
     @Override
     public void writeInt64(long value) {
         BsonOutput open = open();
-        place.room(open.size, 8);
-        place.putInt64(open.size, value);
+        target.reserve(open.size, 8);
+        target.putInt64(open.size, value);
         open.size += 8;
     }
 
@@ -150,7 +154,7 @@ public final class NativeBsonOutput extends OutputBuffer {
     @Override
     protected void write(int position, int value) {
         checkPosition(position, 1);
-        place.putByte(position, value);
+        target.putByte(position, value);
     }
 
     @Override
@@ -167,17 +171,18 @@ public final class NativeBsonOutput extends OutputBuffer {
     public void truncateToPosition(int newPosition) {
         BsonOutput open = open();
         if (newPosition < 0 || newPosition > open.size) {
-            throw new IllegalArgumentException("the position is 0 to " + open.size + ", not " + newPosition);
+            throw new IllegalArgumentException("the position is 0 to " + open.size + ", not "
+                    + newPosition);
         }
         open.size = newPosition;
     }
 
     /**
-     * Writes all to a stream. Copies: none of its own.
+     * Writes the contents to a stream. Copies: none by this method.
      *
-     * @param out where to
+     * @param out the destination
      * @return the bytes written
-     * @throws IOException where the stream throws it
+     * @throws IOException from the stream
      */
     @Override
     public int pipe(OutputStream out) throws IOException {
@@ -187,7 +192,8 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * All that was written, as one view, little-endian; good until something is written again. Copies: none.
+     * The contents as one little-endian view; valid until the next write.
+     * Copies: none.
      *
      * @return one buffer
      */
@@ -197,7 +203,7 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * The same for who does not want the driver's class. Copies: none.
+     * As {@link #getByteBuffers}, without the driver's class. Copies: none.
      *
      * @return a view, little-endian
      */
@@ -219,13 +225,14 @@ public final class NativeBsonOutput extends OutputBuffer {
     @Override
     public void close() {
         bytes = null;
-        place = null;
+        target = null;
     }
 
-    /** How much was written; of a closed one, that it is. */
+    /** The size of the contents, or that the output is closed. */
     @Override
     public String toString() {
-        return bytes == null ? "NativeBsonOutput, closed" : "NativeBsonOutput of " + bytes.size + " bytes";
+        return bytes == null ? "NativeBsonOutput, closed"
+                : "NativeBsonOutput of " + bytes.size + " bytes";
     }
 
     private BsonOutput open() {
@@ -238,7 +245,8 @@ public final class NativeBsonOutput extends OutputBuffer {
     private void checkPosition(int position, int n) {
         int most = open().size - n;
         if (position < 0 || position > most) {
-            throw new IllegalArgumentException("the position is 0 to " + most + ", not " + position);
+            throw new IllegalArgumentException("the position is 0 to " + most + ", not "
+                    + position);
         }
     }
 }

@@ -1,6 +1,8 @@
 /**
- * UTF-8 and BSON straight into the destination: a buffer or memory segment that the caller gives, with no array in between.
+ * UTF-8 and BSON straight into the destination: a buffer or memory segment of the caller, without
+ * an intermediate array.
  *
- * <p>{@link io.github.onecopy.Utf8} encodes and decodes text, {@link io.github.onecopy.Onecopy} tells which path serves.
+ * {@link io.github.onecopy.Utf8} encodes and decodes text, {@link io.github.onecopy.Onecopy}
+ * reports which implementation is in use.
  */
 package io.github.onecopy;

@@ -2,24 +2,24 @@ package io.github.onecopy;
 
 import java.lang.foreign.MemorySegment;
 
-/** What a {@link BsonWriter} has on JDK 22 and newer: memory segments. */
+/** The methods of {@link BsonWriter} on JDK 22 and newer: memory segments. */
 abstract class BsonWriterSegments extends BsonItems {
     /**
-     * Makes one.
+     * Creates an instance.
      *
-     * @param place where to
+     * @param target the destination
      */
-    BsonWriterSegments(BsonPlace place) {
-        super(place);
+    BsonWriterSegments(BsonTarget target) {
+        super(target);
     }
 
     /**
      * A writer into a segment, which refuses lone surrogates.
      *
-     * @param segment where to: native, or of an array of bytes
-     * @param at where the first document goes, in bytes from its start
+     * @param segment the destination: native, or of an array of bytes
+     * @param at the position of the first document, in bytes from its start
      * @return the writer
-     * @throws IndexOutOfBoundsException where {@code at} is outside of the segment
+     * @throws IndexOutOfBoundsException if {@code at} is outside of the segment
      * @see #over(MemorySegment, long, Malformed)
      */
     public static BsonWriter over(MemorySegment segment, long at) {
@@ -27,17 +27,19 @@ abstract class BsonWriterSegments extends BsonItems {
     }
 
     /**
-     * A writer into a segment. Documents follow each other from {@code at} on; {@link BsonWriter#reset} continues behind the last
-     * whole one, as for a buffer. Where the segment is closed, writing is an {@link IllegalStateException}; from another thread than
-     * that of a confined segment a {@link WrongThreadException}.
+     * A writer into a segment. Documents follow each other from {@code at} on; {@link
+     * BsonWriter#reset} continues after the last whole one, as for a buffer. If the segment is
+     * closed, writing is an {@link IllegalStateException}; from another thread than that of a
+     * confined segment a {@link WrongThreadException}.
      *
-     * @param segment where to: native, or of an array of bytes
-     * @param at where the first document goes, in bytes from its start; up to 2 GiB from there are used
-     * @param malformed what becomes of lone surrogates
+     * @param segment the destination: native, or of an array of bytes
+     * @param at the position of the first document, in bytes from its start; up to 2 GiB from there
+     * are used
+     * @param malformed the treatment of lone surrogates
      * @return the writer
-     * @throws IndexOutOfBoundsException where {@code at} is outside of the segment
-     * @throws java.nio.ReadOnlyBufferException where the segment is read-only
-     * @throws UnsupportedOperationException where it is on the heap, and of an array of something else than bytes
+     * @throws IndexOutOfBoundsException if {@code at} is outside of the segment
+     * @throws java.nio.ReadOnlyBufferException if the segment is read-only
+     * @throws UnsupportedOperationException if it is on the heap, and not an array of bytes
      */
     public static BsonWriter over(MemorySegment segment, long at, Malformed malformed) {
         long n = Math.min(segment.byteSize() - at, Integer.MAX_VALUE);

@@ -43,7 +43,8 @@ final class BsonArbitraries {
                 Arbitraries.integers().between(0x100, 0xD7FF),
                 Arbitraries.integers().between(0xE000, 0xFFFF),
                 Arbitraries.integers().between(0x10000, 0x10FFFF));
-        Arbitrary<String> mixed = points.array(int[].class).ofMaxSize(40).map(array -> new String(array, 0, array.length));
+        Arbitrary<String> mixed = points.array(int[].class).ofMaxSize(40)
+                .map(array -> new String(array, 0, array.length));
         Arbitrary<String> ascii = Arbitraries.strings().withCharRange('a', 'z').ofMaxLength(300);
         return Arbitraries.oneOf(mixed, ascii, mixed.map(text -> text.repeat(20)));
     }
@@ -53,8 +54,10 @@ final class BsonArbitraries {
     }
 
     private static Arbitrary<BsonDocument> documents(int levels) {
-        Arbitrary<String> names = Arbitraries.oneOf(Arbitraries.strings().alpha().ofMaxLength(12), texts(false));
-        return Arbitraries.maps(names, values(levels)).ofMaxSize(levels == 3 ? 12 : 4).map(BsonArbitraries::document);
+        Arbitrary<String> names = Arbitraries.oneOf(Arbitraries.strings().alpha().ofMaxLength(12),
+                texts(false));
+        return Arbitraries.maps(names, values(levels)).ofMaxSize(levels == 3 ? 12 : 4)
+                .map(BsonArbitraries::document);
     }
 
     private static BsonDocument document(Map<String, BsonValue> members) {
@@ -64,26 +67,32 @@ final class BsonArbitraries {
     }
 
     private static Arbitrary<BsonValue> values(int levels) {
-        Arbitrary<ObjectId> ids = Arbitraries.bytes().array(byte[].class).ofSize(12).map(ObjectId::new);
+        Arbitrary<ObjectId> ids = Arbitraries.bytes().array(byte[].class).ofSize(12)
+                .map(ObjectId::new);
         List<Arbitrary<? extends BsonValue>> plain = List.of(
                 Arbitraries.longs().map(bits -> new BsonDouble(Double.longBitsToDouble(bits))),
                 texts(true).map(BsonString::new),
-                Combinators.combine(Arbitraries.bytes(), Arbitraries.bytes().array(byte[].class).ofMaxSize(30)).as(BsonBinary::new),
-                Arbitraries.bytes().array(byte[].class).ofMaxSize(9).map(data -> new BsonBinary((byte) 2, data)),
+                Combinators.combine(Arbitraries.bytes(),
+                Arbitraries.bytes().array(byte[].class).ofMaxSize(30)).as(BsonBinary::new),
+                Arbitraries.bytes().array(byte[].class).ofMaxSize(9)
+                .map(data -> new BsonBinary((byte) 2, data)),
                 Arbitraries.just(new BsonUndefined()),
                 ids.map(BsonObjectId::new),
                 Arbitraries.of(BsonBoolean.TRUE, BsonBoolean.FALSE),
                 Arbitraries.longs().map(BsonDateTime::new),
                 Arbitraries.just(BsonNull.VALUE),
-                Combinators.combine(texts(false), Arbitraries.of("", "i", "imx")).as(BsonRegularExpression::new),
+                Combinators.combine(texts(false), Arbitraries.of("", "i", "imx"))
+                .as(BsonRegularExpression::new),
                 Combinators.combine(texts(true), ids).as(BsonDbPointer::new),
                 texts(true).map(BsonJavaScript::new),
                 texts(true).map(BsonSymbol::new),
                 Arbitraries.integers().map(BsonInt32::new),
-                Combinators.combine(Arbitraries.integers(), Arbitraries.integers()).as(BsonTimestamp::new),
+                Combinators.combine(Arbitraries.integers(), Arbitraries.integers())
+                .as(BsonTimestamp::new),
                 Arbitraries.longs().map(BsonInt64::new),
                 Combinators.combine(Arbitraries.longs(), Arbitraries.longs())
-                        .as((high, low) -> new BsonDecimal128(Decimal128.fromIEEE754BIDEncoding(high, low))),
+                        .as((high, low) ->
+                        new BsonDecimal128(Decimal128.fromIEEE754BIDEncoding(high, low))),
                 Arbitraries.just(new BsonMinKey()),
                 Arbitraries.just(new BsonMaxKey()));
         Arbitrary<BsonValue> leaves = Arbitraries.oneOf(plain).map(value -> value);
@@ -93,7 +102,8 @@ final class BsonArbitraries {
         Arbitrary<BsonValue> nested = Arbitraries.lazyOf(
                 () -> documents(levels - 1).map(value -> (BsonValue) value),
                 () -> values(levels - 1).list().ofMaxSize(5).map(BsonArray::new),
-                () -> Combinators.combine(texts(true), documents(levels - 1)).as(BsonJavaScriptWithScope::new));
+                () -> Combinators.combine(texts(true), documents(levels - 1))
+                .as(BsonJavaScriptWithScope::new));
         return Arbitraries.frequencyOf(
                 Tuple.of(6, leaves), Tuple.of(1, nested));
     }

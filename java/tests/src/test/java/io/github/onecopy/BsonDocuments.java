@@ -40,7 +40,8 @@ import org.bson.io.OutputBuffer;
 import org.bson.types.Decimal128;
 import org.bson.types.ObjectId;
 
-/** Documents of the driver's, by its writer and reader and by ours, and the vectors that all implementations share. */
+/** Documents of the driver's, by its writer and reader and by ours, and the vectors that all
+ * implementations share. */
 final class BsonDocuments {
     static final HexFormat HEX = HexFormat.of();
 
@@ -57,11 +58,14 @@ final class BsonDocuments {
     /** All vectors of {@code tests/vectors/bson}. */
     static List<Vector> vectors() throws IOException {
         List<Vector> vectors = new ArrayList<>();
-        for (String line : Files.readAllLines(repository().resolve("tests/vectors/bson/vectors.jsonl"))) {
+        for (String line
+                : Files.readAllLines(repository().resolve("tests/vectors/bson/vectors.jsonl"))) {
             BsonDocument json = BsonDocument.parse(line);
             byte[] bytes = HEX.parseHex(json.getString("hex").getValue());
             boolean isWrong = json.containsKey("error");
-            vectors.add(new Vector(json.getString("name").getValue(), bytes, isWrong ? null : json.getDocument("json")));
+            vectors.add(new Vector(json.getString("name").getValue(), bytes, isWrong
+                    ? null
+                    : json.getDocument("json")));
         }
         return vectors;
     }
@@ -75,7 +79,7 @@ final class BsonDocuments {
         return folder;
     }
 
-    /** By the driver, all of it. */
+    /** The complete document by the driver. */
     static byte[] theirs(BsonDocument document) {
         return theirs(document, new BasicOutputBuffer()).toByteArray();
     }
@@ -114,7 +118,7 @@ final class BsonDocuments {
         writer.finish();
     }
 
-    /** Every other element by {@link BsonWriter#name}, so that both ways to give a name are taken. */
+    /** Every other element by {@link BsonWriter#name}, so that both ways to set a name are used. */
     private static void members(BsonWriter writer, BsonDocument document) {
         int i = 0;
         for (Map.Entry<String, BsonValue> member : document.entrySet()) {
@@ -147,14 +151,18 @@ final class BsonDocuments {
                 items(w, value.asArray());
                 w.end();
             }
-            case BINARY -> w.binary(name, value.asBinary().getType() & 0xFF, value.asBinary().getData());
+            case BINARY -> w.binary(name, value.asBinary().getType() & 0xFF,
+                    value.asBinary().getData());
             case UNDEFINED -> w.undefined(name);
             case OBJECT_ID -> w.objectId(name, value.asObjectId().getValue().toByteArray());
             case BOOLEAN -> w.bool(name, value.asBoolean().getValue());
             case DATE_TIME -> w.dateTime(name, value.asDateTime().getValue());
             case NULL -> w.nullValue(name);
-            case REGULAR_EXPRESSION -> w.regex(name, value.asRegularExpression().getPattern(), value.asRegularExpression().getOptions());
-            case DB_POINTER -> w.dbPointer(name, value.asDBPointer().getNamespace(), value.asDBPointer().getId().toByteArray());
+            case REGULAR_EXPRESSION ->
+                    w.regex(name, value.asRegularExpression().getPattern(),
+                    value.asRegularExpression().getOptions());
+            case DB_POINTER -> w.dbPointer(name, value.asDBPointer().getNamespace(),
+                    value.asDBPointer().getId().toByteArray());
             case JAVASCRIPT -> w.code(name, value.asJavaScript().getCode());
             case SYMBOL -> w.symbol(name, value.asSymbol().getSymbol());
             case JAVASCRIPT_WITH_SCOPE -> {
@@ -163,9 +171,11 @@ final class BsonDocuments {
                 w.end();
             }
             case INT32 -> w.int32(name, value.asInt32().getValue());
-            case TIMESTAMP -> w.timestamp(name, value.asTimestamp().getTime(), value.asTimestamp().getInc());
+            case TIMESTAMP -> w.timestamp(name, value.asTimestamp().getTime(),
+                    value.asTimestamp().getInc());
             case INT64 -> w.int64(name, value.asInt64().getValue());
-            case DECIMAL128 -> w.decimal128(name, value.asDecimal128().getValue().getHigh(), value.asDecimal128().getValue().getLow());
+            case DECIMAL128 -> w.decimal128(name, value.asDecimal128().getValue().getHigh(),
+                    value.asDecimal128().getValue().getLow());
             case MIN_KEY -> w.minKey(name);
             case MAX_KEY -> w.maxKey(name);
             default -> throw new AssertionError(value);
@@ -186,14 +196,18 @@ final class BsonDocuments {
                 items(w, value.asArray());
                 w.end();
             }
-            case BINARY -> w.binary(value.asBinary().getType() & 0xFF, ByteBuffer.wrap(value.asBinary().getData()));
+            case BINARY -> w.binary(value.asBinary().getType() & 0xFF,
+                    ByteBuffer.wrap(value.asBinary().getData()));
             case UNDEFINED -> w.undefined();
             case OBJECT_ID -> w.objectId(value.asObjectId().getValue().toByteArray());
             case BOOLEAN -> w.bool(value.asBoolean().getValue());
             case DATE_TIME -> w.dateTime(value.asDateTime().getValue());
             case NULL -> w.nullValue();
-            case REGULAR_EXPRESSION -> w.regex(value.asRegularExpression().getPattern(), value.asRegularExpression().getOptions());
-            case DB_POINTER -> w.dbPointer(value.asDBPointer().getNamespace(), value.asDBPointer().getId().toByteArray());
+            case REGULAR_EXPRESSION ->
+                    w.regex(value.asRegularExpression().getPattern(),
+                    value.asRegularExpression().getOptions());
+            case DB_POINTER -> w.dbPointer(value.asDBPointer().getNamespace(),
+                    value.asDBPointer().getId().toByteArray());
             case JAVASCRIPT -> w.code(value.asJavaScript().getCode());
             case SYMBOL -> w.symbol(value.asSymbol().getSymbol());
             case JAVASCRIPT_WITH_SCOPE -> {
@@ -202,16 +216,18 @@ final class BsonDocuments {
                 w.end();
             }
             case INT32 -> w.int32(value.asInt32().getValue());
-            case TIMESTAMP -> w.timestamp(value.asTimestamp().getTime(), value.asTimestamp().getInc());
+            case TIMESTAMP -> w.timestamp(value.asTimestamp().getTime(),
+                    value.asTimestamp().getInc());
             case INT64 -> w.int64(value.asInt64().getValue());
-            case DECIMAL128 -> w.decimal128(value.asDecimal128().getValue().getHigh(), value.asDecimal128().getValue().getLow());
+            case DECIMAL128 -> w.decimal128(value.asDecimal128().getValue().getHigh(),
+                    value.asDecimal128().getValue().getLow());
             case MIN_KEY -> w.minKey();
             case MAX_KEY -> w.maxKey();
             default -> throw new AssertionError(value);
         }
     }
 
-    /** What is left of the document that was entered last. */
+    /** The rest of the document that was entered last. */
     static BsonDocument read(BsonReader reader) {
         BsonDocument document = new BsonDocument();
         while (reader.next()) {
@@ -245,14 +261,17 @@ final class BsonDocuments {
             case DATE_TIME -> new BsonDateTime(r.dateTime());
             case NULL -> BsonNull.VALUE;
             case REGEX -> new BsonRegularExpression(r.regexPattern(), r.regexOptions());
-            case DB_POINTER -> new BsonDbPointer(r.dbPointerNamespace(), new ObjectId(r.dbPointerId()));
+            case DB_POINTER -> new BsonDbPointer(r.dbPointerNamespace(),
+                    new ObjectId(r.dbPointerId()));
             case CODE -> new BsonJavaScript(r.code());
             case SYMBOL -> new BsonSymbol(r.symbol());
             case CODE_WITH_SCOPE -> new BsonJavaScriptWithScope(r.code(), inside(r));
             case INT32 -> new BsonInt32(r.int32());
             case TIMESTAMP -> new BsonTimestamp(r.timestampSeconds(), r.timestampIncrement());
             case INT64 -> new BsonInt64(r.int64());
-            case DECIMAL128 -> new BsonDecimal128(Decimal128.fromIEEE754BIDEncoding(r.decimal128High(), r.decimal128Low()));
+            case DECIMAL128 ->
+                    new BsonDecimal128(Decimal128.fromIEEE754BIDEncoding(r.decimal128High(),
+                    r.decimal128Low()));
             case MIN_KEY -> new BsonMinKey();
             case MAX_KEY -> new BsonMaxKey();
         };

@@ -20,12 +20,17 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The programs of the guide are compiled, run, and print what the page says; the reference names each type, method and reason. */
+/**
+ * The programs of the guide are compiled and run, and print the output on the page; the reference
+ * names each type, method and reason.
+ */
 final class BsonGuideTest {
     private static final Pattern PROGRAM =
-            Pattern.compile("<!-- file: (\\w+)\\.java -->\n```java\n(.*?)\n```\n\n```text\n(.*?)\n```", Pattern.DOTALL);
+            Pattern.compile(
+            "<!-- file: (\\w+)\\.java -->\n```java\n(.*?)\n```\n\n```text\n(.*?)\n```",
+            Pattern.DOTALL);
 
-    /** What stands in the guide: the class, its source, what it prints. */
+    /** A program in the guide: the class, its source, its output. */
     record Program(String name, String source, String prints) {
         @Override
         public String toString() {
@@ -35,7 +40,8 @@ final class BsonGuideTest {
 
     static Stream<Program> programs() throws IOException {
         Matcher matcher = PROGRAM.matcher(page("docs/guide/java-bson.md"));
-        return matcher.results().map(found -> new Program(found.group(1), found.group(2), found.group(3)));
+        return matcher.results()
+                .map(found -> new Program(found.group(1), found.group(2), found.group(3)));
     }
 
     private static String page(String path) throws IOException {
@@ -44,30 +50,41 @@ final class BsonGuideTest {
 
     @ParameterizedTest
     @MethodSource("programs")
-    void itPrintsWhatThePageSays(Program program, @TempDir Path folder) throws IOException, InterruptedException {
+    void itPrintsTheOutputOnThePage(Program program, @TempDir Path folder) throws IOException,
+            InterruptedException {
         compile(program, folder);
         String before = System.getProperty("java.class.path");
         Path printed = folder.resolve("printed");
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
-        command.addAll(List.of("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8"));
-        // What does not name the driver runs without it.
-        String path = program.source().contains("import org.bson") ? before : withoutTheDriver(before);
-        command.addAll(List.of("-cp", path + System.getProperty("path.separator") + folder, program.name()));
-        Process process = new ProcessBuilder(command).redirectOutput(printed.toFile()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        List<String> command =
+                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java")
+                .toString()));
+        command.addAll(List.of("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8",
+                "-Dsun.stdout.encoding=UTF-8"));
+        // A program that does not use the driver runs without it.
+        String path = program.source().contains("import org.bson")
+                ? before
+                : withoutTheDriver(before);
+        command.addAll(List.of("-cp", path + System.getProperty("path.separator") + folder,
+                program.name()));
+        Process process = new ProcessBuilder(command).redirectOutput(printed.toFile())
+                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
         assertEquals(0, process.waitFor());
         assertEquals(program.prints(), Files.readString(printed, StandardCharsets.UTF_8).strip());
     }
 
     /** Compiles one of the guide's programs into a folder. */
     static void compile(String name, Path folder) throws IOException {
-        compile(programs().filter(program -> program.name().equals(name)).findFirst().orElseThrow(), folder);
+        compile(programs().filter(program -> program.name().equals(name)).findFirst()
+                .orElseThrow(), folder);
     }
 
     private static void compile(Program program, Path folder) throws IOException {
         Path source = Files.writeString(folder.resolve(program.name() + ".java"), program.source());
         String path = System.getProperty("java.class.path");
         int compiled = ToolProvider.getSystemJavaCompiler()
-                .run(null, null, null, "-encoding", "UTF-8", "-Xlint:all,-processing,-classfile,-path", "-Werror", "-cp", path, source.toString());
+                .run(null, null, null, "-encoding", "UTF-8",
+                "-Xlint:all,-processing,-classfile,-path", "-Werror", "-cp", path,
+                source.toString());
         assertEquals(0, compiled);
     }
 
@@ -79,10 +96,11 @@ final class BsonGuideTest {
     }
 
     @Test
-    void theDriverIsLeftOutOfTheClassPathWhereItIsNotNamed() {
+    void theDriverIsNotOnTheClassPathOfProgramsWithoutIt() {
         String before = "/m/org/mongodb/bson/5.14.0/bson-5.14.0.jar:/m/onecopy-0.1.0.jar";
         assertEquals("/m/onecopy-0.1.0.jar", withoutTheDriver(before));
-        assertNotEquals(System.getProperty("java.class.path"), withoutTheDriver(System.getProperty("java.class.path")));
+        assertNotEquals(System.getProperty("java.class.path"),
+                withoutTheDriver(System.getProperty("java.class.path")));
     }
 
     private static String withoutTheDriver(String classPath) {
@@ -93,12 +111,14 @@ final class BsonGuideTest {
     void theReferenceNamesEachTypeMethodAndReason() throws IOException {
         String reference = page("docs/reference/java-bson.md");
         Stream<String> types = Arrays.stream(BsonType.values()).map(type -> "`" + type + "`");
-        Stream<String> reasons = Arrays.stream(BsonException.Reason.values()).map(reason -> "`" + reason + "`");
+        Stream<String> reasons = Arrays.stream(BsonException.Reason.values())
+                .map(reason -> "`" + reason + "`");
         Stream<String> methods = Stream.of(BsonWriter.class, BsonReader.class)
                 .flatMap(type -> Arrays.stream(type.getMethods()))
                 .filter(method -> method.getDeclaringClass() != Object.class)
                 .map(method -> method.getName());
-        List<String> missing = Stream.of(types, reasons, methods).flatMap(all -> all).distinct().filter(name -> !reference.contains(name)).toList();
+        List<String> missing = Stream.of(types, reasons, methods).flatMap(all -> all).distinct()
+                .filter(name -> !reference.contains(name)).toList();
         assertEquals(List.of(), missing);
     }
 }

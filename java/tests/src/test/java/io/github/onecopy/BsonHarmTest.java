@@ -21,17 +21,24 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Documents that were cut or changed: refused, or read as the driver reads them. */
 final class BsonHarmTest {
     /** A member of each type. */
-    static final String ALL = "{'a': 1.5, 'b': 'Zürich', 'c': {'d': null}, 'e': [1, true], 'f': {'$binary': {'base64': 'AAEC', 'subType': '02'}}, "
-            + "'g': {'$undefined': true}, 'h': {'$oid': '0123456789abcdef01234567'}, 'i': {'$date': {'$numberLong': '5'}}, "
+    static final String ALL =
+            "{'a': 1.5, 'b': 'Zürich', 'c': {'d': null}, 'e': [1, true], "
+            + "'f': {'$binary': {'base64': 'AAEC', 'subType': '02'}}, "
+            + "'g': {'$undefined': true}, 'h': {'$oid': '0123456789abcdef01234567'}, "
+            + "'i': {'$date': {'$numberLong': '5'}}, "
             + "'j': {'$regularExpression': {'pattern': 'x', 'options': 'i'}}, "
-            + "'k': {'$dbPointer': {'$ref': 'n', '$id': {'$oid': '0123456789abcdef01234567'}}}, 'l': {'$code': 'f'}, 'm': {'$symbol': 's'}, "
-            + "'n': {'$code': 'f', '$scope': {'x': 1}}, 'o': {'$timestamp': {'t': 1, 'i': 2}}, 'p': {'$numberLong': '9'}, "
+            + "'k': {'$dbPointer': {'$ref': 'n', '$id': {'$oid': '0123456789abcdef01234567'}}}, "
+            + "'l': {'$code': 'f'}, 'm': {'$symbol': 's'}, "
+            + "'n': {'$code': 'f', '$scope': {'x': 1}}, 'o': {'$timestamp': {'t': 1, 'i': 2}}, "
+            + "'p': {'$numberLong': '9'}, "
             + "'q': {'$numberDecimal': '1.5'}, 'r': {'$minKey': 1}, 's': {'$maxKey': 1}}";
 
     static Stream<BsonDocuments.Vector> small() throws IOException {
         byte[] all = BsonDocuments.theirs(BsonDocument.parse(ALL));
-        Stream<BsonDocuments.Vector> vectors = BsonDocuments.vectors().stream().filter(vector -> vector.bytes().length < 100);
-        return Stream.concat(Stream.of(new BsonDocuments.Vector("all types", all, BsonDocument.parse(ALL))), vectors);
+        Stream<BsonDocuments.Vector> vectors = BsonDocuments.vectors().stream()
+                .filter(vector -> vector.bytes().length < 100);
+        return Stream.concat(Stream.of(new BsonDocuments.Vector("all types", all,
+                BsonDocument.parse(ALL))), vectors);
     }
 
     @ParameterizedTest
@@ -48,12 +55,14 @@ final class BsonHarmTest {
 
     @ParameterizedTest
     @MethodSource("small")
-    void everyPrefixWhoseLengthWasMendedIsRefusedOrReadAsTheDriverReadsIt(BsonDocuments.Vector vector) {
+    void everyPrefixWithACorrectedLengthIsRefusedOrReadAsTheDriverReadsIt(
+            BsonDocuments.Vector vector) {
         for (int n = 5; n < vector.bytes().length; n++) {
             byte[] prefix = Arrays.copyOf(vector.bytes(), n);
             ByteBuffer.wrap(prefix).order(ByteOrder.LITTLE_ENDIAN).putInt(n).put(n - 1, (byte) 0);
             if (isTaken(ByteBuffer.wrap(prefix))) {
-                assertEquals(BsonDocuments.theirs(prefix), BsonDocuments.ours(prefix), () -> BsonDocuments.HEX.formatHex(prefix));
+                assertEquals(BsonDocuments.theirs(prefix), BsonDocuments.ours(prefix),
+                        () -> BsonDocuments.HEX.formatHex(prefix));
             }
         }
     }
@@ -70,7 +79,8 @@ final class BsonHarmTest {
                 boolean isTaken = isTaken(ByteBuffer.wrap(bytes));
                 assertEquals(isTaken, isTaken(direct.clear().put(bytes).flip()));
                 if (isTaken) {
-                    assertEquals(BsonDocuments.theirs(bytes), BsonDocuments.ours(bytes), () -> BsonDocuments.HEX.formatHex(bytes));
+                    assertEquals(BsonDocuments.theirs(bytes), BsonDocuments.ours(bytes),
+                            () -> BsonDocuments.HEX.formatHex(bytes));
                 }
             }
             bytes[i] = before;
@@ -84,15 +94,21 @@ final class BsonHarmTest {
         for (int i = 0; i < 30_000; i++) {
             byte[] bytes = all.clone();
             for (int k = random.nextInt(4); k >= 0; k--) {
-                bytes[4 + random.nextInt(bytes.length - 4)] = (byte) (random.nextBoolean() ? random.nextInt(20) : random.nextInt());
+                bytes[4 + random.nextInt(bytes.length - 4)] = (byte) (random.nextBoolean()
+                        ? random.nextInt(20)
+                        : random.nextInt());
             }
             if (isTaken(ByteBuffer.wrap(bytes))) {
-                assertEquals(BsonDocuments.theirs(bytes), BsonDocuments.ours(bytes), () -> BsonDocuments.HEX.formatHex(bytes));
+                assertEquals(BsonDocuments.theirs(bytes), BsonDocuments.ours(bytes),
+                        () -> BsonDocuments.HEX.formatHex(bytes));
             }
         }
     }
 
-    /** Whether it is BSON; what is not must not crash, hang or throw something else, walked with and without a look at the texts. */
+    /**
+     * Returns true for valid BSON; invalid BSON must not crash, hang or throw another exception,
+     * with and without reading the texts.
+     */
     private static boolean isTaken(ByteBuffer bytes) {
         boolean isRead;
         try {
@@ -141,13 +157,16 @@ final class BsonHarmTest {
     @Test
     void lengthsThatLieTakeNoMemory() {
         List<String> lies = List.of(
-                "ffffff7f00", "10000000 02 6100 ffffff7f 6100 00", "0f000000 03 6100 ffffff7f 00 00", "0f000000 05 6100 ffffff7f 00 00",
-                "16000000 0f 6100 ffffff7f 01000000 00 05000000 00", "16000000 0f 6100 0e000000 ffffff7f 00 05000000 00",
+                "ffffff7f00", "10000000 02 6100 ffffff7f 6100 00",
+                "0f000000 03 6100 ffffff7f 00 00", "0f000000 05 6100 ffffff7f 00 00",
+                "16000000 0f 6100 ffffff7f 01000000 00 05000000 00",
+                "16000000 0f 6100 0e000000 ffffff7f 00 05000000 00",
                 "13000000 05 6100 04000000 02 ffffff7f 00");
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         for (int round = 0; round < 2; round++) {
             for (String lie : lies) {
-                ByteBuffer bytes = ByteBuffer.wrap(BsonDocuments.HEX.parseHex(lie.replace(" ", "")));
+                ByteBuffer bytes =
+                        ByteBuffer.wrap(BsonDocuments.HEX.parseHex(lie.replace(" ", "")));
                 long before = threads.getCurrentThreadAllocatedBytes();
                 assertThrows(BsonException.class, () -> BsonReader.validate(bytes), lie);
                 long taken = threads.getCurrentThreadAllocatedBytes() - before;

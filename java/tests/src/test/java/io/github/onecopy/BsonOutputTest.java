@@ -26,14 +26,14 @@ final class BsonOutputTest {
     }
 
     @Test
-    void itGrowsAndGivesAllThatIsInItEachWay() throws IOException {
+    void itGrowsAndEachAccessorReturnsAllContents() throws IOException {
         BsonOutput output = new BsonOutput(0, Integer.MAX_VALUE);
         ByteArrayOutputStream expected = new ByteArrayOutputStream();
         for (int n = 0; n < 200_000; n = 3 * n + 1) {
             write(output, "я".repeat(n));
-            BsonOutput alone = new BsonOutput();
-            write(alone, "я".repeat(n));
-            expected.write(alone.toByteArray());
+            BsonOutput single = new BsonOutput();
+            write(single, "я".repeat(n));
+            expected.write(single.toByteArray());
         }
         assertArrayEquals(expected.toByteArray(), output.toByteArray());
         assertEquals(expected.size(), output.size());
@@ -65,12 +65,13 @@ final class BsonOutputTest {
     }
 
     @Test
-    void whatDoesNotFitIsAnOverflowAndWhatWasThereStays() {
+    void aDocumentThatDoesNotFitIsAnOverflowAndEarlierOnesStay() {
         BsonOutput output = new BsonOutput(10, 30);
         assertEquals(30, output.maxBytes());
         write(output, "abc");
         byte[] before = output.toByteArray();
-        assertThrows(BufferOverflowException.class, () -> write(output, "a text that is longer than thirty bytes"));
+        assertThrows(BufferOverflowException.class,
+                () -> write(output, "a text that is longer than thirty bytes"));
         assertArrayEquals(before, output.toByteArray());
         write(output, "");
         assertEquals(before.length + 13, output.size());
@@ -83,7 +84,7 @@ final class BsonOutputTest {
     }
 
     @Test
-    void aChannelThatTakesPartsGetsAllAndOneThatTakesNothingIsAnError() throws IOException {
+    void aChannelThatWritesPartsGetsAllAndOneThatWritesNothingIsAnError() throws IOException {
         BsonOutput output = new BsonOutput();
         write(output, "abcdef");
         ByteArrayOutputStream taken = new ByteArrayOutputStream();
@@ -92,7 +93,7 @@ final class BsonOutputTest {
         assertThrows(IOException.class, () -> output.writeTo(new Slow(taken, 0)));
     }
 
-    /** A channel that takes so many bytes at once. */
+    /** A channel that accepts at most {@code most} bytes at once. */
     private record Slow(ByteArrayOutputStream to, int most) implements WritableByteChannel {
         @Override
         public int write(ByteBuffer src) {

@@ -24,7 +24,7 @@ final class BsonPropertiesTest {
     }
 
     @Property(tries = TRIES)
-    void whatIsWrittenIsWhatTheDriverWritesAndReads(@ForAll("documents") BsonDocument document) {
+    void documentsAreWrittenAsByTheDriverAndReadBack(@ForAll("documents") BsonDocument document) {
         byte[] ours = BsonDocuments.ours(document);
         assertArrayEquals(BsonDocuments.theirs(document), ours);
         assertEquals(document, BsonDocuments.theirs(ours));
@@ -34,7 +34,8 @@ final class BsonPropertiesTest {
     void whatTheDriverWritesIsRead(@ForAll("documents") BsonDocument document) {
         byte[] bytes = BsonDocuments.theirs(document);
         assertEquals(document, BsonDocuments.ours(bytes));
-        ByteBuffer direct = ByteBuffer.allocateDirect(bytes.length + 5).position(3).put(bytes).flip().position(3);
+        ByteBuffer direct = ByteBuffer.allocateDirect(bytes.length + 5).position(3).put(bytes)
+                .flip().position(3);
         BsonReader.validate(direct);
         assertEquals(document, BsonDocuments.read(BsonReader.of(direct)));
         assertEquals(bytes.length, BsonReader.documentBytes(direct));
@@ -44,14 +45,17 @@ final class BsonPropertiesTest {
     @Property(tries = TRIES)
     void theDriversWriterWritesTheSameIntoOurOutput(@ForAll("documents") BsonDocument document) {
         NativeBsonOutput output = new NativeBsonOutput(0);
-        assertArrayEquals(BsonDocuments.theirs(document), BsonDocuments.theirs(document, output).toByteArray());
+        assertArrayEquals(BsonDocuments.theirs(document),
+                BsonDocuments.theirs(document, output).toByteArray());
         output.truncateToPosition(0);
-        assertArrayEquals(BsonDocuments.theirs(document), BsonDocuments.theirs(document, output).toByteArray());
+        assertArrayEquals(BsonDocuments.theirs(document),
+                BsonDocuments.theirs(document, output).toByteArray());
     }
 
     @Property(tries = TRIES)
     void aBufferOfTheRightSizeIsEnoughAndNothingAroundItIsTouched(
-            @ForAll("documents") BsonDocument document, @ForAll @IntRange(max = 9) int before, @ForAll boolean isDirect) {
+            @ForAll("documents") BsonDocument document, @ForAll @IntRange(max = 9) int before,
+            @ForAll boolean isDirect) {
         byte[] theirs = BsonDocuments.theirs(document);
         int end = before + theirs.length;
         ByteBuffer buffer = filled(end + 20, isDirect).position(before).limit(end);
@@ -70,18 +74,19 @@ final class BsonPropertiesTest {
 
     @Property(tries = TRIES)
     void aBufferThatIsTooSmallIsAnOverflowThatPublishesNothing(
-            @ForAll("documents") BsonDocument document, @ForAll @IntRange(max = 1 << 20) int seed, @ForAll boolean isDirect) {
+            @ForAll("documents") BsonDocument document, @ForAll @IntRange(max = 1 << 20) int seed,
+            @ForAll boolean isDirect) {
         byte[] theirs = BsonDocuments.theirs(document);
-        int room = seed % theirs.length;
-        ByteBuffer buffer = filled(theirs.length + 40, isDirect).position(7).limit(7 + room);
+        int capacity = seed % theirs.length;
+        ByteBuffer buffer = filled(theirs.length + 40, isDirect).position(7).limit(7 + capacity);
         BsonWriter writer = BsonWriter.over(buffer);
         assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(writer, document));
         assertEquals(7, buffer.position());
-        assertTrue(writer.writtenBytes() <= room);
-        // Where it ends, all is as it will be, but for the lengths of the documents that are open.
+        assertTrue(writer.writtenBytes() <= capacity);
+        // Up to its end the bytes are final, except for the lengths of the open documents.
         writer.reset();
         buffer.clear();
-        for (int i = 7 + room; i < buffer.limit(); i++) {
+        for (int i = 7 + capacity; i < buffer.limit(); i++) {
             assertEquals(0x55, buffer.get(i));
         }
         buffer.position(7);
@@ -90,18 +95,22 @@ final class BsonPropertiesTest {
     }
 
     @Property(tries = TRIES)
-    void anOutputHoldsAsMuchAsItIsAllowedTo(@ForAll("documents") BsonDocument document, @ForAll @IntRange(max = 1 << 20) int seed) {
+    void anOutputHoldsAsMuchAsItIsAllowedTo(@ForAll("documents") BsonDocument document,
+            @ForAll @IntRange(max = 1 << 20) int seed) {
         byte[] theirs = BsonDocuments.theirs(document);
         BsonOutput enough = new BsonOutput(0, theirs.length);
         BsonDocuments.write(BsonWriter.over(enough), document);
         assertArrayEquals(theirs, enough.toByteArray());
         BsonOutput small = new BsonOutput(0, seed % theirs.length);
-        assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(BsonWriter.over(small), document));
+        assertThrows(BufferOverflowException.class,
+                () -> BsonDocuments.write(BsonWriter.over(small), document));
         assertEquals(0, small.size());
     }
 
     private static ByteBuffer filled(int n, boolean isDirect) {
-        ByteBuffer buffer = isDirect ? ByteBuffer.allocateDirect(n) : ByteBuffer.wrap(new byte[n + 4], 2, n).slice();
+        ByteBuffer buffer = isDirect
+                ? ByteBuffer.allocateDirect(n)
+                : ByteBuffer.wrap(new byte[n + 4], 2, n).slice();
         while (buffer.hasRemaining()) {
             buffer.put((byte) 0x55);
         }

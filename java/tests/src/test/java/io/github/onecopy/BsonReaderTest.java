@@ -22,11 +22,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The cursor, and what each fault is told as. */
+/** The cursor, and the error of each fault. */
 final class BsonReaderTest {
     private static final BsonName A = BsonName.of("a");
 
-    /** In front of what is wrong: 4 bytes of length and 12 of an element. */
+    /** The bytes before the fault: 4 bytes of length and 12 of an element. */
     private static final String FIRST = "10 6265666f7265 00 01000000";
 
     private static final int AT = 16;
@@ -38,7 +38,8 @@ final class BsonReaderTest {
     /** A document of these elements. */
     private static byte[] document(String elements) {
         byte[] body = hex(elements);
-        return ByteBuffer.allocate(body.length + 5).order(ByteOrder.LITTLE_ENDIAN).putInt(body.length + 5).put(body).array();
+        return ByteBuffer.allocate(body.length + 5).order(ByteOrder.LITTLE_ENDIAN)
+                .putInt(body.length + 5).put(body).array();
     }
 
     private static ByteBuffer parsed(String json) {
@@ -54,7 +55,7 @@ final class BsonReaderTest {
                 fault(Reason.DOCUMENT_LENGTH, 0, "04000000 00"),
                 fault(Reason.DOCUMENT_LENGTH, 0, "ffffffff 00"),
                 fault(Reason.DOCUMENT_LENGTH, 0, "00000080 00"),
-                fault(Reason.BEHIND, 5, "05000000 00 00"),
+                fault(Reason.TRAILING_DATA, 5, "05000000 00 00"),
                 fault(Reason.NO_TERMINATOR, 4, "05000000 01"),
                 inside(Reason.EARLY_END, 0, "00"),
                 inside(Reason.TAG, 0, "14 7600"),
@@ -114,9 +115,10 @@ final class BsonReaderTest {
 
     @ParameterizedTest
     @MethodSource("faults")
-    void eachFaultIsToldWithItsByte(Reason reason, long offset, byte[] bytes) {
+    void eachFaultIsReportedWithItsByte(Reason reason, long offset, byte[] bytes) {
         for (ByteBuffer buffer : new ByteBuffer[] {
-            ByteBuffer.wrap(bytes), ByteBuffer.allocateDirect(bytes.length + 3).position(3).put(bytes).flip().position(3)
+            ByteBuffer.wrap(bytes), ByteBuffer.allocateDirect(bytes.length + 3).position(3)
+                    .put(bytes).flip().position(3)
         }) {
             BsonException e = assertThrows(BsonException.class, () -> BsonReader.validate(buffer));
             assertEquals(reason, e.reason());
@@ -153,7 +155,9 @@ final class BsonReaderTest {
 
     @Test
     void documentsAreEnteredAndLeftAnywhere() {
-        BsonReader reader = BsonReader.of(parsed("{'a': {'b': {'c': 1, 'd': 2}, 'e': 3}, 'f': {'$code': 'x', '$scope': {'g': 4}}, 'h': 6}"));
+        BsonReader reader = BsonReader.of(parsed(
+                "{'a': {'b': {'c': 1, 'd': 2}, 'e': 3}, "
+                        + "'f': {'$code': 'x', '$scope': {'g': 4}}, 'h': 6}"));
         assertTrue(reader.next());
         reader.enter();
         assertThrows(IllegalStateException.class, reader::type);
@@ -189,12 +193,14 @@ final class BsonReaderTest {
         assertThrows(IllegalStateException.class, reader::rawValue);
         assertTrue(reader.next());
         Stream<Consumer<BsonReader>> others = Stream.of(
-                BsonReader::float64, BsonReader::string, BsonReader::code, BsonReader::symbol, BsonReader::binary,
-                BsonReader::binarySubtype, BsonReader::objectId, BsonReader::dateTime, BsonReader::regexPattern,
-                BsonReader::regexOptions, BsonReader::dbPointerNamespace, BsonReader::dbPointerId, BsonReader::int32,
-                BsonReader::int64, BsonReader::timestampSeconds, BsonReader::timestampIncrement, BsonReader::decimal128High,
-                BsonReader::decimal128Low, BsonReader::enter);
-        others.forEach(getter -> assertThrows(IllegalStateException.class, () -> getter.accept(reader)));
+                BsonReader::float64, BsonReader::string, BsonReader::code, BsonReader::symbol,
+                BsonReader::binary, BsonReader::binarySubtype, BsonReader::objectId,
+                BsonReader::dateTime, BsonReader::regexPattern, BsonReader::regexOptions,
+                BsonReader::dbPointerNamespace, BsonReader::dbPointerId, BsonReader::int32,
+                BsonReader::int64, BsonReader::timestampSeconds, BsonReader::timestampIncrement,
+                BsonReader::decimal128High, BsonReader::decimal128Low, BsonReader::enter);
+        others.forEach(getter ->
+                assertThrows(IllegalStateException.class, () -> getter.accept(reader)));
         assertTrue(reader.bool());
     }
 
@@ -209,13 +215,14 @@ final class BsonReaderTest {
         assertEquals(4, raw.getInt());
         assertEquals("xyz\0", StandardCharsets.UTF_8.decode(raw).toString());
         assertTrue(reader.next());
-        assertEquals(new BsonDocument("c", new BsonInt32(1)), BsonDocuments.read(BsonReader.of(reader.rawValue())));
+        assertEquals(new BsonDocument("c", new BsonInt32(1)),
+                BsonDocuments.read(BsonReader.of(reader.rawValue())));
         document.put(document.limit() - 1 - 1 - 4, (byte) 7);
         assertEquals(7, reader.rawValue().get(7));
     }
 
     @Test
-    void malformedTextIsReplacedWhereThatIsAsked() {
+    void malformedTextIsReplacedOnRequest() {
         byte[] bytes = document("02 61ff00 03000000 62ff00");
         BsonReader strict = BsonReader.of(ByteBuffer.wrap(bytes));
         assertTrue(strict.next());
@@ -230,8 +237,9 @@ final class BsonReaderTest {
     }
 
     @Test
-    void documentsBehindEachOtherAreParted() {
-        ByteBuffer both = ByteBuffer.allocate(100).put(parsed("{'a': 1}")).put(parsed("{'a': 'x'}")).flip();
+    void concatenatedDocumentsAreSeparated() {
+        ByteBuffer both = ByteBuffer.allocate(100).put(parsed("{'a': 1}")).put(parsed("{'a': 'x'}"))
+                .flip();
         BsonReader reader = null;
         int documents = 0;
         while (both.hasRemaining()) {
@@ -290,7 +298,8 @@ final class BsonReaderTest {
     @Test
     void bytesThatChangeWhileTheyAreReadLeadNowhereElse() {
         byte[] around = new byte[200];
-        byte[] document = document("02 6100 04000000 78797a00 0f 6200 0e000000 01000000 00 05000000 00");
+        byte[] document =
+                document("02 6100 04000000 78797a00 0f 6200 0e000000 01000000 00 05000000 00");
         System.arraycopy(document, 0, around, 50, document.length);
         BsonReader reader = BsonReader.of(ByteBuffer.wrap(around, 50, document.length));
         assertTrue(reader.next());

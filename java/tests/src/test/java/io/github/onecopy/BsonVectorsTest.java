@@ -26,22 +26,24 @@ final class BsonVectorsTest {
 
     @ParameterizedTest
     @MethodSource("documents")
-    void isWrittenAsItStands(BsonDocuments.Vector vector) {
+    void isWrittenByteForByte(BsonDocuments.Vector vector) {
         assertArrayEquals(vector.bytes(), BsonDocuments.ours(vector.document()));
     }
 
     @ParameterizedTest
     @MethodSource("documents")
-    void isWrittenByTheDriverIntoOurOutputAsItStands(BsonDocuments.Vector vector) {
-        assertArrayEquals(vector.bytes(), BsonDocuments.theirs(vector.document(), new NativeBsonOutput()).toByteArray());
+    void isWrittenByTheDriverIntoOurOutputByteForByte(BsonDocuments.Vector vector) {
+        assertArrayEquals(vector.bytes(),
+                BsonDocuments.theirs(vector.document(), new NativeBsonOutput()).toByteArray());
         assertArrayEquals(vector.bytes(), BsonDocuments.theirs(vector.document()));
     }
 
     @ParameterizedTest
     @MethodSource("documents")
-    void isReadAsWhatItSays(BsonDocuments.Vector vector) {
+    void isReadAsItsDocument(BsonDocuments.Vector vector) {
         assertEquals(vector.document(), BsonDocuments.ours(vector.bytes()));
-        ByteBuffer direct = ByteBuffer.allocateDirect(vector.bytes().length).put(vector.bytes()).flip();
+        ByteBuffer direct = ByteBuffer.allocateDirect(vector.bytes().length).put(vector.bytes())
+                .flip();
         BsonReader.validate(direct);
         assertEquals(vector.document(), BsonDocuments.read(BsonReader.of(direct)));
         BsonReader.validate(ByteBuffer.wrap(vector.bytes()).asReadOnlyBuffer());
@@ -50,7 +52,8 @@ final class BsonVectorsTest {
     @ParameterizedTest
     @MethodSource("wrong")
     void isRefused(BsonDocuments.Vector vector) {
-        assertThrows(BsonException.class, () -> BsonReader.validate(ByteBuffer.wrap(vector.bytes())));
+        assertThrows(BsonException.class,
+                () -> BsonReader.validate(ByteBuffer.wrap(vector.bytes())));
     }
 
     @Test

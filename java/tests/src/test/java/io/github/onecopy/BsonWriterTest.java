@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Order, nesting, names, and places that are too small. */
+/** Order, nesting, names, and destinations that are too small. */
 final class BsonWriterTest {
     private static final BsonName A = BsonName.of("a");
     private static final BsonName NAME = BsonName.of("ключ");
@@ -75,7 +75,8 @@ final class BsonWriterTest {
         assertThrows(IllegalStateException.class, writer::finish);
         writer.end();
         writer.finish();
-        assertEquals("{\"a\": {\"$code\": \"f()\", \"$scope\": {}}}", BsonDocuments.theirs(output.toByteArray()).toJson());
+        assertEquals("{\"a\": {\"$code\": \"f()\", \"$scope\": {}}}",
+                BsonDocuments.theirs(output.toByteArray()).toJson());
     }
 
     @Test
@@ -96,7 +97,7 @@ final class BsonWriterTest {
     }
 
     @Test
-    void anOutputThatChangesUnderAnOpenDocumentIsToldApart() {
+    void anOutputThatChangesUnderAnOpenDocumentIsAnIllegalState() {
         BsonWriter other = BsonWriter.over(output);
         writer.beginDocument();
         other.beginDocument();
@@ -107,25 +108,29 @@ final class BsonWriterTest {
 
     @Test
     void nulIsRefusedInNamesAndPatternsAndKeptInTexts() {
-        assertEquals("1", assertThrows(IllegalArgumentException.class, () -> BsonName.of("a\0b")).getMessage().replaceAll("\\D", ""));
+        assertEquals("1", assertThrows(IllegalArgumentException.class, () -> BsonName.of("a\0b"))
+                .getMessage().replaceAll("\\D", ""));
         writer.beginDocument();
         assertThrows(IllegalArgumentException.class, () -> writer.name("\0"));
         assertThrows(IllegalArgumentException.class, () -> writer.regex(A, "a\0", ""));
         assertThrows(IllegalArgumentException.class, () -> writer.regex(A, "a", "i\0"));
         writer.string(A, "a\0b");
         writer.end();
-        assertEquals(new BsonDocument("a", new BsonString("a\0b")), BsonDocuments.theirs(output.toByteArray()));
+        assertEquals(new BsonDocument("a", new BsonString("a\0b")),
+                BsonDocuments.theirs(output.toByteArray()));
     }
 
     @Test
     void whatHasTheWrongSizeIsRefused() {
         writer.beginDocument();
         assertThrows(IllegalArgumentException.class, () -> writer.objectId(A, new byte[11]));
-        assertThrows(IllegalArgumentException.class, () -> writer.dbPointer(A, "db.c", new byte[13]));
+        assertThrows(IllegalArgumentException.class,
+                () -> writer.dbPointer(A, "db.c", new byte[13]));
         assertThrows(IllegalArgumentException.class, () -> writer.binary(A, 256, new byte[1]));
         assertThrows(IllegalArgumentException.class, () -> writer.binary(A, -1, new byte[1]));
         assertThrows(IndexOutOfBoundsException.class, () -> writer.binary(A, 0, new byte[4], 2, 3));
-        assertThrows(IndexOutOfBoundsException.class, () -> writer.binary(A, 0, new byte[4], -1, 1));
+        assertThrows(IndexOutOfBoundsException.class,
+                () -> writer.binary(A, 0, new byte[4], -1, 1));
         writer.end();
         assertArrayEquals(new byte[] {5, 0, 0, 0, 0}, output.toByteArray());
     }
@@ -133,15 +138,16 @@ final class BsonWriterTest {
     @Test
     void aRangeOfBytesAndABufferAreWrittenAlike() {
         byte[] bytes = {1, 2, 3, 4, 5};
-        for (ByteBuffer place : new ByteBuffer[] {ByteBuffer.allocate(100), ByteBuffer.allocateDirect(100)}) {
-            BsonWriter into = BsonWriter.over(place);
+        for (ByteBuffer buffer
+                : new ByteBuffer[] {ByteBuffer.allocate(100), ByteBuffer.allocateDirect(100)}) {
+            BsonWriter into = BsonWriter.over(buffer);
             into.beginDocument();
             into.binary(A, 2, bytes, 1, 3);
             into.binary(NAME, 0x80, ByteBuffer.wrap(bytes).position(1).limit(4));
             into.name("x");
             into.binary(5, bytes, 4, 0);
             into.end();
-            BsonReader reader = BsonReader.of(place.flip());
+            BsonReader reader = BsonReader.of(buffer.flip());
             assertTrue(reader.next());
             assertEquals(2, reader.binarySubtype());
             assertEquals(ByteBuffer.wrap(bytes, 1, 3), reader.binary());
@@ -155,26 +161,34 @@ final class BsonWriterTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"\uD800", "a\uDC00", "eleven units\uD83D", "more than sixteen units, the last alone \uDFFF"})
+    @ValueSource(strings = {"\uD800", "a\uDC00", "eleven units\uD83D",
+            "more than sixteen units, the last unpaired \uDFFF"})
     void aLoneSurrogateIsRefusedWithItsIndexOrReplaced(String text) {
         int index = text.length() - 1;
-        assertEquals(index, assertThrows(MalformedTextException.class, () -> BsonName.of(text)).index());
+        assertEquals(index, assertThrows(MalformedTextException.class, () -> BsonName.of(text))
+                .index());
         writer.beginDocument();
-        assertEquals(index, assertThrows(MalformedTextException.class, () -> writer.string(A, text)).index());
-        assertEquals(index, assertThrows(MalformedTextException.class, () -> writer.name(text)).index());
-        assertEquals(index, assertThrows(MalformedTextException.class, () -> writer.regex(A, text, "")).index());
+        assertEquals(index, assertThrows(MalformedTextException.class, () -> writer.string(A, text))
+                .index());
+        assertEquals(index, assertThrows(MalformedTextException.class, () -> writer.name(text))
+                .index());
+        assertEquals(index, assertThrows(MalformedTextException.class,
+                () -> writer.regex(A, text, "")).index());
         writer.int32(A, 1);
         writer.end();
-        assertEquals(new BsonDocument("a", new BsonInt32(1)), BsonDocuments.theirs(output.toByteArray()));
+        assertEquals(new BsonDocument("a", new BsonInt32(1)),
+                BsonDocuments.theirs(output.toByteArray()));
         BsonOutput replaced = new BsonOutput();
-        BsonDocuments.write(BsonWriter.over(replaced, Malformed.REPLACE), new BsonDocument("a", new BsonString(text)));
+        BsonDocuments.write(BsonWriter.over(replaced, Malformed.REPLACE),
+                new BsonDocument("a", new BsonString(text)));
         String read = BsonDocuments.theirs(replaced.toByteArray()).getString("a").getValue();
         assertEquals(text.substring(0, index) + "?", read);
     }
 
     @Test
     void indexesOfArraysAreCachedAndMadeAlike() {
-        BsonArray array = new BsonArray(IntStream.range(0, 12_000).mapToObj(BsonInt32::new).toList());
+        BsonArray array = new BsonArray(IntStream.range(0, 12_000).mapToObj(BsonInt32::new)
+                .toList());
         BsonDocument document = new BsonDocument("a", array);
         assertArrayEquals(BsonDocuments.theirs(document), BsonDocuments.ours(document));
     }
@@ -186,12 +200,16 @@ final class BsonWriterTest {
         into.beginDocument();
         into.int32(A, 1);
         assertEquals(11, into.writtenBytes());
-        assertThrows(BufferOverflowException.class, () -> into.string(A, "twenty-six characters long"));
+        assertThrows(BufferOverflowException.class,
+                () -> into.string(A, "twenty-six characters long"));
         assertThrows(BufferOverflowException.class, () -> into.dbPointer(A, "db.c", new byte[12]));
-        assertThrows(BufferOverflowException.class, () -> into.beginCodeWithScope(A, "eleven char"));
-        assertThrows(BufferOverflowException.class, () -> into.regex(A, "nineteen characters", "x"));
+        assertThrows(BufferOverflowException.class,
+                () -> into.beginCodeWithScope(A, "eleven char"));
+        assertThrows(BufferOverflowException.class,
+                () -> into.regex(A, "nineteen characters", "x"));
         into.name("a");
-        assertThrows(BufferOverflowException.class, () -> into.string("twenty-six characters long"));
+        assertThrows(BufferOverflowException.class,
+                () -> into.string("twenty-six characters long"));
         assertEquals(11, into.writtenBytes());
         assertEquals(0, buffer.position());
         into.int64(3);
@@ -202,23 +220,26 @@ final class BsonWriterTest {
     }
 
     @Test
-    void aPlaceOfEachSizeThatIsTooSmallIsAnOverflowAndNothingBehindItIsTouched() {
+    void aDestinationOfEachSizeThatIsTooSmallIsAnOverflowAndNothingAfterItIsWritten() {
         BsonDocument document = BsonDocument.parse(BsonHarmTest.ALL);
         byte[] expected = BsonDocuments.theirs(document);
-        for (ByteBuffer place : new ByteBuffer[] {ByteBuffer.allocate(500), ByteBuffer.allocateDirect(500)}) {
-            for (int room = 0; room < expected.length; room++) {
-                ByteBuffer small = place.clear().limit(room);
+        for (ByteBuffer buffer
+                : new ByteBuffer[] {ByteBuffer.allocate(500), ByteBuffer.allocateDirect(500)}) {
+            for (int capacity = 0; capacity < expected.length; capacity++) {
+                ByteBuffer small = buffer.clear().limit(capacity);
                 BsonWriter into = BsonWriter.over(small);
-                assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(into, document));
+                assertThrows(BufferOverflowException.class,
+                        () -> BsonDocuments.write(into, document));
                 assertEquals(0, small.position());
-                assertTrue(into.writtenBytes() <= room);
-                assertEquals(0, place.clear().get(room), "the byte behind " + room);
-                BsonOutput limited = new BsonOutput(0, room);
-                assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(BsonWriter.over(limited), document));
+                assertTrue(into.writtenBytes() <= capacity);
+                assertEquals(0, buffer.clear().get(capacity), "the byte after " + capacity);
+                BsonOutput limited = new BsonOutput(0, capacity);
+                assertThrows(BufferOverflowException.class,
+                        () -> BsonDocuments.write(BsonWriter.over(limited), document));
                 assertEquals(0, limited.size());
             }
-            BsonDocuments.write(BsonWriter.over(place.clear().limit(expected.length)), document);
-            assertEquals(ByteBuffer.wrap(expected), place.flip());
+            BsonDocuments.write(BsonWriter.over(buffer.clear().limit(expected.length)), document);
+            assertEquals(ByteBuffer.wrap(expected), buffer.flip());
         }
     }
 
@@ -241,7 +262,8 @@ final class BsonWriterTest {
         buffer.position(60);
         into.beginDocument();
         assertThrows(BufferOverflowException.class, into::end);
-        assertThrows(ReadOnlyBufferException.class, () -> BsonWriter.over(ByteBuffer.allocate(9).asReadOnlyBuffer()));
+        assertThrows(ReadOnlyBufferException.class,
+                () -> BsonWriter.over(ByteBuffer.allocate(9).asReadOnlyBuffer()));
     }
 
     @Test
@@ -264,8 +286,9 @@ final class BsonWriterTest {
     }
 
     @Test
-    void aValueIsCopiedAsItStands() {
-        BsonDocument document = BsonDocument.parse("{'a': [1, {'b': 'x'}], 'c': {'$code': 'f', '$scope': {'y': 1}}, 'd': null}");
+    void aValueIsCopiedByteForByte() {
+        BsonDocument document = BsonDocument.parse(
+                "{'a': [1, {'b': 'x'}], 'c': {'$code': 'f', '$scope': {'y': 1}}, 'd': null}");
         BsonReader reader = BsonReader.of(ByteBuffer.wrap(BsonDocuments.theirs(document)));
         assertThrows(IllegalStateException.class, () -> writer.copy(A, reader));
         writer.beginDocument();

@@ -18,30 +18,31 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 final class DecodeTest {
-    /** Each class of what RFC 3629 forbids, and pieces that are cut short. */
+    /** Each class of sequences that RFC 3629 forbids, and sequences that are cut short. */
     static final String[] INVALID = {
-        "80", "BF", "C0", "C1BF", "C2", "C280BF", "E0", "E080", "E09FBF", "E0A0", "E1", "E180", "EDA080", "EDBFBF", "EF", "EFBF",
-        "F0", "F08F", "F08FBFBF", "F09080", "F090", "F48FBF", "F4908080", "F5808080", "F8888080", "FE", "FF", "8080808080",
-        "F09F98", "F09F9880BF", "E4B8ADE4B8", "C380C3"
+        "80", "BF", "C0", "C1BF", "C2", "C280BF", "E0", "E080", "E09FBF", "E0A0", "E1", "E180",
+        "EDA080", "EDBFBF", "EF", "EFBF", "F0", "F08F", "F08FBFBF", "F09080", "F090", "F48FBF",
+        "F4908080", "F5808080", "F8888080", "FE", "FF", "8080808080", "F09F98", "F09F9880BF",
+        "E4B8ADE4B8", "C380C3"
     };
 
     /** The bytes as buffers of each kind, position 2 before them. */
     static List<ByteBuffer> buffers(byte[] bytes) {
         List<ByteBuffer> buffers = new ArrayList<>();
-        for (ByteBuffer room : new ByteBuffer[] {
+        for (ByteBuffer memory : new ByteBuffer[] {
             ByteBuffer.allocate(bytes.length + 9),
             ByteBuffer.allocateDirect(bytes.length + 9),
             ByteBuffer.allocate(bytes.length + 20).position(4).slice(),
             ByteBuffer.allocateDirect(bytes.length + 20).position(4).slice(),
         }) {
-            ByteBuffer buffer = room.put(2, bytes).position(2).limit(2 + bytes.length);
+            ByteBuffer buffer = memory.put(2, bytes).position(2).limit(2 + bytes.length);
             buffers.add(buffer);
             buffers.add(buffer.asReadOnlyBuffer());
         }
         return buffers;
     }
 
-    /** Where the JDK's decoder stops; -1 where it does not. */
+    /** The index at which the JDK's decoder stops; -1 if it does not. */
     static long byTheJdk(byte[] bytes) {
         ByteBuffer src = ByteBuffer.wrap(bytes);
         CoderResult result = UTF_8.newDecoder()
@@ -61,7 +62,8 @@ final class DecodeTest {
                 assertSame(expected, Utf8.decode(buffer));
                 assertEquals(buffer.limit(), buffer.position());
             } else {
-                assertEquals(invalid, assertThrows(MalformedTextException.class, () -> Utf8.decode(buffer)).index());
+                assertEquals(invalid, assertThrows(MalformedTextException.class,
+                        () -> Utf8.decode(buffer)).index());
                 assertEquals(2, buffer.position());
             }
             buffer.position(2);
@@ -69,13 +71,15 @@ final class DecodeTest {
         }
     }
 
-    /** As assertEquals, with a message that a person can read also where texts are long. */
+    /** As assertEquals, with a message that is readable for long texts too. */
     private static void assertSame(String expected, String found) {
         int at = 0;
-        while (at < Math.min(expected.length(), found.length()) && expected.charAt(at) == found.charAt(at)) {
+        while (at < Math.min(expected.length(), found.length())
+                && expected.charAt(at) == found.charAt(at)) {
             at++;
         }
-        assertTrue(expected.equals(found), "they differ from unit " + at + " of " + expected.length() + " on");
+        assertTrue(expected.equals(found),
+                "they differ from unit " + at + " of " + expected.length() + " on");
     }
 
     @Test
@@ -86,7 +90,7 @@ final class DecodeTest {
     }
 
     @Test
-    void eachInvalidSequenceIsToldWithItsIndexAndReplacedAsNewStringDoes() {
+    void eachInvalidSequenceIsReportedWithItsIndexAndReplacedAsNewStringDoes() {
         Random random = new Random(3);
         for (String hex : INVALID) {
             byte[] invalid = HexFormat.of().parseHex(hex);
@@ -102,11 +106,15 @@ final class DecodeTest {
 
     @Test
     void sequencesOverTheBordersOfChunksAreReadWhole() {
-        for (String hex : new String[] {"C3A9", "E4B8AD", "F09F9880", "F09F98", "8080808080", "EDA080", "F0908080BFBF"}) {
+        for (String hex
+                : new String[] {"C3A9", "E4B8AD", "F09F9880", "F09F98", "8080808080", "EDA080",
+                "F0908080BFBF"}) {
             byte[] middle = HexFormat.of().parseHex(hex);
             for (int n = 8192 - 8; n <= 8192; n++) {
-                assertDecoded(joined("a".repeat(n).getBytes(UTF_8), middle, "é".repeat(5000).getBytes(UTF_8)));
-                assertDecoded(joined(("漢" + "a".repeat(n - 3)).getBytes(UTF_8), middle, "漢".repeat(4000).getBytes(UTF_8)));
+                assertDecoded(joined("a".repeat(n).getBytes(UTF_8), middle,
+                        "é".repeat(5000).getBytes(UTF_8)));
+                assertDecoded(joined(("漢" + "a".repeat(n - 3)).getBytes(UTF_8), middle,
+                        "漢".repeat(4000).getBytes(UTF_8)));
             }
         }
     }
@@ -121,8 +129,11 @@ final class DecodeTest {
     @Test
     void theMessageNamesTheByteAndTheRemedy() {
         MalformedTextException e = assertThrows(
-                MalformedTextException.class, () -> Utf8.decode(ByteBuffer.wrap(new byte[] {'a', 'b', (byte) 0xFF})));
-        assertEquals("the bytes are not UTF-8 from byte 2 on\nMalformed.REPLACE reads U+FFFD for them.", e.getMessage());
+                MalformedTextException.class,
+                () -> Utf8.decode(ByteBuffer.wrap(new byte[] {'a', 'b', (byte) 0xFF})));
+        assertEquals(
+                "the bytes are not UTF-8 from byte 2 on\nMalformed.REPLACE reads U+FFFD for them.",
+                e.getMessage());
         assertEquals(2, e.index());
     }
 

@@ -17,13 +17,16 @@ import org.junit.jupiter.api.Test;
 final class EncodeTest {
     private static final byte CANARY = 0x5A;
 
-    /** Each kind of buffer that has room for n bytes between position 3 and its limit; more bytes stand behind that. */
+    /**
+     * Each kind of buffer with n bytes between position 3 and its limit, and more bytes after that.
+     */
     static final List<IntFunction<ByteBuffer>> BUFFERS = List.of(
             n -> ready(ByteBuffer.allocate(n + 8), 3, n),
             n -> ready(ByteBuffer.allocateDirect(n + 8), 3, n),
             n -> ready(ByteBuffer.allocate(n + 20).position(5).slice(), 3, n),
             n -> ready(ByteBuffer.allocateDirect(n + 20).position(5).slice(), 3, n),
-            n -> ready(ByteBuffer.wrap(new byte[n + 30], 7, n + 10).slice(), 3, n).order(ByteOrder.LITTLE_ENDIAN),
+            n -> ready(ByteBuffer.wrap(new byte[n + 30], 7, n + 10).slice(), 3, n)
+            .order(ByteOrder.LITTLE_ENDIAN),
             n -> ready(ByteBuffer.allocateDirect(n + 8), 3, n).order(ByteOrder.LITTLE_ENDIAN));
 
     private static ByteBuffer ready(ByteBuffer buffer, int at, int n) {
@@ -67,7 +70,7 @@ final class EncodeTest {
     }
 
     @Test
-    void everyTextHasTheLengthAndTheArrayThatGetBytesGives() {
+    void everyTextHasTheLengthAndTheArrayOfGetBytes() {
         for (String text : Texts.all()) {
             byte[] expected = text.getBytes(UTF_8);
             assertEquals(expected.length, Utf8.encodedLength(text));
@@ -80,27 +83,31 @@ final class EncodeTest {
         for (String text : Texts.all()) {
             int needed = text.getBytes(UTF_8).length;
             for (IntFunction<ByteBuffer> kind : BUFFERS) {
-                for (int room : new int[] {0, needed / 2, needed - 1}) {
-                    if (room < 0 || room >= needed) {
+                for (int capacity : new int[] {0, needed / 2, needed - 1}) {
+                    if (capacity < 0 || capacity >= needed) {
                         continue;
                     }
-                    ByteBuffer buffer = kind.apply(room);
+                    ByteBuffer buffer = kind.apply(capacity);
                     assertThrows(BufferOverflowException.class, () -> Utf8.encode(text, buffer));
                     assertEquals(3, buffer.position());
-                    assertEquals(3 + room, buffer.limit());
-                    assertUntouchedOutside(buffer, room);
+                    assertEquals(3 + capacity, buffer.limit());
+                    assertUntouchedOutside(buffer, capacity);
                 }
             }
         }
     }
 
     @Test
-    void aLoneSurrogateIsToldWithItsIndexWhereverItStandsAndThePositionStays() {
+    void aLoneSurrogateIsReportedWithAnyIndexAndThePositionStays() {
         Random random = new Random(7);
         for (Texts.Script script : Texts.Script.values()) {
-            for (int n : new int[] {1, 2, 16, 17, 40, 41, 256, 257, 1000, 8192, 8193, 8200, 16385, 20000}) {
+            for (int n
+                    : new int[] {1, 2, 16, 17, 40, 41, 256, 257, 1000, 8192, 8193, 8200, 16385,
+                    20000}) {
                 String text = script.text(n, random);
-                for (int index : new int[] {0, 1, n / 2, n - 2, n - 1, 8190, 8191, 8192, 8193, 16383, 16384}) {
+                for (int index
+                        : new int[] {0, 1, n / 2, n - 2, n - 1, 8190, 8191, 8192, 8193, 16383,
+                        16384}) {
                     for (char lone : new char[] {'\uD800', '\uDBFF', '\uDC00', '\uDFFF'}) {
                         if (index < 0 || index >= n) {
                             continue;
@@ -121,13 +128,15 @@ final class EncodeTest {
         byte[] replaced = broken.getBytes(UTF_8);
         for (IntFunction<ByteBuffer> kind : BUFFERS.subList(0, 2)) {
             ByteBuffer buffer = kind.apply(replaced.length);
-            MalformedTextException e = assertThrows(MalformedTextException.class, () -> Utf8.encode(broken, buffer));
+            MalformedTextException e = assertThrows(MalformedTextException.class,
+                    () -> Utf8.encode(broken, buffer));
             assertEquals(index, e.index());
             assertEquals(3, buffer.position());
             assertEquals(replaced.length, Utf8.encode(broken, buffer, Malformed.REPLACE));
             assertArrayEquals(replaced, written(buffer, replaced.length));
         }
-        assertEquals(index, assertThrows(MalformedTextException.class, () -> Utf8.encodeToBytes(broken)).index());
+        assertEquals(index, assertThrows(MalformedTextException.class,
+                () -> Utf8.encodeToBytes(broken)).index());
         assertArrayEquals(replaced, Utf8.encodeToBytes(broken, Malformed.REPLACE));
         assertEquals(replaced.length, Utf8.encodedLength(broken));
     }
@@ -139,8 +148,10 @@ final class EncodeTest {
             for (IntFunction<ByteBuffer> kind : BUFFERS) {
                 ByteBuffer buffer = kind.apply(3);
                 assertEquals(
-                        n - 1, assertThrows(MalformedTextException.class, () -> Utf8.encode(text, buffer)).index());
-                assertThrows(BufferOverflowException.class, () -> Utf8.encode(text, buffer, Malformed.REPLACE));
+                        n - 1, assertThrows(MalformedTextException.class,
+                        () -> Utf8.encode(text, buffer)).index());
+                assertThrows(BufferOverflowException.class,
+                        () -> Utf8.encode(text, buffer, Malformed.REPLACE));
                 assertEquals(3, buffer.position());
             }
         }
@@ -158,7 +169,8 @@ final class EncodeTest {
 
     @Test
     void aReadOnlyBufferIsRefused() {
-        for (String text : new String[] {"", "a", "é", "é".repeat(30), "a".repeat(100), "漢".repeat(1000)}) {
+        for (String text
+                : new String[] {"", "a", "é", "é".repeat(30), "a".repeat(100), "漢".repeat(1000)}) {
             ByteBuffer heap = ByteBuffer.allocate(4000).asReadOnlyBuffer();
             ByteBuffer direct = ByteBuffer.allocateDirect(4000).asReadOnlyBuffer();
             assertThrows(ReadOnlyBufferException.class, () -> Utf8.encode(text, heap));
@@ -168,7 +180,7 @@ final class EncodeTest {
     }
 
     @Test
-    void nothingIsWrittenOfAnEmptyTextAlsoWhereThereIsNoRoom() {
+    void anEmptyTextNeedsNoSpace() {
         for (IntFunction<ByteBuffer> kind : BUFFERS) {
             assertEquals(0, Utf8.encode("", kind.apply(0)));
         }

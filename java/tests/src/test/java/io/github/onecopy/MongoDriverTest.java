@@ -36,15 +36,18 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What we write goes by mongo-java-driver to a server that is not ours, which takes it apart and puts it together again, and comes
- * back the same. The server keeps its documents in memory; it is an implementation of its own, not MongoDB.
+ * Our documents go by mongo-java-driver to an independent server, which decodes and encodes them,
+ * and return unchanged. The server keeps its documents in memory; it is an implementation of its
+ * own, not MongoDB.
  */
 final class MongoDriverTest {
-    private static final String[] TEXTS = {"", "Lodz", "Zürich", "Привет, мир", "東京都".repeat(400), "a 😀 b".repeat(50), "x".repeat(70_000)};
+    private static final String[] TEXTS = {"", "Lodz", "Zürich", "Привет, мир", "東京都".repeat(400),
+            "a 😀 b".repeat(50), "x".repeat(70_000)};
 
-    /** Vectors of types that this server does not know: it ends the connection. */
+    /** Vectors of types that this server does not support: it ends the connection. */
     private static final Set<String> UNKNOWN =
-            Set.of("binary 1", "binary 2", "binary 5", "binary 9", "binary 255", "pointer", "symbol", "code with scope");
+            Set.of("binary 1", "binary 2", "binary 5", "binary 9", "binary 255", "pointer",
+            "symbol", "code with scope");
 
     private static MongoServer server;
     private static MongoClient client;
@@ -64,15 +67,17 @@ final class MongoDriverTest {
     }
 
     @Test
-    void textsOfTheOutputAreFoundByWhatTheySay() {
-        MongoCollection<RawBsonDocument> cities = database.getCollection("cities", RawBsonDocument.class);
+    void textsOfTheOutputAreFoundByTheirContents() {
+        MongoCollection<RawBsonDocument> cities = database.getCollection("cities",
+                RawBsonDocument.class);
         NativeBsonOutput output = new NativeBsonOutput();
         for (int id = 0; id < TEXTS.length; id++) {
             output.truncateToPosition(0);
-            BsonDocuments.theirs(new BsonDocument("_id", new BsonInt32(id)).append("name", new BsonString(TEXTS[id])), output);
+            BsonDocuments.theirs(new BsonDocument("_id", new BsonInt32(id))
+                    .append("name", new BsonString(TEXTS[id])), output);
             cities.insertOne(new RawBsonDocument(output.asByteBuffer().array(), 0, output.size()));
         }
-        // Each is asked for by the driver's own writer, and compared by the server.
+        // The driver's own writer sends each query, and the server compares.
         for (int id = 0; id < TEXTS.length; id++) {
             RawBsonDocument found = cities.find(Filters.eq("name", TEXTS[id])).first();
             assertEquals(id, found.getInt32("_id").getValue());
@@ -83,14 +88,17 @@ final class MongoDriverTest {
 
     @Test
     void documentsOfTheWriterComeBackAsTheyWere() throws IOException {
-        MongoCollection<RawBsonDocument> ours = database.getCollection("ours", RawBsonDocument.class);
-        MongoCollection<RawBsonDocument> theirs = database.getCollection("theirs", RawBsonDocument.class);
+        MongoCollection<RawBsonDocument> ours = database.getCollection("ours",
+                RawBsonDocument.class);
+        MongoCollection<RawBsonDocument> theirs = database.getCollection("theirs",
+                RawBsonDocument.class);
         List<BsonDocuments.Vector> vectors = BsonDocuments.vectors().stream()
                 .filter(vector -> vector.document() != null && !UNKNOWN.contains(vector.name()))
                 .toList();
         assertTrue(vectors.size() >= 80);
         for (int id = 0; id < vectors.size(); id++) {
-            BsonDocument document = new BsonDocument("_id", new BsonInt32(id)).append("v", vectors.get(id).document());
+            BsonDocument document = new BsonDocument("_id", new BsonInt32(id))
+                    .append("v", vectors.get(id).document());
             ours.insertOne(new RawBsonDocument(BsonDocuments.ours(document)));
             theirs.insertOne(new RawBsonDocument(BsonDocuments.theirs(document)));
             RawBsonDocument back = ours.find(Filters.eq("_id", id)).first();
@@ -107,17 +115,21 @@ final class MongoDriverTest {
     }
 
     @Test
-    void theGuidesCodecServesAClient(@TempDir Path folder) throws ReflectiveOperationException, IOException {
+    void theGuidesCodecServesAClient(@TempDir Path folder) throws ReflectiveOperationException,
+            IOException {
         BsonGuideTest.compile("NativeCodec", folder);
         try (URLClassLoader loader = new URLClassLoader(new URL[] {folder.toUri().toURL()})) {
-            Constructor<?> constructor = loader.loadClass("NativeCodec").getDeclaredConstructor(CollectibleCodec.class);
+            Constructor<?> constructor = loader.loadClass("NativeCodec")
+                    .getDeclaredConstructor(CollectibleCodec.class);
             constructor.setAccessible(true);
             Codec<?> codec = (Codec<?>) constructor.newInstance(new DocumentCodec());
             MongoCollection<Document> cities = database.getCollection("codec")
-                    .withCodecRegistry(CodecRegistries.fromRegistries(CodecRegistries.fromCodecs(codec), database.getCodecRegistry()));
+                    .withCodecRegistry(CodecRegistries.fromRegistries(
+                    CodecRegistries.fromCodecs(codec), database.getCodecRegistry()));
             List<Document> documents = new ArrayList<>();
             for (String text : TEXTS) {
-                documents.add(new Document("name", text).append("tags", List.of(text, "a")).append("in", new Document("n", 1L)));
+                documents.add(new Document("name", text).append("tags", List.of(text, "a"))
+                        .append("in", new Document("n", 1L)));
             }
             cities.insertMany(documents);
             List<Document> back = cities.find().into(new ArrayList<>());

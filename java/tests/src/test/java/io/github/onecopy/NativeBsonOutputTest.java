@@ -19,12 +19,13 @@ import org.bson.io.OutputBuffer;
 import org.bson.types.ObjectId;
 import org.junit.jupiter.api.Test;
 
-/** What is put in place of the driver's output: the same bytes, the same refusals. */
+/** The replacement of the driver's output: the same bytes, the same refusals. */
 final class NativeBsonOutputTest {
-    private static final String[] TEXTS = {"", "a", "Zürich", "Привет", "東京都".repeat(100), "😀 a 😀", "x".repeat(5000), "a longer one, of ASCII"};
+    private static final String[] TEXTS = {"", "a", "Zürich", "Привет", "東京都".repeat(100), "😀 a 😀",
+            "x".repeat(5000), "a longer one, of ASCII"};
 
     @Test
-    void anyCallsGiveTheSameBytesAndRefusals() {
+    void anyCallsReturnTheSameBytesAndRefusals() {
         Random random = new Random(9);
         for (int round = 0; round < 300; round++) {
             OutputBuffer ours = new NativeBsonOutput(random.nextInt(3) * 7);
@@ -67,7 +68,10 @@ final class NativeBsonOutputTest {
         };
     }
 
-    /** What was thrown; where that is a refusal of a NUL the original has written what stands before it, which is taken back. */
+    /**
+     * The exception of the calls; for a refusal of a NUL the original has written the bytes before
+     * it, which are removed.
+     */
     private static String outcome(OutputBuffer output, Consumer<OutputBuffer> call) {
         int before = output.getPosition();
         try {
@@ -82,7 +86,7 @@ final class NativeBsonOutputTest {
     }
 
     @Test
-    void whatWasWrittenIsGivenEachWay() throws IOException {
+    void eachAccessorReturnsTheContents() throws IOException {
         NativeBsonOutput output = new NativeBsonOutput();
         output.writeString("Zürich");
         byte[] expected = {8, 0, 0, 0, 'Z', (byte) 0xC3, (byte) 0xBC, 'r', 'i', 'c', 'h', 0};
@@ -103,10 +107,13 @@ final class NativeBsonOutputTest {
     void aLoneSurrogateIsRefusedOrReplacedAndNeverWrittenAsTheOriginalDoes() {
         BasicOutputBuffer theirs = new BasicOutputBuffer();
         theirs.writeString("\uD800");
-        assertArrayEquals(new byte[] {4, 0, 0, 0, (byte) 0xED, (byte) 0xA0, (byte) 0x80, 0}, theirs.toByteArray());
+        assertArrayEquals(new byte[] {4, 0, 0, 0, (byte) 0xED, (byte) 0xA0, (byte) 0x80, 0},
+                theirs.toByteArray());
         NativeBsonOutput ours = new NativeBsonOutput();
-        assertEquals(1, assertThrows(MalformedTextException.class, () -> ours.writeString("a\uD800")).index());
-        assertEquals(0, assertThrows(MalformedTextException.class, () -> ours.writeCString("\uDC00")).index());
+        assertEquals(1, assertThrows(MalformedTextException.class,
+                () -> ours.writeString("a\uD800")).index());
+        assertEquals(0, assertThrows(MalformedTextException.class,
+                () -> ours.writeCString("\uDC00")).index());
         assertEquals(0, ours.getSize());
         NativeBsonOutput replacing = new NativeBsonOutput(0, Malformed.REPLACE);
         replacing.writeString("a\uD800");
@@ -132,7 +139,7 @@ final class NativeBsonOutputTest {
     }
 
     @Test
-    void theDriversRawDocumentTakesTheBytesWithoutACopy() {
+    void theDriversRawDocumentUsesTheBytesWithoutACopy() {
         BsonDocument document = new BsonDocument("city", new BsonString("東京都".repeat(400)));
         NativeBsonOutput output = new NativeBsonOutput();
         BsonDocuments.theirs(document, output);

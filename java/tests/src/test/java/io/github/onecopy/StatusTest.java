@@ -7,9 +7,10 @@ import org.junit.jupiter.api.Test;
 
 final class StatusTest {
     @Test
-    void whichPathServesIsTold() {
+    void theImplementationInUseIsReported() {
         int feature = Runtime.version().feature();
-        boolean linux = System.getProperty("os.name").equals("Linux") && System.getProperty("os.arch").equals("amd64");
+        boolean linux = System.getProperty("os.name").equals("Linux")
+                && System.getProperty("os.arch").equals("amd64");
         assertEquals(feature >= 22 && linux, Onecopy.isNative(), Onecopy.nativeStatus());
         if (Onecopy.isNative()) {
             String opened = Boolean.getBoolean("onecopy.opened") ? ", strings opened" : "";
@@ -17,7 +18,8 @@ final class StatusTest {
         }
         if (feature < 22) {
             assertEquals(
-                    "pure Java: JDK " + feature + " has no java.lang.foreign, which is final since 22",
+                    "pure Java: JDK " + feature
+                    + " has no java.lang.foreign, which is final since 22",
                     Onecopy.nativeStatus());
             assertFalse(Onecopy.isNative());
         }

@@ -4,12 +4,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** Texts that tests share: scripts, lengths around each threshold, lone surrogates, bytes that are no UTF-8. */
+/** Texts that tests share: scripts, lengths around each threshold, lone surrogates, bytes that are
+ * not UTF-8. */
 final class Texts {
     /** Around the loop, the arrays that are copied, the scratch and the chunks. */
     static final int[] LENGTHS = {
-        0, 1, 2, 7, 8, 9, 15, 16, 17, 18, 31, 39, 40, 41, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1000, 8191, 8192, 8193,
-        16384, 20000, 70000
+        0, 1, 2, 7, 8, 9, 15, 16, 17, 18, 31, 39, 40, 41, 63, 64, 65, 255, 256, 257, 511, 512, 513,
+        1000, 8191, 8192, 8193, 16384, 20000, 70000
     };
 
     private Texts() {}
@@ -25,7 +26,7 @@ final class Texts {
         return texts;
     }
 
-    /** What the characters of a text are like. */
+    /** A kind of characters of a text. */
     enum Script {
         ASCII {
             @Override
@@ -42,7 +43,9 @@ final class Texts {
         LATIN_1 {
             @Override
             int character(Random random) {
-                return random.nextInt(3) == 0 ? 0x80 + random.nextInt(128) : 'a' + random.nextInt(26);
+                return random.nextInt(3) == 0
+                        ? 0x80 + random.nextInt(128)
+                        : 'a' + random.nextInt(26);
             }
         },
         CYRILLIC {
@@ -60,7 +63,9 @@ final class Texts {
         EMOJI {
             @Override
             int character(Random random) {
-                return random.nextInt(3) == 0 ? 'a' + random.nextInt(26) : 0x1F600 + random.nextInt(64);
+                return random.nextInt(3) == 0
+                        ? 'a' + random.nextInt(26)
+                        : 0x1F600 + random.nextInt(64);
             }
         },
         ANY {
@@ -119,11 +124,12 @@ final class Texts {
         return changed.toString();
     }
 
-    /** The first lone surrogate, as the definition has it; -1 where there is none. */
+    /** The index of the first lone surrogate, by the definition; -1 if there is none. */
     static int firstLoneSurrogate(String s) {
         for (int i = 0; i < s.length(); i++) {
             char c = s.charAt(i);
-            if (Character.isHighSurrogate(c) && i + 1 < s.length() && Character.isLowSurrogate(s.charAt(i + 1))) {
+            if (Character.isHighSurrogate(c) && i + 1 < s.length()
+                    && Character.isLowSurrogate(s.charAt(i + 1))) {
                 i++;
             } else if (Character.isSurrogate(c)) {
                 return i;

@@ -36,7 +36,9 @@ final class Utf8Properties {
     @Property(tries = 3000)
     void encodingWithReplaceIsGetBytes(@ForAll("units") String text, @ForAll boolean direct) {
         byte[] expected = text.getBytes(UTF_8);
-        ByteBuffer buffer = direct ? ByteBuffer.allocateDirect(expected.length) : ByteBuffer.allocate(expected.length);
+        ByteBuffer buffer = direct
+                ? ByteBuffer.allocateDirect(expected.length)
+                : ByteBuffer.allocate(expected.length);
         assertEquals(expected.length, Utf8.encode(text, buffer, Malformed.REPLACE));
         byte[] written = new byte[expected.length];
         buffer.get(0, written);
@@ -51,23 +53,26 @@ final class Utf8Properties {
         if (lone < 0) {
             assertArrayEquals(text.getBytes(UTF_8), Utf8.encodeToBytes(text));
         } else {
-            assertEquals(lone, assertThrows(MalformedTextException.class, () -> Utf8.encodeToBytes(text)).index());
+            assertEquals(lone, assertThrows(MalformedTextException.class,
+                    () -> Utf8.encodeToBytes(text)).index());
         }
     }
 
     @Property(tries = 2000)
-    void anyBytesAreReadAsNewStringDoesAndRefusedWhereTheJdkRefuses(@ForAll @Size(max = 200) byte[] bytes) {
+    void anyBytesAreReadAsNewStringDoesAndRefusedAsTheJdkDoes(
+            @ForAll @Size(max = 200) byte[] bytes) {
         DecodeTest.assertDecoded(bytes);
     }
 
     @Property(tries = 2000)
-    void textThatWasHarmedIsReadAsNewStringDoesAndRefusedWhereTheJdkRefuses(
+    void corruptedTextIsReadAsNewStringDoesAndRefusedAsTheJdkDoes(
             @ForAll Texts.Script script, @ForAll long seed) {
         Random random = new Random(seed);
         byte[] bytes = script.text(random.nextInt(400), random).getBytes(UTF_8);
         for (int i = random.nextInt(3); i >= 0 && bytes.length > 0; i--) {
             bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
         }
-        DecodeTest.assertDecoded(Arrays.copyOf(bytes, bytes.length - random.nextInt(Math.min(4, bytes.length + 1))));
+        DecodeTest.assertDecoded(Arrays.copyOf(bytes,
+                bytes.length - random.nextInt(Math.min(4, bytes.length + 1))));
     }
 }

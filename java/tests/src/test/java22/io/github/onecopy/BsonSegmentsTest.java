@@ -17,7 +17,8 @@ import org.junit.jupiter.api.Test;
 
 /** A writer over memory segments. */
 final class BsonSegmentsTest {
-    private static final BsonDocument LONG = new BsonDocument("a", new BsonString("東京都".repeat(50)));
+    private static final BsonDocument LONG = new BsonDocument("a",
+            new BsonString("東京都".repeat(50)));
 
     @Test
     void documentsOfAllTypesAreWrittenIntoASegment() throws IOException {
@@ -28,11 +29,13 @@ final class BsonSegmentsTest {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment segment = arena.allocate(vector.bytes().length + 10);
                 segment.fill((byte) 0x55);
-                BsonDocuments.write(BsonWriter.over(segment.asSlice(0, vector.bytes().length + 5), 5), vector.document());
+                BsonDocuments.write(BsonWriter.over(segment.asSlice(0, vector.bytes().length + 5),
+                        5), vector.document());
                 byte[] all = segment.toArray(ValueLayout.JAVA_BYTE);
                 assertEquals(0x55, all[4]);
                 assertEquals(0x55, all[vector.bytes().length + 5]);
-                assertArrayEquals(vector.bytes(), Arrays.copyOfRange(all, 5, vector.bytes().length + 5), vector.name());
+                assertArrayEquals(vector.bytes(),
+                        Arrays.copyOfRange(all, 5, vector.bytes().length + 5), vector.name());
             }
         }
     }
@@ -53,15 +56,18 @@ final class BsonSegmentsTest {
             BsonWriter small = BsonWriter.over(segment, 0);
             assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(small, LONG));
             assertEquals(4, small.writtenBytes());
-            assertThrows(ReadOnlyBufferException.class, () -> BsonWriter.over(segment.asReadOnly(), 0));
+            assertThrows(ReadOnlyBufferException.class,
+                    () -> BsonWriter.over(segment.asReadOnly(), 0));
             assertThrows(IndexOutOfBoundsException.class, () -> BsonWriter.over(segment, 101));
             assertThrows(IndexOutOfBoundsException.class, () -> BsonWriter.over(segment, -1));
-            assertThrows(UnsupportedOperationException.class, () -> BsonWriter.over(MemorySegment.ofArray(new long[9]), 0));
+            assertThrows(UnsupportedOperationException.class,
+                    () -> BsonWriter.over(MemorySegment.ofArray(new long[9]), 0));
             closed = BsonWriter.over(arena.allocate(1000), 0);
             closed.beginDocument();
         }
         assertThrows(IllegalStateException.class, () -> closed.int32(BsonName.of("a"), 1));
-        assertThrows(IllegalStateException.class, () -> closed.string(BsonName.of("a"), "東京都".repeat(50)));
+        assertThrows(IllegalStateException.class,
+                () -> closed.string(BsonName.of("a"), "東京都".repeat(50)));
         assertThrows(IllegalStateException.class, closed::end);
     }
 }

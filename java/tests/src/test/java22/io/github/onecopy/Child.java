@@ -5,7 +5,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** What another JVM runs: says which path serves, and whether it gives the right bytes. */
+/**
+ * The program of another JVM: prints the implementation in use, and if it returns the right bytes.
+ */
 final class Child {
     private Child() {}
 

@@ -20,9 +20,10 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every Java snippet of the guides prints what the page says. */
+/** Every Java snippet of the guides prints the output on the page. */
 final class GuideTest {
-    private static final Pattern SNIPPET = Pattern.compile("```java\n(.*?)```\n\n```text\n(.*?)```", Pattern.DOTALL);
+    private static final Pattern SNIPPET =
+            Pattern.compile("```java\n(.*?)```\n\n```text\n(.*?)```", Pattern.DOTALL);
 
     @TempDir
     private Path folder;
@@ -39,17 +40,19 @@ final class GuideTest {
         while (matcher.find()) {
             all.add(new Snippet("java.md", matcher.group(1), matcher.group(2)));
         }
-        assertEquals(written, all.size(), "each ```java block has a ```text block right behind it");
+        assertEquals(written, all.size(),
+                "each ```java block has a ```text block directly after it");
         return all;
     }
 
     @Test
-    void everySnippetPrintsWhatThePageSays() throws Exception {
+    void everySnippetPrintsTheOutputOnThePage() throws Exception {
         List<Snippet> snippets = snippets();
         assertTrue(!snippets.isEmpty());
         for (int i = 0; i < snippets.size(); i++) {
             Snippet snippet = snippets.get(i);
-            assertEquals(snippet.prints, printed("Snippet" + i, snippet.code), snippet.page + ":\n" + snippet.code);
+            assertEquals(snippet.prints, printed("Snippet" + i, snippet.code),
+                    snippet.page + ":\n" + snippet.code);
         }
     }
 
@@ -57,13 +60,17 @@ final class GuideTest {
         Path source = folder.resolve(name + ".java");
         Files.writeString(
                 source,
-                "import io.github.onecopy.*; import java.lang.foreign.*; import java.nio.*; import java.util.*;\n"
-                        + "public final class " + name + " { public static void run() throws Exception {\n" + code + "}}\n");
+                "import io.github.onecopy.*; import java.lang.foreign.*; "
+                        + "import java.nio.*; import java.util.*;\n"
+                        + "public final class " + name
+                        + " { public static void run() throws Exception {\n" + code + "}}\n");
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         StringWriter problems = new StringWriter();
         try (var files = compiler.getStandardFileManager(null, null, UTF_8)) {
-            List<String> options = List.of("-cp", System.getProperty("java.class.path"), "-d", folder.toString());
-            boolean compiled = compiler.getTask(problems, files, null, options, null, files.getJavaFileObjects(source))
+            List<String> options = List.of("-cp", System.getProperty("java.class.path"), "-d",
+                    folder.toString());
+            boolean compiled = compiler.getTask(problems, files, null, options, null,
+                    files.getJavaFileObjects(source))
                     .call();
             assertTrue(compiled, problems.toString());
         }

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Each in a JVM of its own, since a library is loaded once. */
+/** Each in a separate JVM, because a library is loaded once. */
 final class NativeLibraryTest {
     private static final String ENABLED = "--enable-native-access=ALL-UNNAMED";
     private static final String OPENED = "--add-opens";
@@ -38,11 +38,12 @@ final class NativeLibraryTest {
     @BeforeEach
     void thePlatformIsTheOneThatTheJarHasALibraryFor() {
         assumeTrue(
-                System.getProperty("os.name").equals("Linux") && System.getProperty("os.arch").equals("amd64"),
+                System.getProperty("os.name").equals("Linux")
+                && System.getProperty("os.arch").equals("amd64"),
                 "the native library is there for Linux on x86-64");
     }
 
-    private static Path placeOf(Class<?> type) throws URISyntaxException {
+    private static Path locationOf(Class<?> type) throws URISyntaxException {
         return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
     }
 
@@ -60,9 +61,9 @@ final class NativeLibraryTest {
         return new Ended(code, Files.readAllLines(out), Files.readString(err));
     }
 
-    /** Runs {@link Child}; what stands first on the class path goes before the jar. */
+    /** Runs {@link Child}; {@code first} precedes the jar on the class path. */
     private Ended child(String first, String... options) throws Exception {
-        String path = first + placeOf(Utf8.class) + ":" + placeOf(Child.class);
+        String path = first + locationOf(Utf8.class) + ":" + locationOf(Child.class);
         List<String> all = new ArrayList<>(List.of(options));
         all.addAll(List.of("-cp", path, Child.class.getName()));
         return run(all);
@@ -99,8 +100,10 @@ final class NativeLibraryTest {
 
     @Test
     void whereAccessIsDeniedPureJavaServesAndNamesTheOption() throws Exception {
-        // Older ones deny what is not in a list that is given; the option came with 24.
-        String deny = Runtime.version().feature() >= 24 ? "--illegal-native-access=deny" : "--enable-native-access=java.base";
+        // Older ones deny everything that is not in a given list; the option came with 24.
+        String deny = Runtime.version().feature() >= 24
+                ? "--illegal-native-access=deny"
+                : "--enable-native-access=java.base";
         assertPure("native access is denied; " + ENABLED + " permits it", child("", deny));
     }
 
@@ -111,7 +114,8 @@ final class NativeLibraryTest {
         attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
         attributes.put(Attributes.Name.MAIN_CLASS, Child.class.getName());
         attributes.put(
-                Attributes.Name.CLASS_PATH, placeOf(Utf8.class).toUri() + " " + placeOf(Child.class).toUri());
+                Attributes.Name.CLASS_PATH,
+                locationOf(Utf8.class).toUri() + " " + locationOf(Child.class).toUri());
         attributes.putValue("Enable-Native-Access", "ALL-UNNAMED");
         Path jar = temporary.resolve("application.jar");
         try (OutputStream file = Files.newOutputStream(jar)) {
@@ -127,7 +131,8 @@ final class NativeLibraryTest {
         for (String form : new String[] {"-XX:+CompactStrings", "-XX:-CompactStrings"}) {
             Ended ended = child("", ENABLED, OPENED, OF, form);
             assertEquals(0, ended.code, ended.err);
-            assertEquals(List.of("native: onecopy 0.1.0, linux-x86-64, strings opened", "right"), ended.out);
+            assertEquals(List.of("native: onecopy 0.1.0, linux-x86-64, strings opened", "right"),
+                    ended.out);
             assertEquals("", ended.err);
             Ended pure = child("", "-Donecopy.native=off", OPENED, OF, form);
             assertEquals("right", pure.out.get(1));
@@ -147,14 +152,16 @@ final class NativeLibraryTest {
     }
 
     @Test
-    void aLibraryThatIsNotWhatTheChecksumSaysIsNotLoaded() throws Exception {
-        assertPure("the library's SHA-256 is ", child(shadow(new byte[] {1, 2, 3}, "0".repeat(64)), ENABLED));
+    void aLibraryWithAWrongChecksumIsNotLoaded() throws Exception {
+        assertPure("the library's SHA-256 is ",
+                child(shadow(new byte[] {1, 2, 3}, "0".repeat(64)), ENABLED));
     }
 
     @Test
-    void aLibraryThatCannotBeLoadedIsToldWithTheReason() throws Exception {
+    void aLibraryThatCannotBeLoadedIsReportedWithTheReason() throws Exception {
         byte[] content = "no library".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
-        assertPure("the library could not be loaded: ", child(shadow(content, sha256(content)), ENABLED));
+        assertPure("the library could not be loaded: ",
+                child(shadow(content, sha256(content)), ENABLED));
     }
 
     @Test
@@ -165,7 +172,7 @@ final class NativeLibraryTest {
     }
 
     @Test
-    void whatCouldNotBeLoadedLeavesNoFileBehind() throws Exception {
+    void aLibraryThatCannotBeLoadedLeavesNoFile() throws Exception {
         Path files = Files.createDirectory(temporary.resolve("files"));
         byte[] content = {0x7F, 'E', 'L', 'F'};
         assertPure(
@@ -177,8 +184,8 @@ final class NativeLibraryTest {
     }
 
     @Test
-    void randomCallsUnderTheChecksOfJniHarmNothing() throws Exception {
-        String path = placeOf(Utf8.class) + ":" + placeOf(RandomCalls.class);
+    void randomCallsPassTheChecksOfJni() throws Exception {
+        String path = locationOf(Utf8.class) + ":" + locationOf(RandomCalls.class);
         for (List<String> options : List.of(
                 List.of("-XX:+UseG1GC"),
                 List.of("-XX:+UseParallelGC"),
@@ -194,7 +201,7 @@ final class NativeLibraryTest {
         }
     }
 
-    /** A folder with a library that stands before the jar's, as the beginning of a class path. */
+    /** A folder with a library that precedes the jar's, as the start of a class path. */
     private String shadow(byte[] content, String checksum) throws IOException {
         Path folder = temporary.resolve("shadow");
         Path library = folder.resolve(LIBRARY);

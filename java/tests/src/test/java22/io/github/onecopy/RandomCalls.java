@@ -11,8 +11,9 @@ import java.util.Arrays;
 import java.util.Random;
 
 /**
- * What another JVM runs, under the checks of JNI and while garbage is collected all the time: any text and bytes at any place of any
- * destination, compared with the JDK, the bytes around it watched. Arguments: the seed, the number of rounds.
+ * The program of another JVM, under the checks of JNI and with continuous garbage collection: any
+ * text and bytes at any position of any destination, compared with the JDK, with checks of the
+ * bytes around it. Arguments: the seed, the number of rounds.
  */
 final class RandomCalls {
     private final Random random;
@@ -63,15 +64,17 @@ final class RandomCalls {
     private void encode() {
         String text = text();
         byte[] expected = text.getBytes(UTF_8);
-        int room = Math.max(0, expected.length + random.nextInt(-20, 20));
+        int capacity = Math.max(0, expected.length + random.nextInt(-20, 20));
         int at = random.nextInt(40);
-        int size = at + room + 40;
+        int size = at + capacity + 40;
         byte[] canaries = new byte[size];
         random.nextBytes(canaries);
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment segment = random.nextBoolean() ? arena.allocate(size) : MemorySegment.ofArray(new byte[size]);
+            MemorySegment segment = random.nextBoolean()
+                    ? arena.allocate(size)
+                    : MemorySegment.ofArray(new byte[size]);
             segment.copyFrom(MemorySegment.ofArray(canaries));
-            MemorySegment window = segment.asSlice(0, at + room);
+            MemorySegment window = segment.asSlice(0, at + capacity);
             boolean written;
             try {
                 long n;
@@ -82,18 +85,18 @@ final class RandomCalls {
                     n = Utf8.encode(text, buffer, Malformed.REPLACE);
                     check(buffer.position() == at + n);
                 }
-                check(n == expected.length && room >= n);
+                check(n == expected.length && capacity >= n);
                 check(Arrays.equals(expected, segment.asSlice(at, n).toArray(JAVA_BYTE)));
                 written = true;
             } catch (BufferOverflowException e) {
-                check(room < expected.length);
+                check(capacity < expected.length);
                 written = false;
             }
             byte[] after = segment.toArray(JAVA_BYTE);
-            int end = at + (written ? expected.length : room);
+            int end = at + (written ? expected.length : capacity);
             check(Arrays.equals(canaries, 0, at, after, 0, at));
-            // Behind the text nothing is written but by bytes that may be.
-            int from = Math.max(end, at + room);
+            // After the text only the bytes that may be overwritten have changed.
+            int from = Math.max(end, at + capacity);
             check(Arrays.equals(canaries, from, size, after, from, size));
         }
         int lone = Texts.firstLoneSurrogate(text);
@@ -129,7 +132,8 @@ final class RandomCalls {
             check(Utf8.indexOfInvalid(segment, at, n) == invalid);
             ByteBuffer buffer = segment.asByteBuffer().position(at).limit(at + n);
             try {
-                check(Utf8.decode(buffer).equals(expected) && invalid < 0 && buffer.position() == at + n);
+                check(Utf8.decode(buffer).equals(expected) && invalid < 0
+                        && buffer.position() == at + n);
             } catch (MalformedTextException e) {
                 check(e.index() == invalid && buffer.position() == at);
             }

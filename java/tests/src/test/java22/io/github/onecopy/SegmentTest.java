@@ -21,7 +21,8 @@ import org.junit.jupiter.api.Test;
 
 final class SegmentTest {
     private static final byte CANARY = 0x5A;
-    private static final String[] TEXTS = {"", "a", "é", "漢字", "a".repeat(100), "é".repeat(100), "😀".repeat(1000)};
+    private static final String[] TEXTS = {"", "a", "é", "漢字", "a".repeat(100), "é".repeat(100),
+            "😀".repeat(1000)};
 
     /** Each kind of segment of n bytes: off the heap, and over arrays. */
     private static final List<LongFunction<MemorySegment>> SEGMENTS = List.of(
@@ -39,9 +40,11 @@ final class SegmentTest {
             byte[] expected = text.getBytes(UTF_8);
             for (LongFunction<MemorySegment> kind : SEGMENTS) {
                 MemorySegment segment = kind.apply(expected.length + 9).fill(CANARY);
-                assertEquals(expected.length, Utf8.encode(text, segment.asSlice(0, expected.length + 4), 4));
+                assertEquals(expected.length,
+                        Utf8.encode(text, segment.asSlice(0, expected.length + 4), 4));
                 assertArrayEquals(expected, segment.asSlice(4, expected.length).toArray(JAVA_BYTE));
-                for (long outside : new long[] {0, 1, 2, 3, expected.length + 4, expected.length + 8}) {
+                for (long outside
+                        : new long[] {0, 1, 2, 3, expected.length + 4, expected.length + 8}) {
                     assertEquals(CANARY, segment.get(JAVA_BYTE, outside));
                 }
                 assertEquals(text, Utf8.decode(segment, 4, expected.length));
@@ -92,7 +95,7 @@ final class SegmentTest {
         }
     }
 
-    /** What is done to a segment; the buffers over it as well. */
+    /** The operations on a segment, and on buffers over it. */
     private static final List<Function<MemorySegment, Object>> USES = List.of(
             segment -> Utf8.encode("", segment, 0),
             segment -> Utf8.encode("a", segment, 0),
@@ -142,7 +145,7 @@ final class SegmentTest {
     }
 
     @Test
-    void invalidBytesAreToldWithTheirIndexAndReplacedAsNewStringDoes() {
+    void invalidBytesAreReportedWithTheirIndexAndReplacedAsNewStringDoes() {
         Random random = new Random(5);
         for (int n : new int[] {0, 1, 20, 300, 5000, 9000}) {
             byte[] text = Texts.Script.ANY.text(n, random).getBytes(UTF_8);
@@ -155,13 +158,14 @@ final class SegmentTest {
                 MalformedTextException e = assertThrows(
                         MalformedTextException.class, () -> Utf8.decode(segment, 3, bytes.length));
                 assertEquals(text.length, e.index());
-                assertEquals(new String(bytes, UTF_8), Utf8.decode(segment, 3, bytes.length, Malformed.REPLACE));
+                assertEquals(new String(bytes, UTF_8),
+                        Utf8.decode(segment, 3, bytes.length, Malformed.REPLACE));
             }
         }
     }
 
     @Test
-    void aLoneSurrogateIsToldWithItsIndexAndReplacedAsGetBytesDoes() {
+    void aLoneSurrogateIsReportedWithItsIndexAndReplacedAsGetBytesDoes() {
         for (int n : new int[] {1, 10, 100, 1000, 9000}) {
             String text = Texts.with("é".repeat(n), n - 1, '\uDBFF');
             byte[] expected = text.getBytes(UTF_8);
@@ -169,7 +173,8 @@ final class SegmentTest {
                 MemorySegment segment = kind.apply(expected.length);
                 assertEquals(
                         n - 1,
-                        assertThrows(MalformedTextException.class, () -> Utf8.encode(text, segment, 0)).index());
+                        assertThrows(MalformedTextException.class,
+                        () -> Utf8.encode(text, segment, 0)).index());
                 assertEquals(expected.length, Utf8.encode(text, segment, 0, Malformed.REPLACE));
                 assertArrayEquals(expected, segment.toArray(JAVA_BYTE));
             }
@@ -180,7 +185,7 @@ final class SegmentTest {
     void offsetsPastTwoGibibytesAreWrittenToAndReadFrom() {
         long at = (1L << 31) + 5;
         try (Arena arena = Arena.ofConfined()) {
-            // Zeroed memory of the kernel: only the pages that are written to take room.
+            // Zeroed memory of the kernel: only pages that are written to use memory.
             MemorySegment large = arena.allocate(at + 100_000);
             for (String text : TEXTS) {
                 long n = Utf8.encode(text, large, at);

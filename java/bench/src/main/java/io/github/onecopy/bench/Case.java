@@ -8,8 +8,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * Strings of one content and one length, gone through in turn so that no branch is learnt by heart: 256 of 10 UTF-16 units, 64
- * of 100, 16 of 1000.
+ * Strings of one content and one length, gone through in turn so that no branch is learnt by heart:
+ * 256 of 10 UTF-16 units, 64 of 100, 16 of 1000.
  */
 @State(Scope.Thread)
 public class Case {
@@ -48,13 +48,15 @@ public class Case {
             StringBuilder text = new StringBuilder(length + 1);
             while (text.length() < length) {
                 int point = point(random);
-                text.appendCodePoint(text.length() + Character.charCount(point) > length ? 'e' : point);
+                text.appendCodePoint(text.length() + Character.charCount(point) > length
+                        ? 'e'
+                        : point);
             }
             texts[k] = text.toString();
         }
     }
 
-    /** All of them, of which {@link #next} gives one after the other. */
+    /** All texts, which {@link #next} returns one after the other. */
     String[] texts() {
         return texts;
     }
@@ -65,7 +67,7 @@ public class Case {
     }
 
     /** Bytes that hold any of them in UTF-8. */
-    int room() {
+    int capacity() {
         return 3 * length;
     }
 
@@ -77,14 +79,17 @@ public class Case {
         return all;
     }
 
-    /** One character: of text in that script, a fifth or so of which is in ASCII (of CJK and ASCII text none and all). */
+    /** One character: of text in that script, a fifth or so of which is in ASCII (of CJK and ASCII
+     * text none and all). */
     private int point(Random random) {
         return switch (content) {
             case "ascii" -> letter(random);
             case "latin1" -> random.nextInt(5) == 0 ? 0xE0 + random.nextInt(0x20) : letter(random);
             case "cyrillic" -> random.nextInt(5) == 0 ? ' ' : 0x430 + random.nextInt(0x20);
             case "cjk" -> 0x4E00 + random.nextInt(0x51A6);
-            case "emoji" -> random.nextInt(9) == 0 ? 0x1F600 + random.nextInt(0x50) : letter(random);
+            case "emoji" -> random.nextInt(9) == 0
+                    ? 0x1F600 + random.nextInt(0x50)
+                    : letter(random);
             default -> throw new IllegalArgumentException("`" + content + "` is no content");
         };
     }

@@ -23,17 +23,20 @@ import org.bson.io.BasicOutputBuffer;
 import org.bson.io.OutputBuffer;
 
 /**
- * Sees that every path that is timed gives what the JDK and the driver give, for all strings that are timed. In a process of its own,
- * so that it teaches the compiler nothing about the calls that are timed.
+ * Checks that every timed path returns the same as the JDK and the driver, for all timed strings.
+ * It runs in a separate process, so that it does not affect the profile of the timed calls.
  */
 public final class Check {
-    private static final int ROOM = 4_000;
+    private static final int CAPACITY = 4_000;
 
     private int compared;
 
     private Check() {}
 
-    /** Ends with an exception that names the path and the strings where one differs; else prints what serves, and a count. */
+    /**
+     * Ends with an exception that names the path and the strings if one differs; else prints the
+     * implementation in use, and a count.
+     */
     public static void main(String[] arguments) throws IOException {
         Check check = new Check();
         for (String content : Case.CONTENTS) {
@@ -47,7 +50,8 @@ public final class Check {
                 }
             }
         }
-        System.out.println(check.compared + " results, all as they should be; " + Onecopy.nativeStatus());
+        System.out.println(check.compared + " results, all as they should be; "
+                + Onecopy.nativeStatus());
     }
 
     private void same(String about, String path, Object expected, Object given) {
@@ -62,17 +66,19 @@ public final class Check {
     }
 
     private void encode(String about, String text, byte[] expected) throws IOException {
-        for (ByteBuffer out : new ByteBuffer[] {ByteBuffer.allocate(ROOM), ByteBuffer.allocateDirect(ROOM)}) {
+        for (ByteBuffer out
+                : new ByteBuffer[] {ByteBuffer.allocate(CAPACITY),
+                ByteBuffer.allocateDirect(CAPACITY)}) {
             int bytes = Utf8.encode(text, out);
             same(about, "encode into " + out, expected.length, bytes);
             same(about, "encode into " + out, expected, out.flip());
         }
         same(about, "encodeToBytes", expected, ByteBuffer.wrap(Utf8.encodeToBytes(text)));
-        ByteBuf netty = Unpooled.directBuffer(ROOM);
+        ByteBuf netty = Unpooled.directBuffer(CAPACITY);
         ByteBufUtil.writeUtf8(netty, text);
         same(about, "Netty", expected, netty.nioBuffer());
         netty.release();
-        ByteBuffer protobuf = ByteBuffer.allocateDirect(ROOM);
+        ByteBuffer protobuf = ByteBuffer.allocateDirect(CAPACITY);
         CodedOutputStream stream = CodedOutputStream.newInstance(protobuf);
         stream.writeStringNoTag(text);
         stream.flush();
@@ -86,14 +92,14 @@ public final class Check {
     }
 
     private void document(String about, String text) throws IOException {
-        BasicOutputBuffer basic = new BasicOutputBuffer(ROOM);
+        BasicOutputBuffer basic = new BasicOutputBuffer(CAPACITY);
         DocumentBenchmark.driver(basic, text);
         byte[] expected = basic.toByteArray();
 
         BsonOutput output = new BsonOutput();
         DocumentBenchmark.write(BsonWriter.over(output), text);
         same(about, "BsonWriter", expected, ByteBuffer.wrap(output.toByteArray()));
-        ByteBuffer direct = ByteBuffer.allocateDirect(ROOM);
+        ByteBuffer direct = ByteBuffer.allocateDirect(CAPACITY);
         DocumentBenchmark.write(BsonWriter.over(direct), text);
         same(about, "BsonWriter over a direct buffer", expected, direct.flip());
 

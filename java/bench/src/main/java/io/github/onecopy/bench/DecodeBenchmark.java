@@ -8,7 +8,8 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** UTF-8 to a string: by the JDK out of an array, by ours out of a buffer in the heap or outside of it. */
+/** UTF-8 to a string: by the JDK out of an array, by ours out of a buffer in the heap or outside of
+ * it. */
 public class DecodeBenchmark {
     @State(Scope.Thread)
     public static class Arrays {
@@ -69,7 +70,7 @@ public class DecodeBenchmark {
         return new String(arrays.next(), StandardCharsets.UTF_8);
     }
 
-    /** What the JDK offers for bytes outside of the heap: into an array first. */
+    /** The JDK's way for bytes off the heap: into an array first. */
     @Benchmark
     public String directNewString(Direct direct) {
         ByteBuffer in = direct.next();

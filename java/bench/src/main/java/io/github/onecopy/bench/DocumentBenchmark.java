@@ -19,7 +19,8 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** A document of one string: by the driver's writer and by ours; and by the driver's codec into the driver's output and ours. */
+/** A document of one string: by the driver's writer and by ours; and by the driver's codec into the
+ * driver's output and ours. */
 public class DocumentBenchmark {
     static final String FIELD = "text";
     static final BsonName NAME = BsonName.of(FIELD);
@@ -36,7 +37,7 @@ public class DocumentBenchmark {
 
         @Setup
         public void prepare(Case texts) {
-            out = new BasicOutputBuffer(texts.room() + AROUND);
+            out = new BasicOutputBuffer(texts.capacity() + AROUND);
         }
     }
 
@@ -63,7 +64,7 @@ public class DocumentBenchmark {
 
         @Setup
         public void prepare(Case texts) {
-            out = ByteBuffer.allocateDirect(texts.room() + AROUND);
+            out = ByteBuffer.allocateDirect(texts.capacity() + AROUND);
             writer = BsonWriter.over(out);
         }
     }

@@ -16,7 +16,7 @@ public class EncodeBenchmark {
 
         @Setup
         public void prepare(Case texts) {
-            out = ByteBuffer.allocate(texts.room());
+            out = ByteBuffer.allocate(texts.capacity());
         }
     }
 
@@ -26,7 +26,7 @@ public class EncodeBenchmark {
 
         @Setup
         public void prepare(Case texts) {
-            out = ByteBuffer.allocateDirect(texts.room());
+            out = ByteBuffer.allocateDirect(texts.capacity());
         }
     }
 

@@ -19,7 +19,7 @@ public class PeersBenchmark {
 
         @Setup
         public void prepare(Case texts) {
-            out = Unpooled.directBuffer(texts.room());
+            out = Unpooled.directBuffer(texts.capacity());
         }
     }
 
@@ -29,7 +29,7 @@ public class PeersBenchmark {
 
         @Setup
         public void prepare(Case texts) {
-            out = ByteBuffer.allocateDirect(texts.room() + 5);
+            out = ByteBuffer.allocateDirect(texts.capacity() + 5);
         }
     }
 
@@ -38,7 +38,7 @@ public class PeersBenchmark {
         return ByteBufUtil.writeUtf8(netty.out.clear(), texts.next());
     }
 
-    /** With the length in front of it, as the format has it. */
+    /** With the length before it, as in the format. */
     @Benchmark
     public int protobufDirect(Case texts, Protobuf protobuf) throws IOException {
         CodedOutputStream stream = CodedOutputStream.newInstance(protobuf.out.clear());

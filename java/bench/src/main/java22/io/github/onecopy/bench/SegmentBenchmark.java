@@ -12,7 +12,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** A string to UTF-8 in memory outside of the heap, by ours and by what the JDK has for segments. */
+/** A string to UTF-8 in memory off the heap, by onecopy and by the JDK's methods for segments. */
 public class SegmentBenchmark {
     @State(Scope.Thread)
     public static class Memory {
@@ -22,16 +22,17 @@ public class SegmentBenchmark {
         @Setup
         public void prepare(Case texts) {
             arena = Arena.ofConfined();
-            out = arena.allocate(texts.room() + 1);
+            out = arena.allocate(texts.capacity() + 1);
         }
 
-        /** What was timed is right; looked at behind it, so that the compiler is taught nothing before. */
+        /** Checks the timed result afterwards, so that the check does not affect the profile. */
         @TearDown
         public void check(Case texts) {
             for (String text : texts.texts()) {
                 byte[] expected = text.getBytes(StandardCharsets.UTF_8);
                 long bytes = Utf8.encode(text, out, 0);
-                if (!Arrays.equals(expected, out.asSlice(0, bytes).toArray(ValueLayout.JAVA_BYTE))) {
+                if (!Arrays.equals(expected,
+                        out.asSlice(0, bytes).toArray(ValueLayout.JAVA_BYTE))) {
                     throw new AssertionError("differs from getBytes: " + text);
                 }
             }
@@ -44,7 +45,7 @@ public class SegmentBenchmark {
         return Utf8.encode(texts.next(), memory.out, 0);
     }
 
-    /** The JDK writes a NUL behind it, and `?` for what cannot be encoded. */
+    /** The JDK writes a NUL after it, and `?` for a lone surrogate. */
     @Benchmark
     public void setString(Case texts, Memory memory) {
         memory.out.setString(0, texts.next(), StandardCharsets.UTF_8);

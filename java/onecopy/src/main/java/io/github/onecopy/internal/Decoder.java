@@ -11,20 +11,25 @@ import java.util.Objects;
 /**
  * Reads UTF-8 into strings. Reusable, keeps its scratch, not thread-safe.
  *
- * <p>A string cannot be written to, so there is one copy more than when encoding: into the scratch as Latin-1 or UTF-16, whichever
- * the string will hold, and from there into the string by the JDK.
+ * <p>A string cannot be written to, so there is one copy more than when encoding: into the scratch
+ * as Latin-1 or UTF-16, whichever the string will hold, and from there into the string by the JDK.
  */
 public final class Decoder {
-    /** Up to this many bytes the JDK is asked: what a native call costs is more than it gains. */
+    /** Up to this many bytes the JDK decodes: a native call would cost more than it gains. */
     static final int SHORT_BYTES = 16;
 
-    /** The bytes that are taken at once: the scratch stays in the L1 cache, and what is longer has an array of its own. */
+    /**
+     * The number of bytes decoded at a time: the scratch stays in the L1 cache; a longer part has a
+     * new array.
+     */
     static final int CHUNK_BYTES = 8192;
 
-    /** Up to this many bytes of an array Java looks whether they are ASCII; a native call takes longer. */
+    /**
+     * Up to this many bytes of an array Java checks if they are ASCII; a native call takes longer.
+     */
     private static final int LOOKED_AT_BYTES = 256;
 
-    /** Of a longer text off the heap so many are looked at one by one. */
+    /** The number of bytes of a longer text off the heap that are checked one by one. */
     private static final int FIRST_BYTES = 32;
 
     private static final int REPLACEMENT = 0xFFFD;
@@ -33,19 +38,20 @@ public final class Decoder {
     private byte[] bytes = new byte[512];
     private byte[] source = new byte[0];
 
-    /** Makes one. */
+    /** Creates an instance. */
     public Decoder() {}
 
     /**
      * Reads a range of an array.
      *
-     * @param src where from
+     * @param src the source
      * @param at the index of the first byte
-     * @param n how many bytes
-     * @param malformed what becomes of invalid sequences
+     * @param n the number of bytes
+     * @param malformed the treatment of invalid sequences
      * @return the string
-     * @throws IndexOutOfBoundsException where they are no range of {@code src}
-     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from {@code at}
+     * @throws IndexOutOfBoundsException if they are not a range of {@code src}
+     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from
+     * {@code at}
      */
     public String decode(byte[] src, int at, int n, Malformed malformed) {
         Objects.checkFromIndexSize(at, n, src.length);
@@ -57,20 +63,23 @@ public final class Decoder {
             return new String(src, at, n, ISO_8859_1);
         }
         String s = decode(src, null, src[at + ascii], at, n, malformed);
-        // What is replaced is the JDK's matter: it reads U+FFFD once for a surrogate of three bytes, others thrice.
+        // The JDK replaces: it reads U+FFFD once for a surrogate of three bytes, others three
+        // times.
         return s != null ? s : new String(src, at, n, UTF_8);
     }
 
     /**
-     * Reads a range of a buffer, heap or direct; its position, limit and byte order are neither looked at nor changed.
+     * Reads a range of a buffer, heap or direct; its position, limit and byte order are neither
+     * read nor changed.
      *
-     * @param src where from
+     * @param src the source
      * @param at the index of the first byte
-     * @param n how many bytes
-     * @param malformed what becomes of invalid sequences
+     * @param n the number of bytes
+     * @param malformed the treatment of invalid sequences
      * @return the string
-     * @throws IndexOutOfBoundsException where they are no range of {@code src} below its limit
-     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from {@code at}
+     * @throws IndexOutOfBoundsException if they are not a range of {@code src} below its limit
+     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from
+     * {@code at}
      */
     public String decode(ByteBuffer src, int at, int n, Malformed malformed) {
         Objects.checkFromIndexSize(at, n, src.limit());
@@ -82,18 +91,21 @@ public final class Decoder {
         if (s != null) {
             return s;
         }
-        // Short, ASCII, or malformed: an array in between takes less time than making a segment of the buffer.
+        // Short, ASCII, or malformed: a copy in an array takes less time than making a segment of
+        // the buffer.
         byte[] copy = source(n);
         src.get(at, copy, 0, n);
         return decode(copy, 0, n, malformed);
     }
 
     /**
-     * Reads what is not ASCII; {@code lead} is the first byte that is not. One of {@code array} and {@code buffer} is null.
+     * Reads text that is not ASCII; {@code lead} is the first byte that is not. One of {@code
+     * array} and {@code buffer} is null.
      *
-     * @return null where it is malformed, and that is to be replaced
+     * @return null if it is malformed, and the policy is to replace
      */
-    private String decode(byte[] array, ByteBuffer buffer, byte lead, int at, int n, Malformed malformed) {
+    private String decode(byte[] array, ByteBuffer buffer, byte lead, int at, int n,
+            Malformed malformed) {
         if (lead == (byte) 0xC2 || lead == (byte) 0xC3) {
             byte[] latin1 = n <= CHUNK_BYTES ? bytes(n) : new byte[n];
             int count = latin1(array, buffer, at, n, latin1);
@@ -101,7 +113,8 @@ public final class Decoder {
                 return new String(latin1, 0, count, ISO_8859_1);
             }
         }
-        // The scratch has a unit for each byte of a part, whatever they are: another thread may write to them meanwhile.
+        // The scratch has a unit for each byte of a part, whatever they are: another thread may
+        // write to them meanwhile.
         char[] scratch = chars(Math.min(n, CHUNK_BYTES));
         char[] units = n <= CHUNK_BYTES ? scratch : new char[units(array, buffer, at, n)];
         int out = 0;
@@ -111,7 +124,7 @@ public final class Decoder {
                     ? Native.utf8ToUtf16(array, at + done, part, scratch, 0, scratch.length, 0)
                     : Native.utf8ToUtf16(buffer, at + done, part, scratch, 0, scratch.length, 0);
             if (count < 0) {
-                // There is room for each unit: the text is what is wrong.
+                // There is space for each unit: the text is malformed.
                 if (malformed == Malformed.THROW) {
                     throw Pure.invalid(done - 1 - count);
                 }
@@ -126,7 +139,7 @@ public final class Decoder {
         return new String(units, 0, out);
     }
 
-    /** The UTF-16 units that a long text takes; where it is malformed, those of what is replaced. */
+    /** The number of UTF-16 units of a long text; with those of replacements if it is malformed. */
     private static int units(byte[] array, ByteBuffer buffer, int at, int n) {
         int units = 0;
         for (int done = 0; done < n; ) {
@@ -139,7 +152,7 @@ public final class Decoder {
         return units;
     }
 
-    /** Writes Latin-1; returns its length, or -1 where the text is not Latin-1 or not valid. */
+    /** Writes Latin-1; returns its length, or -1 if the text is not Latin-1 or not valid. */
     private static int latin1(byte[] array, ByteBuffer buffer, int at, int n, byte[] dst) {
         int out = 0;
         for (int done = 0; done < n; ) {
@@ -156,7 +169,10 @@ public final class Decoder {
         return out;
     }
 
-    /** The bytes before one that is not ASCII, or {@code n} where it is better not to ask: of what fits the scratch a few are looked at. */
+    /**
+     * The number of bytes before one that is not ASCII, or {@code n} if the check does not pay off:
+     * of text that fits the scratch a few bytes are checked.
+     */
     private static int asciiPrefix(ByteBuffer src, int at, int n) {
         if (n <= LOOKED_AT_BYTES || !Native.available()) {
             return n;
@@ -206,15 +222,16 @@ public final class Decoder {
                 return part - back;
             }
         }
-        // Four continuations in a row: no sequence has them, and the last is malformed wherever the cut is.
+        // Four continuation bytes: no sequence has them, and the last is malformed for any cut.
         return part;
     }
 
-    /** By {@code new String}, which replaces; whatever it replaced is looked for only where U+FFFD stands in the result. */
+    /** By {@code new String}, which replaces; a malformed sequence is searched only if U+FFFD
+     * occurs in the result. */
     private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
         String s = new String(src, at, n, UTF_8);
         if (malformed == Malformed.THROW && s.indexOf(REPLACEMENT) >= 0) {
-            // It may stand in the source as well.
+            // It may occur in the source as well.
             int index = Pure.indexOfInvalid(src, at, n);
             if (index >= 0) {
                 throw Pure.invalid(index);
@@ -224,13 +241,13 @@ public final class Decoder {
     }
 
     /**
-     * Where a range of an array goes wrong.
+     * The position of the first error in a range of an array.
      *
-     * @param src where it is
+     * @param src the bytes
      * @param at the index of the first byte
-     * @param n how many bytes
-     * @return how many bytes stand before the first invalid sequence, or -1
-     * @throws IndexOutOfBoundsException where they are no range of {@code src}
+     * @param n the number of bytes
+     * @return the number of bytes before the first invalid sequence, or -1
+     * @throws IndexOutOfBoundsException if they are not a range of {@code src}
      */
     public long indexOfInvalid(byte[] src, int at, int n) {
         Objects.checkFromIndexSize(at, n, src.length);
@@ -249,13 +266,13 @@ public final class Decoder {
     }
 
     /**
-     * Where a range of a buffer goes wrong.
+     * The position of the first error in a range of a buffer.
      *
-     * @param src where it is
+     * @param src the bytes
      * @param at the index of the first byte
-     * @param n how many bytes
-     * @return how many bytes stand before the first invalid sequence, or -1
-     * @throws IndexOutOfBoundsException where they are no range of {@code src} below its limit
+     * @param n the number of bytes
+     * @return the number of bytes before the first invalid sequence, or -1
+     * @throws IndexOutOfBoundsException if they are not a range of {@code src} below its limit
      */
     public long indexOfInvalid(ByteBuffer src, int at, int n) {
         Objects.checkFromIndexSize(at, n, src.limit());
@@ -287,7 +304,7 @@ public final class Decoder {
         return chars;
     }
 
-    /** An array for what is read from no array. */
+    /** An array for text that is not in an array. */
     byte[] source(int n) {
         if (n > CHUNK_BYTES) {
             return new byte[n];

@@ -7,21 +7,25 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Writes strings as UTF-8 into what the caller gives. Reusable, keeps its scratch, not thread-safe; where strings are opened
- * ({@link Held}) and the native library serves, it has none, and any number of threads may use one.
+ * Writes strings as UTF-8 into destinations of the caller. Reusable, keeps its scratch, not
+ * thread-safe; if strings are opened ({@link StringArrays}) and the native library is in use, it
+ * has no scratch, and any number of threads may use one.
  *
- * <p>Short strings go by a plain loop, ASCII by copying what a string holds where it is known to be that, and all else by native
- * calls, part by part. Nothing is published: no position moves, and what stands behind {@code at} may be overwritten also where it
- * fails.
+ * Short strings are encoded by a plain loop, strings known to be ASCII by copying their contents,
+ * and all others by native calls, part by part. Nothing is published: no position moves, and bytes
+ * after {@code at} may be overwritten even on failure.
  */
 public final class Encoder {
-    /** Strings up to this many units go by a plain loop: what a native call costs is more than it gains. */
+    /**
+     * Strings up to this many units are encoded by a plain loop: a native call costs more than it
+     * saves.
+     */
     static final int SHORT_UNITS = 16;
 
     /** The units that are taken at once: the scratch stays in the L1 cache. */
     static final int CHUNK_UNITS = 8192;
 
-    /** Up to this many units Java copies ASCII and looks at it; a native call takes longer. */
+    /** Up to this many units Java copies ASCII and checks it; a native call takes longer. */
     static final int LOOKED_AT_UNITS = 256;
 
     /** The scratch of a new encoder, in units. */
@@ -31,20 +35,21 @@ public final class Encoder {
     private byte[] copies = new byte[0];
     byte[] bytes = new byte[0];
 
-    /** Makes one. */
+    /** Creates an instance. */
     public Encoder() {}
 
     /**
      * Writes a string into an array.
      *
      * @param s the string
-     * @param dst where to
+     * @param dst the destination
      * @param at the index of the first byte
-     * @param limit the index behind the last byte that may be written
-     * @param malformed what becomes of lone surrogates
+     * @param limit the index after the last byte that may be written
+     * @param malformed the treatment of lone surrogates
      * @return the bytes written
-     * @throws IndexOutOfBoundsException where {@code at} and {@code limit} are no range of {@code dst}
-     * @throws BufferOverflowException where they do not fit
+     * @throws IndexOutOfBoundsException if {@code at} and {@code limit} are not a range of {@code
+     * dst}
+     * @throws BufferOverflowException if they do not fit
      * @throws MalformedTextException for a lone surrogate, with THROW; it comes before an overflow
      */
     public int encode(String s, byte[] dst, int at, int limit, Malformed malformed) {
@@ -52,14 +57,14 @@ public final class Encoder {
         int n = s.length();
         int done = 0;
         boolean narrow;
-        if (Held.OPEN) {
-            if (n <= LOOKED_AT_UNITS && Held.isAscii(s)) {
-                return Held.copy(s, dst, at, limit);
+        if (StringArrays.OPEN) {
+            if (n <= LOOKED_AT_UNITS && StringArrays.isAscii(s)) {
+                return StringArrays.copy(s, dst, at, limit);
             }
             if (n <= SHORT_UNITS) {
                 return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
             }
-            narrow = Held.isNarrow(s);
+            narrow = StringArrays.isNarrow(s);
         } else {
             if (n <= SHORT_UNITS) {
                 return Pure.encode(s, 0, n, dst, at, limit, malformed) - at;
@@ -74,8 +79,9 @@ public final class Encoder {
         return encode(s, narrow, done, dst, at + done, limit, malformed) - at;
     }
 
-    /** Writes the units from {@code from} on; returns the index behind what was written. */
-    int encode(String s, boolean narrow, int from, byte[] dst, int at, int limit, Malformed malformed) {
+    /** Writes the units from {@code from} on; returns the index after the last byte written. */
+    int encode(String s, boolean narrow, int from, byte[] dst, int at, int limit,
+            Malformed malformed) {
         int n = s.length();
         int out = at;
         for (int i = from; i < n; ) {
@@ -86,41 +92,47 @@ public final class Encoder {
         return out;
     }
 
-    private int part(String s, boolean narrow, int from, int to, byte[] dst, int at, int limit, Malformed malformed) {
+    private int part(String s, boolean narrow, int from, int to, byte[] dst, int at, int limit,
+            Malformed malformed) {
         int n = to - from;
-        int room = limit - at;
+        int capacity = limit - at;
         if (!Native.available()) {
-            if (room < (long) Pure.MOST_BYTES * n && room < Pure.length(s, from, to, malformed)) {
-                throw noRoom(s, to, malformed);
+            if (capacity < (long) Pure.MOST_BYTES * n
+                    && capacity < Pure.length(s, from, to, malformed)) {
+                throw overflow(s, to, malformed);
             }
             s.getChars(from, to, units(n), 0);
             return Pure.encode(chars, 0, n, dst, at, malformed, from);
         }
         long result;
         if (narrow) {
-            byte[] src = Held.OPEN ? Held.bytes(s) : copied(s, from, to);
-            result = Native.latin1ToUtf8(src, Held.OPEN ? from : 0, n, dst, at, room);
-        } else if (Held.OPEN) {
-            result = Native.utf16ToUtf8(Held.bytes(s), from, n, dst, at, room, replacement(malformed));
+            byte[] src = StringArrays.OPEN ? StringArrays.bytes(s) : copied(s, from, to);
+            result = Native.latin1ToUtf8(src, StringArrays.OPEN ? from : 0, n, dst, at, capacity);
+        } else if (StringArrays.OPEN) {
+            result = Native.utf16ToUtf8(StringArrays.bytes(s), from, n, dst, at, capacity,
+                    replacement(malformed));
         } else {
             s.getChars(from, to, units(n), 0);
-            result = Native.utf16ToUtf8(chars, 0, n, dst, at, room, replacement(malformed));
+            result = Native.utf16ToUtf8(chars, 0, n, dst, at, capacity, replacement(malformed));
         }
         return at + written(s, from, result, malformed);
     }
 
     /**
-     * Writes a string into a buffer, heap or direct; its position, limit and byte order are not changed.
+     * Writes a string into a buffer, heap or direct; its position, limit and byte order are not
+     * changed.
      *
      * @param s the string
-     * @param dst where to, not read-only
+     * @param dst the destination, not read-only
      * @param at the index of the first byte, not before the position
-     * @param limit the index behind the last byte that may be written, at most the buffer's own limit
-     * @param malformed what becomes of lone surrogates
+     * @param limit the index after the last byte that may be written, at most the buffer's own
+     * limit
+     * @param malformed the treatment of lone surrogates
      * @return the bytes written
-     * @throws IndexOutOfBoundsException where {@code at} and {@code limit} are no range of {@code dst}
-     * @throws java.nio.ReadOnlyBufferException where it is read-only
-     * @throws BufferOverflowException where they do not fit
+     * @throws IndexOutOfBoundsException if {@code at} and {@code limit} are not a range of {@code
+     * dst}
+     * @throws java.nio.ReadOnlyBufferException if it is read-only
+     * @throws BufferOverflowException if they do not fit
      * @throws MalformedTextException for a lone surrogate, with THROW; it comes before an overflow
      */
     public int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
@@ -133,8 +145,8 @@ public final class Encoder {
             throw new java.nio.ReadOnlyBufferException();
         }
         int n = s.length();
-        if (Held.OPEN && n <= LOOKED_AT_UNITS && Held.isAscii(s)) {
-            return Held.copy(s, dst, at, limit);
+        if (StringArrays.OPEN && n <= LOOKED_AT_UNITS && StringArrays.isAscii(s)) {
+            return StringArrays.copy(s, dst, at, limit);
         }
         if (n <= SHORT_UNITS) {
             return Pure.encode(s, dst, at, limit, malformed) - at;
@@ -150,64 +162,70 @@ public final class Encoder {
     }
 
     private int part(
-            String s, boolean narrow, int from, int to, ByteBuffer dst, int at, int limit, Malformed malformed) {
+            String s, boolean narrow, int from, int to, ByteBuffer dst, int at, int limit,
+            Malformed malformed) {
         int n = to - from;
-        int room = limit - at;
+        int capacity = limit - at;
         if (!Native.available()) {
             int count = encodePart(s, from, to, malformed);
-            if (count > room) {
-                throw noRoom(s, to, malformed);
+            if (count > capacity) {
+                throw overflow(s, to, malformed);
             }
             dst.put(at, bytes, 0, count);
             return at + count;
         }
         long result;
         if (narrow) {
-            byte[] src = Held.OPEN ? Held.bytes(s) : copied(s, from, to);
-            result = Native.latin1ToUtf8(src, Held.OPEN ? from : 0, n, dst, at, room);
-        } else if (Held.OPEN) {
-            result = Native.utf16ToUtf8(Held.bytes(s), from, n, dst, at, room, replacement(malformed));
+            byte[] src = StringArrays.OPEN ? StringArrays.bytes(s) : copied(s, from, to);
+            result = Native.latin1ToUtf8(src, StringArrays.OPEN ? from : 0, n, dst, at, capacity);
+        } else if (StringArrays.OPEN) {
+            result = Native.utf16ToUtf8(StringArrays.bytes(s), from, n, dst, at, capacity,
+                    replacement(malformed));
         } else {
             s.getChars(from, to, units(n), 0);
-            result = Native.utf16ToUtf8(chars, 0, n, dst, at, room, replacement(malformed));
+            result = Native.utf16ToUtf8(chars, 0, n, dst, at, capacity, replacement(malformed));
         }
         return at + written(s, from, result, malformed);
     }
 
-    /** Whether a string is known to be held as one byte for each character; asking costs little where that is not likely. */
+    /**
+     * Returns true if a string is known to be stored as one byte per character; the check is cheap
+     * if that is unlikely.
+     */
     static boolean isNarrow(String s) {
-        return Held.OPEN ? Held.isNarrow(s) : Latin1.form(s) != Latin1.Form.UNKNOWN;
+        return StringArrays.OPEN ? StringArrays.isNarrow(s) : Latin1.form(s) != Latin1.Form.UNKNOWN;
     }
 
     static int replacement(Malformed malformed) {
         return malformed == Malformed.REPLACE ? '?' : 0;
     }
 
-    /** What a call has written of the string from {@code from} on. */
+    /** The number of bytes that a call has written of the string from {@code from} on. */
     static int written(String s, int from, long result, Malformed malformed) {
         if (result >= 0) {
             return (int) result;
         }
         if (result == Native.NO_ROOM) {
-            throw noRoom(s, from, malformed);
+            throw overflow(s, from, malformed);
         }
         int index = from + (int) (-1 - result);
         throw Pure.loneSurrogate(s.charAt(index), index);
     }
 
-    /** A lone surrogate comes first, wherever it stands. */
-    static BufferOverflowException noRoom(String s, int from, Malformed malformed) {
+    /** A lone surrogate takes precedence, at any index. */
+    static BufferOverflowException overflow(String s, int from, Malformed malformed) {
         Pure.length(s, from, s.length(), malformed);
         return new BufferOverflowException();
     }
 
-    /** Writes a part of a string to the beginning of {@link #bytes}: to an array that has room for any, and the JDK copies it. */
+    /** Writes a part of a string to the beginning of {@link #bytes}, which is large enough for any,
+     * and from which the JDK copies. */
     int encodePart(String s, int from, int to, Malformed malformed) {
-        byte[] room = room(Pure.MOST_BYTES * (to - from));
-        return part(s, isNarrow(s), from, to, room, 0, room.length, malformed);
+        byte[] buffer = reserve(Pure.MOST_BYTES * (to - from));
+        return part(s, isNarrow(s), from, to, buffer, 0, buffer.length, malformed);
     }
 
-    /** The bytes that a string takes, lone surrogates one each. */
+    /** The number of bytes of a string, one for each lone surrogate. */
     long length(String s) {
         int n = s.length();
         if (!Native.available()) {
@@ -223,7 +241,7 @@ public final class Encoder {
         return length;
     }
 
-    /** Where the part ends that begins at {@code from}: no pair is parted. */
+    /** The end of the part that starts at {@code from}, without cutting a surrogate pair. */
     static int cut(String s, int n, int from) {
         if (n - from <= CHUNK_UNITS) {
             return n;
@@ -232,7 +250,7 @@ public final class Encoder {
         return Character.isHighSurrogate(s.charAt(to - 1)) ? to - 1 : to;
     }
 
-    /** The bytes of a narrow string's part, in a scratch of their own. */
+    /** The bytes of a part of a narrow string, in a separate scratch array. */
     byte[] copied(String s, int from, int to) {
         int n = to - from;
         if (copies.length < n) {
@@ -242,7 +260,7 @@ public final class Encoder {
         return copies;
     }
 
-    /** The scratch for units, of at least so many. */
+    /** The scratch array for at least {@code n} units. */
     char[] units(int n) {
         if (chars.length < n) {
             chars = new char[CHUNK_UNITS];
@@ -250,7 +268,7 @@ public final class Encoder {
         return chars;
     }
 
-    private byte[] room(int n) {
+    private byte[] reserve(int n) {
         if (bytes.length < n) {
             bytes = new byte[Math.max(n, Pure.MOST_BYTES * FIRST_UNITS)];
         }

@@ -5,23 +5,30 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * ASCII, which a string holds as it is in UTF-8: bytes are copied out of it and then looked at (decision 0102).
+ * ASCII, which strings store as UTF-8 does: bytes are copied out of the string and then checked
+ * (decision 0102).
  *
- * <p>{@code String.getBytes(int, int, byte[], int)} copies them and nothing else, but takes the low bytes of wider strings in silence.
- * So it is asked first in which form a string is held; of the public API its spliterator tells, whose class is named for the form.
- * Where a JDK has another name for it, this way is never taken.
+ * {@code String.getBytes(int, int, byte[], int)} copies them and nothing else, but silently
+ * truncates wider characters. So the storage of the string is determined first; in the public API
+ * its spliterator reveals it, whose class is named for the storage. In a JDK that names it
+ * differently, this path is never used.
  */
 final class Latin1 {
     private static final String NARROW = "java.lang.StringLatin1$CharsSpliterator";
-    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class,
+            ByteOrder.LITTLE_ENDIAN);
     private static final long HIGH_BITS = 0x8080808080808080L;
 
-    /** What is copied before it is looked at: where the text is not ASCII, no more is done in vain. */
+    /** Bytes copied before they are checked: for text that is not ASCII, no more is copied in vain.
+     */
     private static final int CHUNK = 1024;
 
     private static final int STEP = 32;
 
-    /** The class of the spliterator over narrow strings; one that no string has where it is not what its name says. */
+    /**
+     * The class of the spliterator over narrow strings; a class that no string has if the JDK's is
+     * another one.
+     */
     private static final Class<?> SPLITERATOR = spliterator();
 
     private Latin1() {}
@@ -31,22 +38,26 @@ final class Latin1 {
         return found.getName().equals(NARROW) ? found : Latin1.class;
     }
 
-    /** Whether a string is held as one byte for each character, and so has none past U+00FF. */
+    /**
+     * Returns true if a string is stored as one byte per character, and so has none past U+00FF.
+     */
     static boolean holds(String s) {
         return s.chars().spliterator().getClass() == SPLITERATOR;
     }
 
-    /** What is known of a string without looking at all of it. */
+    /** Facts about a string that need no scan. */
     enum Form {
         /** It may be held in any way. */
         UNKNOWN,
         /** It is held as one byte for each character. */
         NARROW,
-        /** It is, and a few characters that were looked at are ASCII. */
+        /** It is, and the few characters that were checked are ASCII. */
         LIKELY_ASCII;
     }
 
-    /** Asks in which form a string is held only where three of its characters let the answer be expected. */
+    /**
+     * Determines the storage of a string only if three of its characters suggest that it is narrow.
+     */
     static Form form(String s) {
         int n = s.length();
         int sample = n == 0 ? 0xFFFF : s.charAt(0) | s.charAt(n >> 1) | s.charAt(n - 1);
@@ -57,9 +68,11 @@ final class Latin1 {
     }
 
     /**
-     * Writes the first units of a narrow string as far as they are ASCII and there is room; it may stop some units before that.
+     * Writes the first units of a narrow string as far as they are ASCII and fit; it may stop some
+     * units earlier.
      *
-     * @return the index of the first unit that is not written; bytes behind it may be overwritten, up to {@code limit}
+     * @return the index of the first unit that is not written; bytes after it may be overwritten,
+     * up to {@code limit}
      */
     static int ascii(String s, byte[] dst, int at, int limit) {
         int n = s.length();
@@ -77,7 +90,7 @@ final class Latin1 {
         return i;
     }
 
-    @SuppressWarnings("deprecation") // It does not encode, which is what it is deprecated for, and just what is wanted.
+    @SuppressWarnings("deprecation") // Deprecated because it does not encode, as needed here.
     static void copy(String s, int from, int to, byte[] dst, int at) {
         s.getBytes(from, to, dst, at);
     }
@@ -107,9 +120,10 @@ final class Latin1 {
         return v < 0 ? 0 : n;
     }
 
-    /** Whether one of the step's bytes is not ASCII. */
+    /** Returns true if one of the step's bytes is not ASCII. */
     private static boolean isNotAscii(byte[] b, int at) {
-        return ((word(b, at) | word(b, at + 8) | word(b, at + 16) | word(b, at + 24)) & HIGH_BITS) != 0;
+        return ((word(b, at) | word(b, at + 8) | word(b, at + 16) | word(b, at + 24)) & HIGH_BITS)
+                != 0;
     }
 
     private static long word(byte[] b, int at) {

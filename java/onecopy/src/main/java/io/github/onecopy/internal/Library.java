@@ -11,9 +11,10 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Locale;
 
-/** The native library of the jar as a file that nobody else could have changed; what stands in the way is told. */
+/** The native library of the jar as a file that no other user could have changed; an obstacle is
+ * reported. */
 final class Library implements AutoCloseable {
-    /** Why there is no library; the message is for {@code Onecopy.nativeStatus()}. */
+    /** The reason why there is no library; the message is for {@code Onecopy.nativeStatus()}. */
     static final class Absent extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -34,14 +35,17 @@ final class Library implements AutoCloseable {
     static String platform() {
         String system = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
         String processor = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
-        return system + "-" + (processor.equals("amd64") || processor.equals("x86_64") ? "x86-64" : processor);
+        return system + "-" + (processor.equals("amd64") || processor.equals("x86_64")
+                ? "x86-64"
+                : processor);
     }
 
     /**
-     * Copies the library out of the jar, into a directory that only this user may enter, and compares the copy's SHA-256 with the
-     * one beside it in the jar.
+     * Copies the library out of the jar, into a directory that only this user may enter, and
+     * compares the copy's SHA-256 with the one stored in the jar.
      *
-     * @throws Absent where there is none for this platform, it is not what it should be, or cannot be written
+     * @throws Absent if there is none for this platform, its checksum does not match, or it cannot
+     * be written
      */
     static Library extract() throws Absent {
         String resource = "/io/github/onecopy/native/" + platform() + "/" + NAME;
@@ -55,7 +59,8 @@ final class Library implements AutoCloseable {
             library = new Library(
                     Files.createTempDirectory(
                             "onecopy-",
-                            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))));
+                            PosixFilePermissions.asFileAttribute(
+                            PosixFilePermissions.fromString("rwx------"))));
         } catch (IOException | UnsupportedOperationException e) {
             throw new Absent("no private directory for the library could be made: " + e);
         }
@@ -88,7 +93,7 @@ final class Library implements AutoCloseable {
             Files.deleteIfExists(file());
             Files.deleteIfExists(directory);
         } catch (IOException e) {
-            // What stays is a file in the directory of temporary files, which whoever cleans there takes away.
+            // On failure a file is left over in the directory of temporary files.
             directory.toFile().deleteOnExit();
         }
     }

@@ -3,12 +3,13 @@ package io.github.onecopy.internal;
 import java.nio.ByteBuffer;
 
 /**
- * The native library as JDK 17 to 21 see it: not there. On JDK 22 and newer the jar has the one that loads it, with the same
- * members, and nothing else knows of method handles.
+ * The native library on JDK 17 to 21: not available. For JDK 22 and newer the jar has a class with
+ * the same members that loads it; no other class uses method handles.
  *
- * <p>Results are those of the C functions: a count, or {@code -1 - k} for malformed text at unit k, or {@link #NO_ROOM}. The
- * callers have checked each range: an array's from the array's length, a buffer's from its capacity. No range is longer than
- * {@link #MOST_UNITS}: while a call runs, no garbage is collected.
+ * <p>The results are those of the C functions: a count, or {@code -1 - k} for malformed text at
+ * unit k, or {@link #NO_ROOM}. The callers have checked each range: an array's against the array's
+ * length, a buffer's against its capacity. No range is longer than {@link #MOST_UNITS}: while a
+ * call runs, no garbage is collected.
  */
 public final class Native {
     /** The longest range of a call, in units of its source: a few microseconds' work. */
@@ -20,7 +21,7 @@ public final class Native {
     private Native() {}
 
     /**
-     * Whether the library is loaded.
+     * Returns true if the library is loaded.
      *
      * @return false here
      */
@@ -34,50 +35,57 @@ public final class Native {
      * @return a line
      */
     public static String status() {
-        return "pure Java: JDK " + Runtime.version().feature() + " has no java.lang.foreign, which is final since 22";
+        return "pure Java: JDK " + Runtime.version().feature()
+                + " has no java.lang.foreign, which is final since 22";
     }
 
     static long utf8Length(char[] src, int at, int n, int replacement) {
         throw absent();
     }
 
-    static long utf16ToUtf8(char[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
+    static long utf16ToUtf8(char[] src, int at, int n, byte[] dst, int to, int capacity,
+            int replacement) {
         throw absent();
     }
 
-    static long utf16ToUtf8(char[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
+    static long utf16ToUtf8(char[] src, int at, int n, ByteBuffer dst, int to, int capacity,
+            int replacement) {
         throw absent();
     }
 
-    static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
+    static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int capacity,
+            int replacement) {
         throw absent();
     }
 
-    static long utf16ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
+    static long utf16ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int capacity,
+            int replacement) {
         throw absent();
     }
 
-    static long latin1ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room) {
+    static long latin1ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int capacity) {
         throw absent();
     }
 
-    static long latin1ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room) {
+    static long latin1ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int capacity) {
         throw absent();
     }
 
-    static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int room, int replacement) {
+    static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int capacity,
+            int replacement) {
         throw absent();
     }
 
-    static long utf8ToUtf16(ByteBuffer src, int at, int n, char[] dst, int to, int room, int replacement) {
+    static long utf8ToUtf16(ByteBuffer src, int at, int n, char[] dst, int to, int capacity,
+            int replacement) {
         throw absent();
     }
 
-    static long utf8ToLatin1(byte[] src, int at, int n, byte[] dst, int to, int room) {
+    static long utf8ToLatin1(byte[] src, int at, int n, byte[] dst, int to, int capacity) {
         throw absent();
     }
 
-    static long utf8ToLatin1(ByteBuffer src, int at, int n, byte[] dst, int to, int room) {
+    static long utf8ToLatin1(ByteBuffer src, int at, int n, byte[] dst, int to, int capacity) {
         throw absent();
     }
 

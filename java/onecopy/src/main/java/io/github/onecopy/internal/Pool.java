@@ -4,8 +4,9 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Supplier;
 
 /**
- * Objects that one thread at a time uses: each platform thread has its own; virtual threads, of which there may be a million, take
- * from a few that they share. What a thread has of its own is got in about 3 ns, from the shared in about 10.
+ * Objects used by one thread at a time: each platform thread has its own; virtual threads, of which
+ * there may be a million, share a few. A thread's own object is obtained in about 3 ns, a shared
+ * one in about 10.
  */
 final class Pool<T> {
     private static final int SHARED = 64;
@@ -19,7 +20,7 @@ final class Pool<T> {
         this.own = ThreadLocal.withInitial(make);
     }
 
-    /** One that nobody else uses until it is given back. */
+    /** Takes an object that no other thread uses until it is given back. */
     T take() {
         if (!Threads.isVirtual()) {
             return own.get();
@@ -28,7 +29,7 @@ final class Pool<T> {
         return found == null ? make.get() : found;
     }
 
-    /** Gives it back; where something was thrown in between, it need not be. */
+    /** Gives it back; after an exception this is not necessary. */
     void give(T object) {
         if (Threads.isVirtual()) {
             shared.setRelease(slot(), object);

@@ -6,13 +6,13 @@ import java.nio.ReadOnlyBufferException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Encoders and decoders for whoever has none of their own. */
+/** Encoders and decoders for callers without their own. */
 public final class Pools {
-    /** What the JVM makes at most of an array. */
+    /** The greatest length of an array in the JVM. */
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
-    /** The one for strings that are opened, where it needs no scratch; null where it does. */
-    static final Encoder OPENED = Held.OPEN && Native.available() ? new Encoder() : null;
+    /** The encoder for strings that are opened, if it needs no scratch; null if it does. */
+    static final Encoder OPENED = StringArrays.OPEN && Native.available() ? new Encoder() : null;
 
     static final Pool<Encoder> ENCODERS = new Pool<>(Encoder::new);
     static final Pool<Decoder> DECODERS = new Pool<>(Decoder::new);
@@ -39,9 +39,9 @@ public final class Pools {
      * See {@link Encoder#encode(String, ByteBuffer, int, int, Malformed)}.
      *
      * @param s the string
-     * @param dst where to
+     * @param dst the destination
      * @param at the first index
-     * @param limit the index behind the last
+     * @param limit the index after the last
      * @param malformed the policy
      * @return the bytes written
      */
@@ -49,7 +49,7 @@ public final class Pools {
         if (OPENED != null) {
             return OPENED.encode(s, dst, at, limit, malformed);
         }
-        // What needs no encoder is done without one.
+        // Work that needs no encoder is done without one.
         int n = s.length();
         if (dst.hasArray()) {
             byte[] array = dst.array();
@@ -75,9 +75,11 @@ public final class Pools {
     }
 
     private static int rest(
-            String s, Latin1.Form form, int done, byte[] dst, int at, int limit, Malformed malformed) {
+            String s, Latin1.Form form, int done, byte[] dst, int at, int limit,
+            Malformed malformed) {
         Encoder encoder = ENCODERS.take();
-        int end = encoder.encode(s, form != Latin1.Form.UNKNOWN, done, dst, at + done, limit, malformed);
+        int end = encoder.encode(s, form != Latin1.Form.UNKNOWN, done, dst, at + done, limit,
+                malformed);
         ENCODERS.give(encoder);
         return end - at;
     }
@@ -91,7 +93,7 @@ public final class Pools {
      */
     public static byte[] encodeToBytes(String s, Malformed malformed) {
         if (Latin1.form(s) == Latin1.Form.LIKELY_ASCII) {
-            // Where an array is wanted, nothing is faster: the JVM copies what it holds.
+            // For an array nothing is faster: the JVM copies its own array.
             return s.getBytes(StandardCharsets.UTF_8);
         }
         int n = s.length();
@@ -103,7 +105,8 @@ public final class Pools {
         } else {
             long length = encoder.length(s);
             if (length > MOST_BYTES) {
-                throw new OutOfMemoryError("the text takes " + length + " bytes, which no array has");
+                throw new OutOfMemoryError("the text takes " + length
+                        + " bytes, more than an array can have");
             }
             bytes = new byte[(int) length];
             encoder.encode(s, bytes, 0, bytes.length, malformed);
@@ -115,9 +118,9 @@ public final class Pools {
     /**
      * See {@link Decoder#decode(ByteBuffer, int, int, Malformed)}.
      *
-     * @param src where from
+     * @param src the source
      * @param at the first index
-     * @param n how many bytes
+     * @param n the number of bytes
      * @param malformed the policy
      * @return the string
      */
@@ -131,9 +134,9 @@ public final class Pools {
     /**
      * See {@link Decoder#indexOfInvalid(ByteBuffer, int, int)}.
      *
-     * @param src where it is
+     * @param src the bytes
      * @param at the first index
-     * @param n how many bytes
+     * @param n the number of bytes
      * @return the index, or -1
      */
     public static long indexOfInvalid(ByteBuffer src, int at, int n) {

@@ -5,20 +5,24 @@ import io.github.onecopy.MalformedTextException;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 
-/** UTF-8 (RFC 3629) in plain loops: short texts, what the native library is not there for, and the slow twin of the tests. */
+/** UTF-8 (RFC 3629) in plain loops: for short texts, as the fallback without the native library,
+ * and as the reference implementation of the tests. */
 final class Pure {
     private Pure() {}
 
-    /** The bytes that a UTF-16 unit takes at most; a pair takes four for two. */
+    /** The maximal number of bytes of a UTF-16 unit; a pair has four for two. */
     static final int MOST_BYTES = 3;
 
     /**
-     * Writes the units {@code from..to} of a string, which is best for short ones: no array in between.
+     * Writes the units {@code from..to} of a string, best for short ones: without an intermediate
+     * array.
      *
-     * @return the index in {@code dst} behind what was written
+     * @return the index in {@code dst} after the last byte written
      */
-    static int encode(String s, int from, int to, byte[] dst, int at, int limit, Malformed malformed) {
-        if (limit - at < (long) MOST_BYTES * (to - from) && limit - at < length(s, from, to, malformed)) {
+    static int encode(String s, int from, int to, byte[] dst, int at, int limit,
+            Malformed malformed) {
+        if (limit - at < (long) MOST_BYTES * (to - from)
+                && limit - at < length(s, from, to, malformed)) {
             throw new BufferOverflowException();
         }
         int out = at;
@@ -45,13 +49,14 @@ final class Pure {
     }
 
     /**
-     * Writes a short string into a direct buffer, byte by byte: for some 16 units less than an array in between costs.
+     * Writes a short string into a direct buffer, byte by byte: cheaper than an intermediate array
+     * up to some 16 units.
      *
-     * @return the index in {@code dst} behind what was written
+     * @return the index in {@code dst} after the last byte written
      */
     static int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
         int n = s.length();
-        checkRoom(s, limit - at, malformed);
+        checkCapacity(s, limit - at, malformed);
         int out = at;
         for (int i = 0; i < n; i++) {
             char c = s.charAt(i);
@@ -80,25 +85,29 @@ final class Pure {
         return out;
     }
 
-    /** Whether a surrogate at {@code i} is the first half of a pair before {@code to}. */
+    /** Returns true if a surrogate at {@code i} is the first half of a pair before {@code to}. */
     static boolean isPair(String s, char c, int i, int to) {
-        return Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s.charAt(i + 1));
+        return Character.isHighSurrogate(c) && i + 1 < to
+                && Character.isLowSurrogate(s.charAt(i + 1));
     }
 
-    /** Makes sure of room for a short string. */
-    static void checkRoom(String s, long room, Malformed malformed) {
+    /** Ensures space for a short string. */
+    static void checkCapacity(String s, long capacity, Malformed malformed) {
         int n = s.length();
-        if (room < (long) MOST_BYTES * n && room < length(s, 0, n, malformed)) {
+        if (capacity < (long) MOST_BYTES * n && capacity < length(s, 0, n, malformed)) {
             throw new BufferOverflowException();
         }
     }
 
     /**
-     * Writes the units {@code from..to} of an array that holds a string's from its index {@code base} on.
+     * Writes the units {@code from..to} of an array that holds a string's from its index {@code
+     * base} on.
      *
-     * @return the index in {@code dst} behind what was written; at least {@link #MOST_BYTES} a unit have room there
+     * @return the index in {@code dst} after the last byte written; {@link #MOST_BYTES} per unit
+     * must fit
      */
-    static int encode(char[] s, int from, int to, byte[] dst, int at, Malformed malformed, int base) {
+    static int encode(char[] s, int from, int to, byte[] dst, int at, Malformed malformed,
+            int base) {
         int out = at;
         for (int i = from; i < to; i++) {
             char c = s[i];
@@ -113,7 +122,8 @@ final class Pure {
                 dst[out + 1] = (byte) (0x80 | c >> 6 & 0x3F);
                 dst[out + 2] = (byte) (0x80 | c & 0x3F);
                 out += 3;
-            } else if (Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s[i + 1])) {
+            } else if (Character.isHighSurrogate(c) && i + 1 < to
+                    && Character.isLowSurrogate(s[i + 1])) {
                 out = pair(c, s[++i], dst, out);
             } else {
                 dst[out++] = lone(c, base + i, malformed);
@@ -131,7 +141,7 @@ final class Pure {
         return out + 4;
     }
 
-    /** What is written for a lone surrogate, or the exception. */
+    /** The replacement of a lone surrogate, or the exception. */
     static byte lone(char c, int index, Malformed malformed) {
         if (malformed == Malformed.THROW) {
             throw loneSurrogate(c, index);
@@ -142,12 +152,13 @@ final class Pure {
     static MalformedTextException loneSurrogate(char c, int index) {
         String unit = Integer.toHexString(c).toUpperCase(java.util.Locale.ROOT);
         return new MalformedTextException(
-                "`U+" + unit + "` at index " + index + " is a lone surrogate, which UTF-8 has no form for\n"
+                "`U+" + unit + "` at index " + index
+                + " is a lone surrogate, which UTF-8 has no form for\n"
                         + "Malformed.REPLACE writes '?' for it.",
                 index);
     }
 
-    /** The bytes that the units {@code from..to} take. */
+    /** The number of bytes of the units {@code from..to}. */
     static long length(String s, int from, int to, Malformed malformed) {
         long n = to - from;
         for (int i = from; i < to; i++) {
@@ -157,7 +168,8 @@ final class Pure {
                 if (c >= 0x800) {
                     if (!Character.isSurrogate(c)) {
                         n++;
-                    } else if (Character.isHighSurrogate(c) && i + 1 < to && Character.isLowSurrogate(s.charAt(i + 1))) {
+                    } else if (Character.isHighSurrogate(c) && i + 1 < to
+                            && Character.isLowSurrogate(s.charAt(i + 1))) {
                         n++;
                         i++;
                     } else {
@@ -171,9 +183,9 @@ final class Pure {
     }
 
     /**
-     * Where UTF-8 goes wrong.
+     * The position of the first error in UTF-8.
      *
-     * @return how many bytes stand before the first malformed sequence, or -1
+     * @return the number of bytes before the first malformed sequence, or -1
      */
     static int indexOfInvalid(byte[] src, int at, int n) {
         int end = at + n;
@@ -192,7 +204,10 @@ final class Pure {
         return -1;
     }
 
-    /** The bytes of the sequence at {@code i}, which is not ASCII: 2 to 4, or -1 where it is malformed (RFC 3629, section 4). */
+    /**
+     * The number of bytes of the sequence at {@code i}, which is not ASCII: 2 to 4, or -1 if it is
+     * malformed (RFC 3629, section 4).
+     */
     private static int width(byte[] src, int i, int end) {
         int first = src[i] & 0xFF;
         if (first < 0xC2 || first > 0xF4) {
@@ -218,6 +233,7 @@ final class Pure {
 
     static MalformedTextException invalid(long index) {
         return new MalformedTextException(
-                "the bytes are not UTF-8 from byte " + index + " on\nMalformed.REPLACE reads U+FFFD for them.", index);
+                "the bytes are not UTF-8 from byte " + index
+                + " on\nMalformed.REPLACE reads U+FFFD for them.", index);
     }
 }

@@ -1,6 +1,6 @@
 package io.github.onecopy.internal;
 
-/** Threads as JDK 17 knows them; for JDK 22 and newer the jar has another one. */
+/** Threads on JDK 17; for JDK 22 and newer the jar has another class. */
 final class Threads {
     private Threads() {}
 

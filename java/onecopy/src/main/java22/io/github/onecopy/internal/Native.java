@@ -16,15 +16,16 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * The native library: the one place that loads it, holds its handles and calls it. The signatures are those of
- * {@code crates/capi/include/onecopy.h}.
+ * The native library: the only class that loads it, holds its handles and calls it. The signatures
+ * are those of {@code crates/capi/include/onecopy.h}.
  *
- * <p>Results are those of the C functions: a count, or {@code -1 - k} for malformed text at unit k, or {@link #NO_ROOM}. The
- * callers have checked each range: an array's from the array's length, a buffer's from its capacity; each segment that is made
- * here checks it once more. No range is longer than {@link #MOST_UNITS}: the calls are critical ones, which see arrays where they
- * lie, and while one runs no garbage is collected.
+ * <p>The results are those of the C functions: a count, or {@code -1 - k} for malformed text at
+ * unit k, or {@link #NO_ROOM}. The callers have checked each range: an array's against the array's
+ * length, a buffer's against its capacity; each segment that is made here checks it once more. No
+ * range is longer than {@link #MOST_UNITS}: the calls are critical ones, which access arrays in
+ * place, and while one runs no garbage is collected.
  */
-@SuppressWarnings("restricted") // This is what the class is there for.
+@SuppressWarnings("restricted") // The purpose of this class.
 public final class Native {
     /** The longest range of a call, in units of its source: a few microseconds' work. */
     public static final int MOST_UNITS = 1 << 16;
@@ -59,22 +60,25 @@ public final class Native {
         }
         AVAILABLE = found != null;
         STATUS = status;
-        UTF8_LENGTH = handle(found, JAVA_LONG, "onecopy_utf8_len_from_utf16", ADDRESS, JAVA_LONG, JAVA_INT);
+        UTF8_LENGTH = handle(found, JAVA_LONG, "onecopy_utf8_len_from_utf16", ADDRESS, JAVA_LONG,
+                JAVA_INT);
         UTF16_TO_UTF8 = handle(found, "onecopy_utf16_to_utf8_at", JAVA_INT);
         LATIN1_TO_UTF8 = handle(found, "onecopy_latin1_to_utf8_at");
         UTF8_TO_UTF16 = handle(found, "onecopy_utf8_to_utf16_at", JAVA_INT);
         UTF8_TO_LATIN1 = handle(found, "onecopy_utf8_to_latin1_at");
-        UTF16_LENGTH = handle(found, JAVA_LONG, "onecopy_utf16_len_from_utf8", ADDRESS, JAVA_LONG, JAVA_INT);
-        FIND_MALFORMED = handle(found, JAVA_LONG, "onecopy_utf8_find_malformed", ADDRESS, JAVA_LONG);
+        UTF16_LENGTH = handle(found, JAVA_LONG, "onecopy_utf16_len_from_utf8", ADDRESS, JAVA_LONG,
+                JAVA_INT);
+        FIND_MALFORMED = handle(found, JAVA_LONG, "onecopy_utf8_find_malformed", ADDRESS,
+                JAVA_LONG);
         ASCII_PREFIX = handle(found, JAVA_LONG, "onecopy_utf8_ascii_prefix", ADDRESS, JAVA_LONG);
     }
 
     private Native() {}
 
     /**
-     * Whether the library is loaded.
+     * Returns true if the library is loaded.
      *
-     * @return true where it is
+     * @return true if it is
      */
     public static boolean available() {
         return AVAILABLE;
@@ -98,11 +102,13 @@ public final class Native {
             loadWhatCompilersLookAt();
             int abi = (int) handle(found, JAVA_INT, "onecopy_abi_version").invokeExact();
             if (abi != ABI) {
-                throw new Library.Absent("the library's interface is of version " + abi + ", not " + ABI);
+                throw new Library.Absent("the library's interface is of version " + abi + ", not "
+                        + ABI);
             }
             return found;
         } catch (IllegalCallerException e) {
-            throw new Library.Absent("native access is denied; --enable-native-access=ALL-UNNAMED permits it");
+            throw new Library.Absent(
+                    "native access is denied; --enable-native-access=ALL-UNNAMED permits it");
         } catch (Library.Absent e) {
             throw e;
         } catch (Throwable e) {
@@ -111,8 +117,9 @@ public final class Native {
     }
 
     /**
-     * Sees to it that all classes in the signatures of a segment's constructors are loaded. Before they are, compilers do not inline
-     * these, and each segment of a call is an object (96 bytes a call, 8 ns).
+     * Sees to it that all classes in the signatures of a segment's constructors are loaded. Before
+     * they are, compilers do not inline these, and each segment of a call is an object (96 bytes a
+     * call, 8 ns).
      */
     private static void loadWhatCompilersLookAt() {
         try (Arena arena = Arena.ofConfined()) {
@@ -123,14 +130,16 @@ public final class Native {
     private static String version(SymbolLookup found) throws Library.Absent {
         try {
             MethodHandle handle = handle(found, ADDRESS, "onecopy_version");
-            return ((MemorySegment) handle.invokeExact()).reinterpret(MOST_VERSION_BYTES).getString(0);
+            return ((MemorySegment) handle.invokeExact()).reinterpret(MOST_VERSION_BYTES)
+                    .getString(0);
         } catch (Throwable e) {
-            throw new Library.Absent("the library does not tell its version: " + e);
+            throw new Library.Absent("the library does not report its version: " + e);
         }
     }
 
-    /** A critical call that sees arrays where they lie; null where there is no library. */
-    private static MethodHandle handle(SymbolLookup found, MemoryLayout result, String name, MemoryLayout... arguments) {
+    /** A critical call that accesses arrays in place; null if there is no library. */
+    private static MethodHandle handle(SymbolLookup found, MemoryLayout result, String name,
+            MemoryLayout... arguments) {
         if (found == null) {
             return null;
         }
@@ -141,7 +150,7 @@ public final class Native {
                         Linker.Option.critical(true));
     }
 
-    /** A conversion: source, place, count, destination, place, room, and what else there is. */
+    /** A conversion: source, index, count, destination, index, capacity, and further arguments. */
     private static MethodHandle handle(SymbolLookup found, String name, MemoryLayout... more) {
         MemoryLayout[] ranges = {ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG};
         MemoryLayout[] arguments = Arrays.copyOf(ranges, ranges.length + more.length);
@@ -157,116 +166,140 @@ public final class Native {
         }
     }
 
-    static long utf16ToUtf8(char[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
+    static long utf16ToUtf8(char[] src, int at, int n, byte[] dst, int to, int capacity,
+            int replacement) {
         check(src, at, n);
-        check(dst, to, room);
-        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room, replacement);
+        check(dst, to, capacity);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to,
+                capacity, replacement);
     }
 
-    static long utf16ToUtf8(char[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
+    static long utf16ToUtf8(char[] src, int at, int n, ByteBuffer dst, int to, int capacity,
+            int replacement) {
         check(src, at, n);
-        int place = place(dst, to, room);
-        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst), place, room, replacement);
+        int position = positionIn(dst, to, capacity);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst),
+                position, capacity, replacement);
     }
 
     /** Up to the end of the segment. */
-    static long utf16ToUtf8(char[] src, int at, int n, MemorySegment dst, long to, int replacement) {
+    static long utf16ToUtf8(char[] src, int at, int n, MemorySegment dst, long to,
+            int replacement) {
         check(src, at, n);
-        long room = room(dst, to);
-        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, room, replacement);
+        long capacity = capacity(dst, to);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, capacity, replacement);
     }
 
     /** Of the array that a string holds: two bytes a unit. */
-    static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room, int replacement) {
-        checkHeld(src, at, n);
-        check(dst, to, room);
-        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room, replacement);
+    static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int capacity,
+            int replacement) {
+        checkStringArray(src, at, n);
+        check(dst, to, capacity);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to,
+                capacity, replacement);
     }
 
-    static long utf16ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room, int replacement) {
-        checkHeld(src, at, n);
-        int place = place(dst, to, room);
-        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst), place, room, replacement);
+    static long utf16ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int capacity,
+            int replacement) {
+        checkStringArray(src, at, n);
+        int position = positionIn(dst, to, capacity);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst),
+                position, capacity, replacement);
     }
 
-    static long utf16ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to, int replacement) {
-        checkHeld(src, at, n);
-        long room = room(dst, to);
-        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, room, replacement);
+    static long utf16ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to,
+            int replacement) {
+        checkStringArray(src, at, n);
+        long capacity = capacity(dst, to);
+        return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, capacity, replacement);
     }
 
     private static long utf16ToUtf8(
-            MemorySegment src, long at, long n, MemorySegment dst, long to, long room, int replacement) {
+            MemorySegment src, long at, long n, MemorySegment dst, long to, long capacity,
+            int replacement) {
         try {
-            return known((long) UTF16_TO_UTF8.invokeExact(src, at, n, dst, to, room, replacement));
+            return known((long) UTF16_TO_UTF8.invokeExact(src, at, n, dst, to, capacity,
+                    replacement));
         } catch (Throwable e) {
             throw thrown(e);
         }
     }
 
-    static long latin1ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int room) {
+    static long latin1ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int capacity) {
         check(src, at, n);
-        check(dst, to, room);
-        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room);
+        check(dst, to, capacity);
+        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to,
+                capacity);
     }
 
-    static long latin1ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int room) {
+    static long latin1ToUtf8(byte[] src, int at, int n, ByteBuffer dst, int to, int capacity) {
         check(src, at, n);
-        int place = place(dst, to, room);
-        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst), place, room);
+        int position = positionIn(dst, to, capacity);
+        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, MemorySegment.ofBuffer(dst),
+                position, capacity);
     }
 
     /** Up to the end of the segment. */
     static long latin1ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to) {
         check(src, at, n);
-        long room = room(dst, to);
-        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, room);
+        long capacity = capacity(dst, to);
+        return latin1ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, capacity);
     }
 
-    private static long latin1ToUtf8(MemorySegment src, long at, long n, MemorySegment dst, long to, long room) {
+    private static long latin1ToUtf8(MemorySegment src, long at, long n, MemorySegment dst,
+            long to, long capacity) {
         try {
-            return known((long) LATIN1_TO_UTF8.invokeExact(src, at, n, dst, to, room));
+            return known((long) LATIN1_TO_UTF8.invokeExact(src, at, n, dst, to, capacity));
         } catch (Throwable e) {
             throw thrown(e);
         }
     }
 
-    static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int room, int replacement) {
+    static long utf8ToUtf16(byte[] src, int at, int n, char[] dst, int to, int capacity,
+            int replacement) {
         check(src, at, n);
-        check(dst, to, room);
-        return utf8ToUtf16(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room, replacement);
+        check(dst, to, capacity);
+        return utf8ToUtf16(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to,
+                capacity, replacement);
     }
 
-    static long utf8ToUtf16(ByteBuffer src, int at, int n, char[] dst, int to, int room, int replacement) {
-        int from = place(src, at, n);
-        check(dst, to, room);
-        return utf8ToUtf16(MemorySegment.ofBuffer(src), from, n, MemorySegment.ofArray(dst), to, room, replacement);
+    static long utf8ToUtf16(ByteBuffer src, int at, int n, char[] dst, int to, int capacity,
+            int replacement) {
+        int from = positionIn(src, at, n);
+        check(dst, to, capacity);
+        return utf8ToUtf16(MemorySegment.ofBuffer(src), from, n, MemorySegment.ofArray(dst), to,
+                capacity, replacement);
     }
 
     private static long utf8ToUtf16(
-            MemorySegment src, long at, long n, MemorySegment dst, long to, long room, int replacement) {
+            MemorySegment src, long at, long n, MemorySegment dst, long to, long capacity,
+            int replacement) {
         try {
-            return known((long) UTF8_TO_UTF16.invokeExact(src, at, n, dst, to, room, replacement));
+            return known((long) UTF8_TO_UTF16.invokeExact(src, at, n, dst, to, capacity,
+                    replacement));
         } catch (Throwable e) {
             throw thrown(e);
         }
     }
 
-    static long utf8ToLatin1(byte[] src, int at, int n, byte[] dst, int to, int room) {
+    static long utf8ToLatin1(byte[] src, int at, int n, byte[] dst, int to, int capacity) {
         check(src, at, n);
-        check(dst, to, room);
-        return utf8ToLatin1(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to, room);
+        check(dst, to, capacity);
+        return utf8ToLatin1(MemorySegment.ofArray(src), at, n, MemorySegment.ofArray(dst), to,
+                capacity);
     }
 
-    static long utf8ToLatin1(ByteBuffer src, int at, int n, byte[] dst, int to, int room) {
-        int from = place(src, at, n);
-        check(dst, to, room);
-        return utf8ToLatin1(MemorySegment.ofBuffer(src), from, n, MemorySegment.ofArray(dst), to, room);
+    static long utf8ToLatin1(ByteBuffer src, int at, int n, byte[] dst, int to, int capacity) {
+        int from = positionIn(src, at, n);
+        check(dst, to, capacity);
+        return utf8ToLatin1(MemorySegment.ofBuffer(src), from, n, MemorySegment.ofArray(dst), to,
+                capacity);
     }
 
-    private static long utf8ToLatin1(MemorySegment src, long at, long n, MemorySegment dst, long to, long room) {
+    private static long utf8ToLatin1(MemorySegment src, long at, long n, MemorySegment dst,
+            long to, long capacity) {
         try {
-            return known((long) UTF8_TO_LATIN1.invokeExact(src, at, n, dst, to, room));
+            return known((long) UTF8_TO_LATIN1.invokeExact(src, at, n, dst, to, capacity));
         } catch (Throwable e) {
             throw thrown(e);
         }
@@ -320,8 +353,9 @@ public final class Native {
         }
     }
 
-    // Segments of whole arrays and buffers, for calls that take the place in them, made where they are used: each is an object that
-    // compilers leave out only where its last constructor is at most fifteen calls deep.
+    // Segments of whole arrays and buffers, for calls that take a position in them, made where they
+    // are used: compilers eliminate such an object only if its last constructor is at most fifteen
+    // calls deep.
 
     private static void check(byte[] array, int at, int n) {
         Objects.checkFromIndexSize(at, n, array.length);
@@ -331,16 +365,16 @@ public final class Native {
         Objects.checkFromIndexSize(at, n, array.length);
     }
 
-    private static void checkHeld(byte[] array, int at, int n) {
+    private static void checkStringArray(byte[] array, int at, int n) {
         Objects.checkFromIndexSize(at, n, array.length / 2);
     }
 
-    /** The place in the segment over a buffer, which begins at its position. */
-    private static int place(ByteBuffer buffer, int at, int n) {
+    /** The position in the segment over a buffer, which starts at the buffer's position. */
+    private static int positionIn(ByteBuffer buffer, int at, int n) {
         return Objects.checkFromIndexSize(at - buffer.position(), n, buffer.remaining());
     }
 
-    private static long room(MemorySegment segment, long at) {
+    private static long capacity(MemorySegment segment, long at) {
         long size = segment.byteSize();
         return size - Objects.checkFromToIndex(at, size, size);
     }
@@ -357,15 +391,19 @@ public final class Native {
         return MemorySegment.ofBuffer(buffer.slice(at, n));
     }
 
-    /** A result that says what was done, or where the text goes wrong; the others are bugs of this class or the library. */
+    /**
+     * A result that is a count or the position of malformed text; others are bugs of this class or
+     * the library.
+     */
     private static long known(long result) {
         if (result != NO_ROOM && result < -1L - MOST_UNITS) {
-            throw new IllegalStateException("the native library refused a call: " + (result - NO_ROOM));
+            throw new IllegalStateException("the native library refused a call: "
+                    + (result - NO_ROOM));
         }
         return result;
     }
 
-    /** What a call threw: of a closed or foreign segment, a runtime exception. */
+    /** The exception of a call: of a closed or foreign segment, a runtime exception. */
     private static RuntimeException thrown(Throwable e) {
         if (e instanceof RuntimeException exception) {
             return exception;

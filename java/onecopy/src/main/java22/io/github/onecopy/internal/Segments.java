@@ -10,13 +10,18 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Objects;
 
-/** Memory segments as the buffers that the encoder and the decoder know; what lies past 2 GiB comes part by part. */
+/**
+ * Memory segments as buffers for the encoder and the decoder; the part past 2 GiB is converted part
+ * by part.
+ */
 public final class Segments {
-    /** What a buffer over a segment holds at most; a few bytes less than 2 GiB. */
+    /** The greatest size of a buffer over a segment; a few bytes less than 2 GiB. */
     private static final long MOST_BYTES = Integer.MAX_VALUE - 8;
 
-    private static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfShort SHORT =
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt INT =
+            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private static final byte[] NOTHING = new byte[0];
 
@@ -26,7 +31,7 @@ public final class Segments {
      * See {@code Utf8.encode(String, MemorySegment, long, Malformed)}.
      *
      * @param s the string
-     * @param dst where to
+     * @param dst the destination
      * @param at the offset
      * @param malformed the policy
      * @return the bytes written
@@ -39,14 +44,15 @@ public final class Segments {
         Objects.checkFromToIndex(at, size, size);
         int n = s.length();
         if (n == 0) {
-            MemorySegment.copy(NOTHING, 0, dst, JAVA_BYTE, at, 0); // Looks whether the segment may be written to.
+            // Checks that the segment may be written to.
+            MemorySegment.copy(NOTHING, 0, dst, JAVA_BYTE, at, 0);
             return 0;
         }
-        if (Held.OPEN && n <= Encoder.LOOKED_AT_UNITS && Held.isAscii(s)) {
+        if (StringArrays.OPEN && n <= Encoder.LOOKED_AT_UNITS && StringArrays.isAscii(s)) {
             if (n > size - at) {
                 throw new BufferOverflowException();
             }
-            MemorySegment.copy(Held.bytes(s), 0, dst, JAVA_BYTE, at, n);
+            MemorySegment.copy(StringArrays.bytes(s), 0, dst, JAVA_BYTE, at, n);
             return n;
         }
         if (n <= Encoder.SHORT_UNITS) {
@@ -67,22 +73,24 @@ public final class Segments {
     }
 
     private static long part(
-            Encoder encoder, String s, boolean narrow, int from, int to, MemorySegment dst, long at, Malformed malformed) {
+            Encoder encoder, String s, boolean narrow, int from, int to, MemorySegment dst,
+            long at, Malformed malformed) {
         int n = to - from;
         if (!Native.available()) {
             int count = encoder.encodePart(s, from, to, malformed);
             if (count > dst.byteSize() - at) {
-                throw Encoder.noRoom(s, to, malformed);
+                throw Encoder.overflow(s, to, malformed);
             }
             MemorySegment.copy(encoder.bytes, 0, dst, JAVA_BYTE, at, count);
             return at + count;
         }
         long result;
         if (narrow) {
-            byte[] src = Held.OPEN ? Held.bytes(s) : encoder.copied(s, from, to);
-            result = Native.latin1ToUtf8(src, Held.OPEN ? from : 0, n, dst, at);
-        } else if (Held.OPEN) {
-            result = Native.utf16ToUtf8(Held.bytes(s), from, n, dst, at, Encoder.replacement(malformed));
+            byte[] src = StringArrays.OPEN ? StringArrays.bytes(s) : encoder.copied(s, from, to);
+            result = Native.latin1ToUtf8(src, StringArrays.OPEN ? from : 0, n, dst, at);
+        } else if (StringArrays.OPEN) {
+            result = Native.utf16ToUtf8(StringArrays.bytes(s), from, n, dst, at,
+                    Encoder.replacement(malformed));
         } else {
             char[] units = encoder.units(n);
             s.getChars(from, to, units, 0);
@@ -92,12 +100,12 @@ public final class Segments {
     }
 
     /**
-     * As {@link Pure#encode(String, java.nio.ByteBuffer, int, int, Malformed)}, up to the end of the segment; a store or two for each
-     * character, since each looks whether the segment is alive.
+     * As {@link Pure#encode(String, java.nio.ByteBuffer, int, int, Malformed)}, up to the end of
+     * the segment; a store or two for each character, because each checks if the segment is alive.
      */
     private static long brief(String s, MemorySegment dst, long at, Malformed malformed) {
         int n = s.length();
-        Pure.checkRoom(s, dst.byteSize() - at, malformed);
+        Pure.checkCapacity(s, dst.byteSize() - at, malformed);
         long out = at;
         for (int i = 0; i < n; i++) {
             char c = s.charAt(i);
@@ -113,7 +121,8 @@ public final class Segments {
             } else if (Pure.isPair(s, c, i, n)) {
                 int point = Character.toCodePoint(c, s.charAt(++i));
                 int head = 0x80F0 | point >> 18 | (point >> 12 & 0x3F) << 8;
-                dst.set(INT, out, head | (0x80 | point >> 6 & 0x3F) << 16 | (0x80 | point & 0x3F) << 24);
+                dst.set(INT, out, head | (0x80 | point >> 6 & 0x3F) << 16
+                        | (0x80 | point & 0x3F) << 24);
                 out += 4;
             } else {
                 dst.set(JAVA_BYTE, out++, Pure.lone(c, i, malformed));
@@ -125,9 +134,9 @@ public final class Segments {
     /**
      * See {@code Utf8.decode(MemorySegment, long, long, Malformed)}.
      *
-     * @param src where from
+     * @param src the source
      * @param at the offset
-     * @param n how many bytes
+     * @param n the number of bytes
      * @param malformed the policy
      * @return the string
      */
@@ -150,16 +159,17 @@ public final class Segments {
     /**
      * See {@code Utf8.indexOfInvalid(MemorySegment, long, long)}.
      *
-     * @param src where it is
+     * @param src the bytes
      * @param at the offset
-     * @param n how many bytes
+     * @param n the number of bytes
      * @return the index, or -1
      */
     public static long indexOfInvalid(MemorySegment src, long at, long n) {
         Objects.checkFromIndexSize(at, n, src.byteSize());
         long done = 0;
         while (n - done > MOST_BYTES) {
-            // Up to the beginning of a sequence; where none is near, what comes first is invalid already.
+            // Back to the start of a sequence; if none is near, the first bytes are already
+            // invalid.
             int part = (int) MOST_BYTES;
             for (int back = 0; back < 4 && isContinuation(src, at + done + part); back++) {
                 part--;
@@ -179,7 +189,10 @@ public final class Segments {
         return (src.get(JAVA_BYTE, at) & 0xC0) == 0x80;
     }
 
-    /** A buffer over a part of a segment; over a copy where the segment is an array of other primitives. */
+    /**
+     * A buffer over a part of a segment; over a copy if the segment is an array of other
+     * primitives.
+     */
     private static ByteBuffer buffer(MemorySegment src, long at, int n) {
         MemorySegment part = src.asSlice(at, n);
         if (src.isNative() || src.heapBase().orElse(null) instanceof byte[]) {
@@ -191,7 +204,7 @@ public final class Segments {
         return ByteBuffer.wrap(part.toArray(JAVA_BYTE));
     }
 
-    /** A read-only segment tells nobody its array. */
+    /** A read-only segment does not reveal its array. */
     private static ByteBuffer readOnly(MemorySegment part) {
         try {
             return part.asByteBuffer();

@@ -4,8 +4,9 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 
 /**
- * The loop of the post, a code point at a time and a byte at a time, into one kind of destination each. The texts have no
- * lone surrogate. Each returns the number of bytes, as the driver's method did.
+ * The loop of the post, a code point at a time and a byte at a time, into one kind of destination
+ * each. The texts have no lone surrogate. Each returns the number of bytes, as the driver's method
+ * did.
  */
 final class Loops {
     private Loops() {}

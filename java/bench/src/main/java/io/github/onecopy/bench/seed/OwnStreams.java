@@ -4,8 +4,9 @@ import java.io.ByteArrayOutputStream;
 import java.util.Arrays;
 
 /**
- * Two copies of {@link ByteArrayOutputStream#write(int)} that differ in one word, so that a row of the table differs from
- * its neighbour in one word too. The loop that writes to them is the same method.
+ * Two copies of {@link ByteArrayOutputStream#write(int)} that differ in one word, so that a row of
+ * the table differs from its neighbour in one word too. The loop that writes to them is the same
+ * method.
  */
 final class OwnStreams {
     private OwnStreams() {}

@@ -3,9 +3,10 @@ package io.github.onecopy.bench.seed;
 import java.util.Random;
 
 /**
- * Text as {@code RandomStringUtils.random(n)} of Apache Commons Lang makes it, which the post measured with: any UTF-16
- * unit with the same probability, assigned or not. A surrogate that is drawn gets a partner out of the first 128 of the
- * other kind; high surrogates for private use (U+DB80 to U+DBFF) are drawn again, and so is one that has no room for two.
+ * Text as from {@code RandomStringUtils.random(n)} of Apache Commons Lang, which the post measured
+ * with: any UTF-16 unit with the same probability, assigned or not. A surrogate gets a partner from
+ * the first 128 of the other kind; high surrogates for private use (U+DB80 to U+DBFF) are drawn
+ * again, and so is one without space for two.
  */
 final class RandomText {
     private static final int PARTNERS = 128;
@@ -20,7 +21,8 @@ final class RandomText {
             char unit = (char) random.nextInt(Character.MAX_VALUE + 1);
             if (!Character.isSurrogate(unit)) {
                 text[at++] = unit;
-            } else if (at + 1 < units && !(unit >= FIRST_PRIVATE_HIGH && Character.isHighSurrogate(unit))) {
+            } else if (at + 1 < units
+                    && !(unit >= FIRST_PRIVATE_HIGH && Character.isHighSurrogate(unit))) {
                 char partner = (char) random.nextInt(PARTNERS);
                 boolean high = Character.isHighSurrogate(unit);
                 text[at++] = high ? unit : (char) (Character.MIN_HIGH_SURROGATE + partner);

@@ -12,11 +12,12 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * The comparison of the post, and its loop with one thing changed at a time. "Fresh" allocates and copies as the post does,
- * "reused" keeps its destination and copies nothing.
+ * The comparison of the post, and its loop with one thing changed at a time. "Fresh" allocates and
+ * copies as the post does, "reused" keeps its destination and copies nothing.
  *
- * <p>Each destination is a state of its own: a fork loads the classes that it measures and no others, since a subclass that is
- * loaded changes what the compiler may assume of a call. For the same reason {@link SeedCheck} compares results elsewhere.
+ * <p>Each destination is a separate state: a fork loads the classes that it measures and no others,
+ * because a loaded subclass changes the compiler's assumptions about a call. For the same reason
+ * {@link SeedCheck} compares results elsewhere.
  */
 public class SeedBenchmark {
     /** The texts, gone through in turn. */

@@ -11,15 +11,16 @@ import java.util.TreeMap;
 import java.util.function.Function;
 
 /**
- * Sees that every way of {@link SeedBenchmark} gives what {@code getBytes} gives, for all its texts. In a process of its own:
- * what it calls would otherwise be what the compiler knows of the calls that are timed.
+ * Checks that every way of {@link SeedBenchmark} returns the same as {@code getBytes}, for all its
+ * texts. It runs in a separate process, so that its calls do not affect the profile of the timed
+ * calls.
  */
 public final class SeedCheck {
-    private static final int ROOM = 5_000;
+    private static final int CAPACITY = 5_000;
 
     private SeedCheck() {}
 
-    /** Ends with an exception that names the way and the text where one differs. */
+    /** Ends with an exception that names the way and the text if one differs. */
     public static void main(String[] arguments) {
         Map<String, Function<String, byte[]>> ways = ways();
         int compared = 0;
@@ -29,24 +30,26 @@ public final class SeedCheck {
                     byte[] expected = text.getBytes(StandardCharsets.UTF_8);
                     for (Map.Entry<String, Function<String, byte[]>> way : ways.entrySet()) {
                         if (!Arrays.equals(expected, way.getValue().apply(text))) {
-                            throw new AssertionError(way.getKey() + " differs from getBytes: " + kind + ", " + length);
+                            throw new AssertionError(way.getKey() + " differs from getBytes: "
+                                    + kind + ", " + length);
                         }
                         compared++;
                     }
                 }
             }
         }
-        System.out.println(ways.size() + " ways, " + compared + " results, all as getBytes gives them");
+        System.out.println(ways.size() + " ways, " + compared
+                + " results, all as getBytes gives them");
     }
 
     private static Map<String, Function<String, byte[]>> ways() {
-        ByteArrayOutputStream stream = new ByteArrayOutputStream(ROOM);
-        Locked locked = new Locked(ROOM);
-        Unlocked unlocked = new Unlocked(ROOM);
-        byte[] array = new byte[ROOM];
-        char[] units = new char[ROOM];
-        ByteBuffer heap = ByteBuffer.allocate(ROOM);
-        ByteBuffer direct = ByteBuffer.allocateDirect(ROOM);
+        ByteArrayOutputStream stream = new ByteArrayOutputStream(CAPACITY);
+        Locked locked = new Locked(CAPACITY);
+        Unlocked unlocked = new Unlocked(CAPACITY);
+        byte[] array = new byte[CAPACITY];
+        char[] units = new char[CAPACITY];
+        ByteBuffer heap = ByteBuffer.allocate(CAPACITY);
+        ByteBuffer direct = ByteBuffer.allocateDirect(CAPACITY);
         Map<String, Function<String, byte[]>> ways = new TreeMap<>();
         ways.put("postFresh", SeedWays::post);
         ways.put("lockedFresh", SeedWays::locked);

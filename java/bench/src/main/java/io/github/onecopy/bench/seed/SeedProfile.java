@@ -16,8 +16,9 @@ import jdk.jfr.consumer.RecordedStackTrace;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * Where the time goes: one way at one length for some seconds under the flight recorder, then the ten frames that were most
- * often on top, as the post shows them with hprof. Arguments: {@code post} or {@code getBytes}, units, seconds.
+ * Profiles one way at one length for some seconds with the flight recorder, then prints the ten
+ * most frequent top frames, as the post shows them with hprof. Arguments: {@code post} or {@code
+ * getBytes}, units, seconds.
  */
 public final class SeedProfile {
     private static final int TOP = 10;
@@ -28,10 +29,12 @@ public final class SeedProfile {
     /** Prints a line for each of the ten: rank, share, running share, samples, method and line. */
     public static void main(String[] arguments) throws IOException {
         Function<String, byte[]> way =
-                arguments[0].equals("post") ? SeedWays::post : text -> text.getBytes(StandardCharsets.UTF_8);
+                arguments[0].equals("post")
+                ? SeedWays::post
+                : text -> text.getBytes(StandardCharsets.UTF_8);
         String[] texts = SeedTexts.of("random", Integer.parseInt(arguments[1]));
         Duration time = Duration.ofSeconds(Integer.parseInt(arguments[2]));
-        run(way, texts, time.dividedBy(4)); // What is compiled by now is what is looked at.
+        run(way, texts, time.dividedBy(4)); // Warm-up: the profile is that of compiled code.
         Path file = Files.createTempFile("onecopy", ".jfr");
         try (Recording recording = new Recording()) {
             recording.enable("jdk.ExecutionSample").withPeriod(Duration.ofMillis(10));
@@ -62,7 +65,8 @@ public final class SeedProfile {
             if (!event.getEventType().getName().equals("jdk.ExecutionSample") || trace == null) {
                 continue;
             }
-            if (!event.getThread("sampledThread").getJavaName().equals(Thread.currentThread().getName())) {
+            if (!event.getThread("sampledThread").getJavaName()
+                    .equals(Thread.currentThread().getName())) {
                 continue; // The recorder's own.
             }
             RecordedFrame top = trace.getFrames().get(0);
@@ -77,7 +81,8 @@ public final class SeedProfile {
         for (var top : tops.entrySet().stream().sorted(most).limit(TOP).toList()) {
             double share = 100.0 * top.getValue() / samples;
             accumulated += share;
-            System.out.printf("%4d %5.1f%% %5.1f%% %6d  %s%n", ++rank, share, accumulated, top.getValue(), top.getKey());
+            System.out.printf("%4d %5.1f%% %5.1f%% %6d  %s%n", ++rank, share, accumulated,
+                    top.getValue(), top.getKey());
         }
     }
 }

@@ -2,15 +2,16 @@ package io.github.onecopy.bench.seed;
 
 import java.util.Random;
 
-/** The texts that a measurement goes through in turn: several, so that no branch is learnt by heart. */
+/** The texts that a measurement goes through in turn: several, so that no branch is learnt by
+ * heart. */
 final class SeedTexts {
     private static final int SEED = 20120506;
 
     private SeedTexts() {}
 
     /**
-     * {@code kind} is random, ascii or cjk; {@code units} the length of each. As many as make some 10,000 units at most,
-     * a power of two.
+     * {@code kind} is random, ascii or cjk; {@code units} the length of each. As many as make some
+     * 10,000 units at most, a power of two.
      */
     static String[] of(String kind, int units) {
         Random random = new Random(SEED);
@@ -21,7 +22,8 @@ final class SeedTexts {
                         case "random" -> RandomText.of(units, random);
                         case "ascii" -> between(' ', '~', units, random);
                         case "cjk" -> between('\u4E00', '\u9FA5', units, random);
-                        default -> throw new IllegalArgumentException("`" + kind + "` is no kind of text");
+                        default -> throw new IllegalArgumentException("`" + kind
+                                + "` is no kind of text");
                     };
         }
         return texts;

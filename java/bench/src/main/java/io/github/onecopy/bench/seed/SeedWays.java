@@ -7,8 +7,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The post's method, and the same with another destination: five bytes for each unit are allocated, the loop runs, the result
- * is copied to its size.
+ * The post's method, and the same with another destination: five bytes for each unit are allocated,
+ * the loop runs, the result is copied to its size.
  */
 final class SeedWays {
     private SeedWays() {}

@@ -1,0 +1,131 @@
+//! [`FileSender`], [`FileReceiver`] and [`copy_file`]: the kernel moves bytes between files and
+//! sockets, without a copy in the memory of this process.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`send`] | [`FileSender`]: a file to a socket |
+//! | [`receive`] | [`FileReceiver`]: a socket to a file |
+//! | [`copy`] | [`copy_contents`], [`copy_file`]: a file to a file |
+//!
+//! A step moves as many bytes as possible without waiting a second time. Between two steps, a
+//! caller can handle signals and report progress. The socket may be blocking or non-blocking. If a
+//! non-blocking socket is not ready, the step returns `WouldBlock`; [`wait_for`] then waits for the
+//! socket.
+//!
+//! If the kernel cannot move the bytes, they pass through a buffer, and [`Moved::n_copied`] counts
+//! them. Examples are a file system without splice, and a file that was opened for appending. The
+//! choice of system calls is explained in `docs/decisions/0095-moving-files.md`.
+
+pub mod copy;
+pub mod receive;
+pub mod send;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
+
+pub use copy::{copy_contents, copy_file};
+pub use receive::FileReceiver;
+pub use send::{FileSender, is_loopback};
+
+/// The size in bytes of the buffer through which bytes pass if the kernel cannot move them. Bytes
+/// in a larger buffer would leave the L2 cache between the read and the write.
+pub(crate) const BUFFER_BYTES: usize = 256 * 1024;
+
+/// Counts of the bytes that were moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// The number of bytes that were moved in total.
+    pub n_bytes: u64,
+    /// The number of moved bytes that were copied through a buffer of this process.
+    pub n_copied: u64,
+}
+
+impl Moved {
+    pub(crate) fn by_kernel(n_bytes: usize) -> Moved {
+        Moved {
+            n_bytes: n_bytes as u64,
+            n_copied: 0,
+        }
+    }
+
+    pub(crate) fn by_buffer(n_bytes: usize) -> Moved {
+        Moved {
+            n_bytes: n_bytes as u64,
+            n_copied: n_bytes as u64,
+        }
+    }
+
+    /// Adds the counts of `more` to the counts of this value.
+    pub fn add(&mut self, more: Moved) {
+        self.n_bytes += more.n_bytes;
+        self.n_copied += more.n_copied;
+    }
+}
+
+/// The event to wait for on a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// The socket has received bytes, or the peer has closed its side.
+    Readable,
+    /// The socket accepts bytes.
+    Writable,
+}
+
+/// Waits until `socket` is ready or has failed, and returns `true`. The next call that uses a
+/// failed socket reports the failure. Returns `false` if the time `most` has passed.
+///
+/// # Errors
+/// The error of the system; `Interrupted` after a signal.
+pub fn wait_for(socket: BorrowedFd<'_>, what: Readiness, most: Duration) -> io::Result<bool> {
+    let flags = match what {
+        Readiness::Readable => PollFlags::IN,
+        Readiness::Writable => PollFlags::OUT,
+    };
+    let most = Timespec {
+        tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(most.subsec_nanos()),
+    };
+    let mut polled = [PollFd::from_borrowed_fd(socket, flags)];
+    Ok(poll(&mut polled, Some(&most))? > 0)
+}
+
+/// Limits the duration of each call that sends to a blocking socket. Without this limit, a signal
+/// that arrives just before such a call would not interrupt it. When the value is dropped, the
+/// previous limit of the socket (`SO_SNDTIMEO`) is restored.
+#[derive(Debug)]
+pub struct SendLimit<'a> {
+    socket: BorrowedFd<'a>,
+    before: Option<Duration>,
+}
+
+impl<'a> SendLimit<'a> {
+    /// Limits the duration of each call that sends to `socket` to `most`; returns `None` if the
+    /// socket does not support a limit.
+    #[must_use]
+    pub fn set(socket: BorrowedFd<'a>, most: Duration) -> Option<SendLimit<'a>> {
+        let before = socket_timeout(socket, Timeout::Send).ok()?;
+        set_socket_timeout(socket, Timeout::Send, Some(most)).ok()?;
+        Some(SendLimit { socket, before })
+    }
+}
+
+impl Drop for SendLimit<'_> {
+    fn drop(&mut self) {
+        // A socket that accepted one limit also accepts its previous limit.
+        _ = set_socket_timeout(self.socket, Timeout::Send, self.before);
+    }
+}
+
+/// Returns `true` if `error` means that the kernel cannot move bytes between the two descriptors of
+/// the system call that returned it.
+fn is_unsupported(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV
+    )
+}

@@ -1,0 +1,135 @@
+//! Converts lists and ranges that are parameters to the text form of PostgreSQL's arrays and
+//! ranges.
+
+use onecopy_rows::{Dialect, Value, text_of_value};
+use onecopy_text::Tally;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::json_value::Json;
+use crate::{parameters, range};
+
+/// The largest depth of nested lists, which is PostgreSQL's largest number of dimensions of an
+/// array.
+const MOST_DIMENSIONS: usize = 6;
+
+/// Converts a `Json`, and for PostgreSQL a list, a range or a tuple of ranges, to the value of a
+/// parameter. Returns `None` for any other object.
+pub(crate) fn structured(
+    item: &Bound<'_, PyAny>,
+    position: usize,
+    dialect: Dialect,
+    tally: &mut Tally,
+) -> PyResult<Option<Value>> {
+    if let Ok(json) = item.cast::<Json>() {
+        return json
+            .get()
+            .text(item.py())
+            .map(|text| Some(Value::Text(text)));
+    }
+    match item.cast::<PyList>() {
+        _ if dialect != Dialect::Postgres => Ok(None),
+        Ok(list) => value(list, position, tally).map(Some),
+        Err(_) => range::value(item, position, tally),
+    }
+}
+
+/// Converts a list to an array. If all elements have one type, the array is sent with the array
+/// type of this type. If all elements are texts or `None`, the array is sent without a type, and
+/// the server determines the type from the statement.
+fn value(list: &Bound<'_, PyList>, position: usize, tally: &mut Tally) -> PyResult<Value> {
+    let mut array = Array {
+        text: String::new(),
+        type_name: None,
+        position,
+    };
+    array.put_list(list, 1, tally)?;
+    Ok(match array.type_name {
+        None | Some("") => Value::Text(array.text),
+        Some(name) => Value::Cast(array.text, name),
+    })
+}
+
+struct Array {
+    text: String,
+    /// The name of PostgreSQL's array type for the elements that were converted so far. It is
+    /// `None` before the first element that has a type. It is empty if the elements have several
+    /// types, or if the server determines their type.
+    type_name: Option<&'static str>,
+    position: usize,
+}
+
+impl Array {
+    fn put_list(
+        &mut self,
+        list: &Bound<'_, PyList>,
+        depth: usize,
+        tally: &mut Tally,
+    ) -> PyResult<()> {
+        if depth > MOST_DIMENSIONS {
+            return Err(PyValueError::new_err(format!(
+                "parameter {} is a list of more than {MOST_DIMENSIONS} dimensions",
+                self.position + 1
+            )));
+        }
+        self.text.push('{');
+        for (i, item) in list.iter().enumerate() {
+            if i > 0 {
+                self.text.push(',');
+            }
+            match item.cast::<PyList>() {
+                Ok(inner) => self.put_list(inner, depth + 1, tally)?,
+                Err(_) => {
+                    let value =
+                        parameters::plain_value(&item, self.position, Dialect::Postgres, tally)?;
+                    self.put(&value);
+                }
+            }
+        }
+        self.text.push('}');
+        Ok(())
+    }
+
+    fn put(&mut self, value: &Value) {
+        let Some(text) = text_of_value(value) else {
+            return self.text.push_str("NULL");
+        };
+        let name = array_type(value);
+        if *self.type_name.get_or_insert(name) != name {
+            self.type_name = Some("");
+        }
+        put_quoted(&text, &mut self.text);
+    }
+}
+
+/// Appends text in double quotes, with quotes and backslashes escaped, as PostgreSQL's arrays and
+/// ranges require.
+pub(crate) fn put_quoted(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+}
+
+fn array_type(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "boolean[]",
+        Value::I64(_) => "bigint[]",
+        Value::F64(_) => "double precision[]",
+        Value::Decimal(_) => "numeric[]",
+        Value::Bytes(_) => "bytea[]",
+        Value::Date(_) => "date[]",
+        Value::Time(_) => "time[]",
+        Value::Timestamp(stamp) if stamp.offset_minutes.is_some() => "timestamptz[]",
+        Value::Timestamp(_) => "timestamp[]",
+        Value::Uuid(_) => "uuid[]",
+        Value::Cast(_, "interval") => "interval[]",
+        Value::Cast(_, "time with time zone") => "timetz[]",
+        _ => "",
+    }
+}

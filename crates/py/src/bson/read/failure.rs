@@ -1,0 +1,55 @@
+//! `DecodeFailure`, the error of a decode call, and `Extent`, the number of documents that the call
+//! decodes.
+
+use onecopy_wire::bson::read::{ReadError, Reason};
+use pyo3::prelude::*;
+
+use super::error;
+
+/// The documents that a call decodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// One document, which must end at the end of the buffer.
+    One,
+    /// Every document up to the end of the buffer, as a list.
+    All,
+}
+
+/// The error of a decode call: an error of the BSON reader, or a Python exception.
+pub(super) enum DecodeFailure {
+    Read(ReadError),
+    Python(PyErr),
+}
+
+impl DecodeFailure {
+    /// Adds `n_bytes` to the offset of an error of the BSON reader; a Python exception is
+    /// unchanged.
+    pub(super) fn later_by(self, n_bytes: usize) -> DecodeFailure {
+        match self {
+            DecodeFailure::Read(e) => DecodeFailure::Read(e.later_by(n_bytes)),
+            DecodeFailure::Python(e) => DecodeFailure::Python(e),
+        }
+    }
+
+    #[cold]
+    pub(super) fn into_py(self, py: Python<'_>) -> PyErr {
+        match self {
+            DecodeFailure::Read(e) => error::to_py(py, e),
+            DecodeFailure::Python(e) => e,
+        }
+    }
+}
+
+impl From<PyErr> for DecodeFailure {
+    fn from(e: PyErr) -> DecodeFailure {
+        DecodeFailure::Python(e)
+    }
+}
+
+/// Creates an error of the reader at an offset.
+pub(super) fn read_failed(reason: Reason, offset_bytes: usize) -> DecodeFailure {
+    DecodeFailure::Read(ReadError {
+        reason,
+        offset_bytes,
+    })
+}

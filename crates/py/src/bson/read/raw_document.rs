@@ -1,0 +1,134 @@
+//! `RawDocument`: a document that decodes a field at each access. Its methods are in `mapping.rs`.
+
+use std::sync::Arc;
+
+use onecopy_wire::bson::read::{Elements, document_len};
+use pyo3::prelude::*;
+
+use super::failure::{DecodeFailure, Extent};
+use super::options::{BsonReadOptions, Document, Given, OwnedBsonReadOptions};
+
+/// A document in a buffer; each field is decoded at each access.
+///
+/// ``RawDocument(buffer, /, *, compat=None, tz_aware=True, datetime_range='error',
+/// uuid_representation='standard', errors='strict', decimals='decimal128', array_keys='any',
+/// max_depth=1000, max_bytes=2147483647)``: `buffer` is any object with a buffer that contains
+/// exactly one document; the `RawDocument` keeps it alive. If it is not ``bytes``, or a view of a
+/// ``bytes``, the `RawDocument` keeps a copy of its bytes. The options are those of `decode`.
+///
+/// A mapping from `str` to values. Nested documents, also those in arrays, are `RawDocument`
+/// objects over the same buffer. If a key occurs several times, its last value is returned, as in
+/// `decode`. A key that an error handler has made from malformed text is listed, but cannot be
+/// looked up.
+///
+/// Raises `BSONDecodeError` with an offset in the whole buffer. The constructor checks only the
+/// length and the end of the document. Each access to a field checks the lengths of the other
+/// fields, and does not validate their values.
+///
+/// Copies: a ``bytes`` or a view of one is not copied, any other buffer is copied once. Each access
+/// to a value copies it as `decode` does.
+///
+/// >>> doc = onecopy.bson.RawDocument(b'\x0c\0\0\0\x10a\0\x01\0\0\0\0')
+/// >>> doc['a'], 'b' in doc
+/// (1, False)
+#[pyclass(frozen, mapping, module = "onecopy.bson")]
+pub(crate) struct RawDocument {
+    /// The object whose data contains the document: a `bytes`, or a memoryview of one.
+    pub(super) owner: Py<PyAny>,
+    pub(super) at: usize,
+    pub(super) len: usize,
+    pub(super) settings: Option<Arc<OwnedBsonReadOptions>>,
+}
+
+/// The buffer that contains a raw document, from which nested documents are created.
+#[derive(Clone, Copy)]
+pub(super) struct Parent<'a> {
+    pub(super) owner: &'a Py<PyAny>,
+    /// The offset of the raw document in the bytes of `owner`.
+    pub(super) at: usize,
+    pub(super) settings: Option<&'a Arc<OwnedBsonReadOptions>>,
+}
+
+impl Parent<'_> {
+    /// Creates the nested document that starts `at` bytes after the start of the parent document.
+    pub(super) fn inner<'py>(
+        self,
+        py: Python<'py>,
+        at: usize,
+        len: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let made = RawDocument {
+            owner: self.owner.clone_ref(py),
+            at: self.at + at,
+            len,
+            settings: self.settings.cloned(),
+        };
+        Ok(Bound::new(py, made)?.into_any())
+    }
+}
+
+impl RawDocument {
+    /// Creates a `RawDocument` for the document in `bytes`. If `extent` is `Extent::All`, creates a
+    /// list with a `RawDocument` for each document in `bytes`. `owner` keeps the bytes alive.
+    pub(super) fn of<'py>(
+        owner: &Bound<'py, PyAny>,
+        bytes: &[u8],
+        extent: Extent,
+        options: &Given<'py>,
+    ) -> Result<Bound<'py, PyAny>, DecodeFailure> {
+        let py = owner.py();
+        let settings = settings(options);
+        if extent == Extent::One {
+            let made = RawDocument::checked(owner, 0, bytes, &settings)?;
+            return Ok(Bound::new(py, made)?.into_any());
+        }
+        let mut all = Vec::new();
+        let mut at = 0;
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let len = document_len(rest, options.rules.max_bytes);
+            let len = len.map_err(|e| DecodeFailure::Read(e.later_by(at)))?;
+            let document = rest.get(..len).unwrap_or(rest);
+            let made = RawDocument::checked(owner, at, document, &settings);
+            all.push(made.map_err(|e| e.later_by(at))?);
+            at += len;
+        }
+        Ok(all.into_pyobject(py)?)
+    }
+
+    /// Creates the `RawDocument` of the slice `document`, which starts `at` bytes after the start
+    /// of the owner's bytes. Offsets in errors count from the start of `document`.
+    pub(super) fn of_part<'py>(
+        owner: &Bound<'py, PyAny>,
+        at: usize,
+        document: &[u8],
+        options: &Given<'py>,
+    ) -> Result<Bound<'py, PyAny>, DecodeFailure> {
+        let made = RawDocument::checked(owner, at, document, &settings(options))?;
+        Ok(Bound::new(owner.py(), made)?.into_any())
+    }
+
+    fn checked(
+        owner: &Bound<'_, PyAny>,
+        at: usize,
+        document: &[u8],
+        settings: &Arc<OwnedBsonReadOptions>,
+    ) -> Result<RawDocument, DecodeFailure> {
+        let max_bytes = settings.rules.max_bytes;
+        let is_good = document_len(document, max_bytes).and_then(|_| Elements::of(document));
+        is_good.map_err(DecodeFailure::Read)?;
+        Ok(RawDocument {
+            owner: owner.clone().unbind(),
+            at,
+            len: document.len(),
+            settings: Some(settings.clone()),
+        })
+    }
+}
+
+/// Returns a copy of the options with which nested documents are decoded to dicts.
+fn settings(options: &Given<'_>) -> Arc<OwnedBsonReadOptions> {
+    Arc::new(BsonReadOptions {
+        document: Document::Dict,
+        ..options.kept()
+    })
+}

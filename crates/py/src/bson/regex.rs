@@ -1,0 +1,11 @@
+//! The options of BSON regular expressions and the flags of Python's `re`.
+
+/// The flags of Python's `re`, each with the option letter of a BSON regular expression.
+pub(super) const REGEX_FLAGS: [(u32, u8); 6] = [
+    (2, b'i'),
+    (4, b'l'),
+    (8, b'm'),
+    (16, b's'),
+    (32, b'u'),
+    (64, b'x'),
+];

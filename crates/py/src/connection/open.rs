@@ -1,0 +1,340 @@
+//! `onecopy.connect`: opens a connection with the options of the caller.
+
+use std::ffi::CString;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use onecopy_rows::connect::{self as db};
+use onecopy_rows::{self as rows, ConnectCancel, ConnectOptions, Names, PrepareMode, ZeroDates};
+use onecopy_text::{Policy, Tally};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use super::Connection;
+use crate::limit::TimeLimit;
+use crate::pending::PendingCall;
+use crate::raw::{interrupt, process};
+use crate::{command, errors, parameters};
+
+/// Opens a connection to a database.
+///
+/// Args:
+///     target: a ``sqlite:`` or ``postgresql://`` URL, an ODBC connection string, ``DSN=name``, or
+///         an ``odbc+postgresql://``, ``mysql://`` or ``mssql://`` URL, which goes to the ODBC
+///         driver found on this machine.
+///     read_only: open it only for reading; ODBC: in a transaction that is always rolled back.
+///     autocommit: each statement is its own transaction.
+///     connect_timeout: seconds to connect, above 0.
+///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD
+///         (``"replace"``).
+///     row_factory: makes the rows, instead of tuples: see `Connection.row_factory`.
+///     zero_dates: ``0000-00-00`` of MariaDB and MySQL is ``None`` (``"null"``), a `DataError`
+///         (``"error"``) or a ``str`` (``"text"``); a zero month or day is refused except with
+///         ``"text"``.
+///     query_timeout: the time limit of a statement in seconds: see `Connection.query_timeout`.
+///     stream: ``True``: rows are returned as they are read (a `NotSupportedError` if the driver
+///         cannot); ``False``: the whole result is read before its first row, if the driver offers
+///         the choice; ``None``: the same as ``True`` if the driver supports it, otherwise as
+///         ``False``.
+///     local_infile: MariaDB and MySQL: ``LOAD DATA LOCAL`` may send files of this machine to the
+///         server. Without this option the statement raises a `NotSupportedError`.
+///     datetime_range: PostgreSQL without an ODBC driver: dates and timestamps outside of the years
+///         1 to 9999, and infinities, are a `DataError` (``"error"``) or a ``str`` as the server
+///         writes it (``"text"``).
+///     json: values of the types ``json`` and ``jsonb`` are their text (``"text"``) or Python's
+///         objects (``"objects"``).
+///     prepare: PostgreSQL without an ODBC driver: statements are prepared on the server from their
+///         second execution on, except through a pooler that changes sessions (``"auto"``); from
+///         the first on, without a check for a pooler (``"always"``); or ``"never"``.
+///
+/// Returns:
+///     A `Connection`. Known faults of the driver are reported as a `DriverWarning`.
+///
+/// Raises:
+///     OperationalError: no connection; the message names the attempts and the software to install,
+///         and contains no password.
+///
+/// >>> con = onecopy.connect("sqlite::memory:")
+/// >>> con.execute("select 'Zoë', ?", [7]).fetchall()
+/// [('Zoë', 7)]
+///
+/// Source: PEP 249, "Constructors".
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // Keywords of Python.
+#[pyo3(signature = (
+    target, *, read_only=false, autocommit=false, connect_timeout=15.0, errors="strict", row_factory=None,
+    zero_dates="null", query_timeout=None, stream=None, local_infile=false, datetime_range="error",
+    json="text", prepare="auto",
+))]
+pub(crate) fn connect(
+    py: Python<'_>,
+    target: &Bound<'_, PyString>,
+    read_only: bool,
+    autocommit: bool,
+    connect_timeout: f64,
+    errors: &str,
+    row_factory: Option<Py<PyAny>>,
+    zero_dates: &str,
+    query_timeout: Option<f64>,
+    stream: Option<bool>,
+    local_infile: bool,
+    datetime_range: &str,
+    json: &str,
+    prepare: &str,
+) -> PyResult<Connection> {
+    let given = ConnectKeywords {
+        read_only,
+        autocommit,
+        connect_timeout,
+        errors,
+        row_factory,
+        zero_dates,
+        query_timeout,
+        stream,
+        local_infile,
+        datetime_range,
+        json,
+        prepare,
+    };
+    let attempt = Attempt::new(py, target, given)?;
+    let opened = interrupt::detached(py, || attempt.cancel.cancel_handle(), || attempt.open())?;
+    let opened = opened.map_err(|e| errors::to_py(py, &e))?;
+    attempt.settings.connection(py, opened)
+}
+
+/// Starts `connect`, and returns it as a `PendingCall`, which an event loop runs; ``None`` if
+/// connections to this database cannot suspend.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // Those of `connect`.
+#[pyo3(signature = (
+    target, *, read_only=false, autocommit=false, connect_timeout=15.0, errors="strict", row_factory=None,
+    zero_dates="null", query_timeout=None, stream=None, local_infile=false, datetime_range="error",
+    json="text", prepare="auto",
+))]
+pub(crate) fn begin_connect(
+    py: Python<'_>,
+    target: &Bound<'_, PyString>,
+    read_only: bool,
+    autocommit: bool,
+    connect_timeout: f64,
+    errors: &str,
+    row_factory: Option<Py<PyAny>>,
+    zero_dates: &str,
+    query_timeout: Option<f64>,
+    stream: Option<bool>,
+    local_infile: bool,
+    datetime_range: &str,
+    json: &str,
+    prepare: &str,
+) -> PyResult<Option<PendingCall>> {
+    let given = ConnectKeywords {
+        read_only,
+        autocommit,
+        connect_timeout,
+        errors,
+        row_factory,
+        zero_dates,
+        query_timeout,
+        stream,
+        local_infile,
+        datetime_range,
+        json,
+        prepare,
+    };
+    let attempt = Attempt::new(py, target, given)?;
+    if !db::Connection::suspends_at(&attempt.target) {
+        return Ok(None);
+    }
+    let Attempt {
+        target,
+        options,
+        cancel,
+        settings,
+    } = attempt;
+    let handle = cancel.cancel_handle();
+    let open = move || match open(&target, &options, &cancel) {
+        Ok(opened) => (Ok(()), Some(opened)),
+        Err(error) => (Err(error), None),
+    };
+    let make_result = move |py: Python<'_>, opened, _is_late| {
+        Ok(Py::new(py, settings.connection(py, opened)?)?.into_any())
+    };
+    PendingCall::new(None, handle, open, make_result).map(Some)
+}
+
+/// The keywords of `connect`.
+struct ConnectKeywords<'a> {
+    read_only: bool,
+    autocommit: bool,
+    connect_timeout: f64,
+    errors: &'a str,
+    row_factory: Option<Py<PyAny>>,
+    zero_dates: &'a str,
+    query_timeout: Option<f64>,
+    stream: Option<bool>,
+    local_infile: bool,
+    datetime_range: &'a str,
+    json: &'a str,
+    prepare: &'a str,
+}
+
+/// An attempt to open a connection.
+struct Attempt {
+    target: String,
+    options: ConnectOptions,
+    cancel: ConnectCancel,
+    settings: Settings,
+}
+
+/// The settings of the new `Connection` object.
+struct Settings {
+    policy: Policy,
+    converters: Py<PyDict>,
+    row_factory: Option<Py<PyAny>>,
+    limit: TimeLimit,
+}
+
+/// A connection that was opened: its description, the faults of its driver, and its names.
+type Opened = (String, Vec<String>, Names, db::Connection);
+
+fn open(
+    target: &str,
+    options: &ConnectOptions,
+    cancel: &ConnectCancel,
+) -> Result<Opened, rows::Error> {
+    let db = db::Connection::open_with(target, options, cancel)?;
+    Ok((db.describe(), db.notices(), db.names(), db))
+}
+
+impl Attempt {
+    /// Checks the keywords.
+    ///
+    /// # Errors
+    /// `ValueError` for a value that is none of its keyword's.
+    fn new(
+        py: Python<'_>,
+        target: &Bound<'_, PyString>,
+        given: ConnectKeywords<'_>,
+    ) -> PyResult<Attempt> {
+        let target = parameters::utf8(py, target, "the connection string", &mut Tally::default())?;
+        let seconds = given.connect_timeout;
+        if !(seconds > 0.0 && seconds <= 86_400.0) {
+            return Err(PyValueError::new_err(
+                "`connect_timeout` is the time to connect in seconds, above 0 and up to 86400",
+            ));
+        }
+        let text_policy = match given.errors {
+            "strict" => Policy::Strict,
+            "replace" => Policy::Replace,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "`errors` is neither \"strict\" nor \"replace\"",
+                ));
+            }
+        };
+        if !target.starts_with("sqlite:") {
+            command::know_packages(py);
+        }
+        let zero_dates = match given.zero_dates {
+            "null" => ZeroDates::Null,
+            "error" => ZeroDates::Error,
+            "text" => ZeroDates::Text,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "`zero_dates` is none of \"null\", \"error\", \"text\"",
+                ));
+            }
+        };
+        let far_dates_as_text = match given.datetime_range {
+            "error" => false,
+            "text" => true,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "`datetime_range` is neither \"error\" nor \"text\"",
+                ));
+            }
+        };
+        let prepare = match given.prepare {
+            "auto" => PrepareMode::Auto,
+            "always" => PrepareMode::Always,
+            "never" => PrepareMode::Never,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "`prepare` is none of \"auto\", \"always\", \"never\"",
+                ));
+            }
+        };
+        let converters = PyDict::new(py);
+        match given.json {
+            "text" => {}
+            "objects" => {
+                let loads = py.import("onecopy.json")?.getattr("loads")?;
+                converters.set_item("json", &loads)?;
+                converters.set_item("jsonb", &loads)?;
+            }
+            _ => {
+                return Err(PyValueError::new_err(
+                    "`json` is neither \"text\" nor \"objects\"",
+                ));
+            }
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked above
+        let login_timeout_s = seconds.ceil() as u32;
+        Ok(Attempt {
+            target,
+            options: ConnectOptions {
+                read_only: given.read_only,
+                create: true,
+                autocommit: given.autocommit,
+                login_timeout_s,
+                text_policy,
+                zero_dates,
+                far_dates_as_text,
+                prepare,
+                stream: given.stream,
+                guesses_short: true,
+                local_infile: given.local_infile,
+            },
+            cancel: ConnectCancel::default(),
+            settings: Settings {
+                policy: text_policy,
+                converters: converters.unbind(),
+                row_factory: given.row_factory,
+                limit: TimeLimit::of(given.query_timeout)?,
+            },
+        })
+    }
+
+    fn open(&self) -> Result<Opened, rows::Error> {
+        open(&self.target, &self.options, &self.cancel)
+    }
+}
+
+impl Settings {
+    /// Creates the `Connection` object, and warns of the faults of its driver.
+    fn connection(
+        self,
+        py: Python<'_>,
+        (about, notices, names, db): Opened,
+    ) -> PyResult<Connection> {
+        let connection = Connection {
+            db: Some(Arc::new(db)),
+            is_returned: AtomicBool::new(false),
+            about,
+            policy: self.policy,
+            generation: process::generation(),
+            adapters: PyDict::new(py).unbind(),
+            converters: self.converters,
+            row_factory: Mutex::new(self.row_factory),
+            limit: self.limit,
+            names,
+        };
+        let category = errors::class(py, "DriverWarning")?;
+        for notice in notices {
+            let notice = CString::new(notice.replace('\0', " ")).unwrap_or_default();
+            PyErr::warn(py, &category, &notice, 1)?;
+        }
+        Ok(connection)
+    }
+}

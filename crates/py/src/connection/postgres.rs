@@ -1,0 +1,85 @@
+//! Methods of `Connection` for PostgreSQL only.
+
+use std::time::Duration;
+
+use onecopy_rows::{connect as db, postgres};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use super::Connection;
+use crate::pending::PendingCall;
+
+/// A message that another session sent with ``NOTIFY``.
+#[pyclass(frozen, get_all, module = "onecopy")]
+pub(crate) struct Notification {
+    /// The channel on which the message was sent.
+    channel: String,
+    /// The payload of the message; empty if the sender passed none.
+    payload: String,
+    /// The process id of the sender's session.
+    process_id: i32,
+}
+
+impl Notification {
+    fn new(received: postgres::Notification) -> Notification {
+        Notification {
+            channel: received.channel,
+            payload: received.payload,
+            process_id: received.process_id,
+        }
+    }
+}
+
+#[pymethods]
+impl Notification {
+    fn __repr__(&self) -> String {
+        let Notification {
+            channel,
+            payload,
+            process_id,
+        } = self;
+        format!("<onecopy.Notification: {channel}, {payload:?}, process {process_id}>")
+    }
+}
+
+#[pymethods]
+impl Connection {
+    /// Returns the notifications that have arrived since the last call (PostgreSQL without an ODBC
+    /// driver). The connection receives notifications on the channels for which it has executed
+    /// ``LISTEN``, outside of a transaction or in one that was committed.
+    ///
+    /// Args:
+    ///     timeout: seconds to wait for the first notification, 0 for none. Other calls of the
+    ///         connection wait meanwhile.
+    ///
+    /// Raises:
+    ///     NotSupportedError: another database, or PostgreSQL through ODBC.
+    #[pyo3(signature = (timeout=0.0))]
+    fn notifications(&self, py: Python<'_>, timeout: f64) -> PyResult<Vec<Notification>> {
+        let wait = wait_of(timeout)?;
+        let found = self.call(py, |db| db.postgres()?.notifications(wait))?;
+        Ok(found.into_iter().map(Notification::new).collect())
+    }
+
+    /// Starts `notifications`, and returns it as a `PendingCall`, which an event loop runs.
+    fn _begin_notifications(&self, py: Python<'_>, timeout: f64) -> PyResult<PendingCall> {
+        let wait = wait_of(timeout)?;
+        let notifications = move |db: &db::Connection| db.postgres()?.notifications(wait);
+        self.begin(py, None, notifications, |py, found| {
+            let found = found.into_iter().map(Notification::new);
+            Ok(PyList::new(py, found.collect::<Vec<_>>())?
+                .into_any()
+                .unbind())
+        })
+    }
+}
+
+/// Converts seconds to the time for which `notifications` waits; an error if they are negative or
+/// out of range.
+fn wait_of(timeout: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(timeout)
+        .ok()
+        .filter(|wait| *wait <= Duration::from_secs(86_400))
+        .ok_or_else(|| PyValueError::new_err("`timeout` is in seconds, from 0 to 86400"))
+}

@@ -1,0 +1,375 @@
+//! Writes objects of types other than CPython's built-in ones, or returns the object to write
+//! instead.
+
+use num_bigint::BigUint;
+use onecopy_text::ByteSink;
+use onecopy_wire::{WriteError, json};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use super::options::{BigIntPolicy, JsonWriteOptions, Passed};
+pub(super) use crate::raw::encode::bson::class_name;
+use crate::raw::encode::json::{JsonStop, ObjectForm, ObjectForms, put_scalar};
+use crate::raw::ndarray::{self, Choice, Described, ItemType};
+use crate::raw::{buffer, encode, number, text, uuid};
+
+/// Encoded JSON, which is written unchanged.
+///
+/// `Fragment(data)` accepts a `bytes`, any other object with a buffer, or a `str`, with one JSON
+/// value in UTF-8. The value is not checked: if it is invalid, the surrounding JSON is invalid too.
+///
+/// Copies: a `str`, or a buffer that may change, is copied once by the constructor. Any data is
+/// copied once when the fragment is written.
+///
+/// Raises `TypeError` for any other object.
+///
+/// >>> import onecopy
+/// >>> onecopy.json.dumps({"a": onecopy.json.Fragment(b"[1,2]")})
+/// b'{"a":[1,2]}'
+#[pyclass(frozen, module = "onecopy.json")]
+pub(crate) struct Fragment {
+    contents: Py<PyAny>,
+    bytes: Vec<u8>,
+}
+
+#[pymethods]
+impl Fragment {
+    #[new]
+    #[pyo3(signature = (data, /))]
+    fn new(data: Bound<'_, PyAny>) -> PyResult<Fragment> {
+        let bytes = if let Ok(string) = data.cast::<PyString>() {
+            let made = text::to_string(string.as_borrowed(), &mut onecopy_text::Tally::default());
+            made.map_err(|e| match e {
+                text::MakeError::Python(e) => e,
+                text::MakeError::Malformed(e) => pyo3::exceptions::PyValueError::new_err(format!(
+                    "the str is not valid text: {e}"
+                )),
+            })?
+            .into_bytes()
+        } else {
+            buffer::copy_of(data.as_borrowed())?.ok_or_else(|| {
+                PyTypeError::new_err("a Fragment takes a str or an object with a buffer")
+            })?
+        };
+        Ok(Fragment {
+            contents: data.unbind(),
+            bytes,
+        })
+    }
+
+    /// The object that was passed to the constructor.
+    #[getter]
+    fn contents(&self, py: Python<'_>) -> Py<PyAny> {
+        self.contents.clone_ref(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Fragment({})", self.contents.bind(py).repr()?))
+    }
+}
+
+impl From<PyErr> for JsonStop {
+    fn from(error: PyErr) -> JsonStop {
+        JsonStop::Python(error)
+    }
+}
+
+impl From<WriteError> for JsonStop {
+    fn from(error: WriteError) -> JsonStop {
+        match error {
+            WriteError::NonFinite => JsonStop::NonFinite,
+            WriteError::SinkFull(_) => JsonStop::Full,
+            error => JsonStop::Value(error),
+        }
+    }
+}
+
+/// Calls `write`, and returns the bytes that it has written: the JSON of one scalar value, at most
+/// [`json::SCALAR_BYTES`].
+pub(super) fn written<E: Into<JsonStop>>(
+    write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), E>,
+) -> Result<Vec<u8>, JsonStop> {
+    let mut text = Vec::with_capacity(json::SCALAR_BYTES);
+    let mut window = text
+        .window(json::SCALAR_BYTES)
+        .map_err(|_| JsonStop::Full)?;
+    write(&mut window).map_err(Into::into)?;
+    drop(window);
+    Ok(text)
+}
+
+impl JsonWriteOptions {
+    /// For an object whose class derives from a built-in type, returns the form in which the object
+    /// is written.
+    fn subclass<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+    ) -> Result<Option<ObjectForm<'py>>, JsonStop> {
+        let py = object.py();
+        Ok(Some(if object.is_instance_of::<PyString>() {
+            ObjectForm::Instead(text::exact(object)?.into_any())
+        } else if object.is_instance_of::<PyInt>() {
+            let plain = py.get_type::<PyInt>().call_method1("__int__", (object,))?;
+            ObjectForm::Instead(plain)
+        } else if let Ok(float) = object.cast::<PyFloat>() {
+            if self.passes(Passed::Float) {
+                return Ok(None);
+            }
+            ObjectForm::Instead(PyFloat::new(py, float.value()).into_any())
+        } else if object.is_instance_of::<PyTuple>() && self.passes(Passed::Tuple) {
+            return Ok(None);
+        } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+            ObjectForm::Items
+        } else if let Ok(dict) = object.cast::<PyDict>() {
+            self.derived_dict(dict)?
+        } else {
+            return Ok(None);
+        }))
+    }
+
+    /// Returns the form in which a NumPy scalar or array is written; `None` for another object.
+    fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
+        let choice = self.style.natives.numpy;
+        Ok(match ndarray::describe(object, choice)? {
+            // JSON cannot represent binary items.
+            Some(Described::Memory(memory))
+                if matches!(memory.view.dtype().of, ItemType::Binary(_)) =>
+            {
+                None
+            }
+            Some(Described::Memory(memory)) => Some(ObjectForm::Memory(memory)),
+            Some(Described::List(list)) => Some(ObjectForm::Instead(list)),
+            Some(Described::Swapped) => {
+                let class = class_name(object);
+                return Err(JsonStop::Unknown { class });
+            }
+            None => None,
+        })
+    }
+
+    /// Returns `true` for a member of an enumeration. If the option `compat` is `orjson`, the
+    /// metaclass of the object's class must be exactly that of `Enum`.
+    fn is_enum(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let base = encode::enumeration(object.py())?;
+        Ok(match self.style.natives.orjson {
+            true => object.get_type().get_type().is(base.get_type()),
+            false => object.is_instance(base)?,
+        })
+    }
+
+    /// Converts a key to text; an error if the options do not allow keys of its type.
+    pub(super) fn key_text<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyString>, JsonStop> {
+        self.key_text_again(key, 0)
+    }
+
+    /// Implements [`JsonWriteOptions::key_text`] for the replacement of a key: the value of an
+    /// enumeration member, or the result of `default`. `times` is the number of replacements of
+    /// this key so far.
+    fn key_text_again<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        times: u8,
+    ) -> Result<Bound<'py, PyString>, JsonStop> {
+        if let Ok(text) = key.cast::<PyString>() {
+            return Ok(text::exact(text.as_any())?);
+        }
+        if !self.non_str_keys {
+            return Err(JsonStop::Key {
+                class: class_name(key),
+            });
+        }
+        let py = key.py();
+        let ascii = |bytes: &[u8]| PyString::new(py, &String::from_utf8_lossy(bytes));
+        if key.is_none() {
+            return Ok(ascii(b"null"));
+        }
+        if let Ok(flag) = key.cast::<PyBool>() {
+            return Ok(ascii(if flag.is_true() { b"true" } else { b"false" }));
+        }
+        if self.keys_by_str {
+            return Ok(match key.cast::<PyBytes>() {
+                Ok(bytes) => bytes
+                    .call_method0(pyo3::intern!(py, "decode"))?
+                    .cast_into()
+                    .map_err(PyErr::from)?,
+                Err(_) => key.str()?,
+            });
+        }
+        if self.is_enum(key)? {
+            let value = key.getattr(pyo3::intern!(py, "value"))?;
+            return self.key_text_again(&value, times.saturating_add(1));
+        }
+        if key.is_instance_of::<PyInt>() {
+            return Ok(ascii(&digits(key)?));
+        }
+        let is_left = self.numpy == Choice::Orjson && ndarray::is_scalar(key)?;
+        if let Ok(float) = key.cast::<PyFloat>()
+            && !is_left
+        {
+            let text = written(|w| json::put_f64(float.value(), self.style.nan, w))?;
+            return Ok(ascii(unquoted(&text)));
+        }
+        if let Some(text) = self.temporal(key)? {
+            return Ok(ascii(unquoted(&text)));
+        }
+        if key.is_instance(uuid::class(py)?)? || key.is_instance(number::decimal_class(py)?)? {
+            return Ok(key.str()?);
+        }
+        if !is_left
+            && let Some(Described::Memory(memory)) =
+                ndarray::describe(key, self.style.natives.numpy)?
+            && let Some(scalar) = memory.view.item().and_then(|item| item.scalar())
+        {
+            let text = written(|w| put_scalar(scalar, &self.style, w))?;
+            return Ok(ascii(unquoted(&text)));
+        }
+        match &self.default {
+            Some(default) if times < MOST_TIMES => {
+                let instead = default.call(key)?;
+                self.key_text_again(&instead, times + 1)
+            }
+            _ => Err(JsonStop::Key {
+                class: class_name(key),
+            }),
+        }
+    }
+}
+
+/// The largest number of consecutive replacements of a key by values that are not a `str`.
+const MOST_TIMES: u8 = 16;
+
+fn unquoted(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\"")
+        .and_then(|t| t.strip_suffix(b"\""))
+        .unwrap_or(text)
+}
+
+/// Returns all digits of an `int`. The limit of `sys.set_int_max_str_digits` is not applied: it
+/// protects against conversions in quadratic time, and the time of this conversion grows less than
+/// quadratically.
+fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let py = value.py();
+    let is_negative = value.lt(0)?;
+    let magnitude = value.abs()?;
+    let bits: usize = magnitude.call_method0("bit_length")?.extract()?;
+    let bytes =
+        magnitude.call_method1("to_bytes", (bits.div_ceil(8), pyo3::intern!(py, "little")))?;
+    let magnitude = BigUint::from_bytes_le(bytes.cast::<PyBytes>()?.as_bytes());
+    let mut digits = Vec::new();
+    if is_negative {
+        digits.push(b'-');
+    }
+    digits.extend_from_slice(magnitude.to_str_radix(10).as_bytes());
+    Ok(digits)
+}
+
+impl JsonWriteOptions {
+    /// Returns the form in which an object is to be written; `None` for a type that JSON cannot
+    /// represent.
+    fn form<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
+        let py = object.py();
+        if !self.passes(Passed::Datetime)
+            && let Some(text) = self.temporal(object)?
+        {
+            return Ok(Some(ObjectForm::Text(text)));
+        }
+        if !self.passes(Passed::Uuid) && object.is_exact_instance(uuid::class(py)?) {
+            let value: u128 = object.getattr(pyo3::intern!(py, "int"))?.extract()?;
+            return Ok(Some(ObjectForm::Text(written(|w| {
+                json::put_uuid(&value.to_be_bytes(), w);
+                Ok::<_, WriteError>(())
+            })?)));
+        }
+        if !self.passes(Passed::Decimal) && object.is_instance(number::decimal_class(py)?)? {
+            let digits = object.str()?;
+            let mut text = Vec::new();
+            let digits = text::ascii(digits.as_any().as_borrowed()).unwrap_or_default();
+            json::write_decimal(named(digits), self.style.nan, &mut text)?;
+            return Ok(Some(ObjectForm::Text(text)));
+        }
+        if let Ok(fragment) = object.cast::<Fragment>() {
+            return Ok(Some(ObjectForm::Text(fragment.get().bytes.clone())));
+        }
+        if !self.passes(Passed::Enum) && self.is_enum(object)? {
+            return Ok(Some(ObjectForm::Instead(
+                object.getattr(pyo3::intern!(py, "value"))?,
+            )));
+        }
+        if !self.passes(Passed::Subclass)
+            && let Some(other) = self.subclass(object)?
+        {
+            return Ok(Some(other));
+        }
+        if !self.passes(Passed::Dataclass)
+            && let Some(other) = self.dataclass(object)?
+        {
+            return Ok(Some(other));
+        }
+        self.numpy(object)
+    }
+}
+
+impl<'py> ObjectForms<'py> for JsonWriteOptions {
+    fn other(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
+        let natives = &self.style.natives;
+        let choices = (natives.numpy as u32) << 1 | u32::from(natives.orjson);
+        let options = 1 << 30 | choices << 16 | u32::from(self.passed);
+        if encode::has_no_form(object, options) {
+            return Ok(None);
+        }
+        let form = self.form(object)?;
+        if form.is_none() {
+            encode::note_no_form(object, options);
+        }
+        Ok(form)
+    }
+
+    fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, JsonStop> {
+        match &self.default {
+            Some(default) => Ok(default.call(object)?),
+            None => Err(JsonStop::Unknown {
+                class: class_name(object),
+            }),
+        }
+    }
+
+    fn big_int(&self, object: &Bound<'py, PyAny>) -> Result<Vec<u8>, JsonStop> {
+        match self.big_ints {
+            BigIntPolicy::Exact => Ok(digits(object)?),
+            BigIntPolicy::Text53 => {
+                let mut text = vec![b'"'];
+                text.extend_from_slice(&digits(object)?);
+                text.push(b'"');
+                Ok(text)
+            }
+            BigIntPolicy::Error | BigIntPolicy::Error53 => Err(JsonStop::BigInt),
+        }
+    }
+
+    fn key(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyString>, JsonStop> {
+        self.key_text(object)
+    }
+
+    fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, JsonStop> {
+        let dict = dict.cast::<PyDict>().map_err(PyErr::from)?;
+        // A copy of the items is traversed, because the conversion of a key may run Python code
+        // that changes the `dict`.
+        self.members(dict.items().as_any())
+    }
+}
+
+/// Returns the text of a `Decimal` in the form that `write_decimal` accepts. For every NaN this is
+/// `NaN`: the sign, the payload and the `s` of a signaling NaN are dropped. The text of any other
+/// value is unchanged.
+fn named(digits: &[u8]) -> &[u8] {
+    let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
+    let quiet = unsigned.strip_prefix(b"s").unwrap_or(unsigned);
+    if quiet.starts_with(b"NaN") {
+        return b"NaN";
+    }
+    digits
+}

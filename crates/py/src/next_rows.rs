@@ -1,0 +1,269 @@
+//! Fetches the next rows of a statement, and converts them to tuples or columns.
+//!
+//! Blocks of a driver are fetched with the GIL released, unless their rows are already in memory.
+//! SQLite, which has no blocks, is stepped with the GIL held.
+
+use std::cell::RefCell;
+
+use onecopy_rows::connect::StatementVisitor;
+use onecopy_rows::{
+    AttachedHost, Block, BlockPosition, Budget, DatabaseStatement, Fetched, PumpError, Pumped,
+    RowSink, Source,
+};
+use onecopy_text::Tally;
+use pyo3::prelude::*;
+
+use crate::arrow::PyColumns;
+use crate::errors;
+use crate::raw::collector::HeldOff;
+use crate::raw::gil;
+use crate::raw::interrupt;
+use crate::rows::PyRows;
+use crate::thread_switch;
+
+/// The number of rows of a block that are converted to tuples at once. With this number, the tuples
+/// stay in the processor's cache while the columns are processed.
+pub(crate) const BATCH_ROWS: usize = 512;
+
+/// The number of rows of SQLite that are added to columns at once. It is larger than
+/// [`BATCH_ROWS`], because numbers use less of the processor's cache than tuples.
+const COLUMN_ROWS: usize = 4096;
+
+/// Lets other threads and signal handlers run while a source is stepped with the GIL held.
+struct SteppingHost<'py> {
+    py: Python<'py>,
+    /// The exception that a signal handler has raised; `None` if none has raised one.
+    raised: RefCell<Option<PyErr>>,
+}
+
+impl AttachedHost for SteppingHost<'_> {
+    fn turn(&self) -> bool {
+        match thread_switch::allow(self.py) {
+            Ok(()) => true,
+            Err(raised) => {
+                self.raised.replace(Some(raised));
+                false
+            }
+        }
+    }
+
+    fn released(&self, wait: &mut (dyn FnMut() + Send)) {
+        gil::detach(self.py, wait);
+    }
+}
+
+/// The reason for which stepping a source failed. `Before` is an exception that was raised before
+/// the sink received a cell. `Sink` is an error of the sink, without the row number.
+enum StepFailure<E> {
+    Before(PyErr),
+    Sink(E),
+}
+
+/// The arguments of a pull that fetches the next rows of a statement as tuples. The result of the
+/// pull is `true` if more rows may follow.
+pub(crate) struct PullRows<'p, 'py> {
+    pub(crate) py: Python<'py>,
+    pub(crate) position: &'p mut BlockPosition,
+    pub(crate) limit: usize,
+    pub(crate) sink: &'p mut PyRows<'py>,
+    pub(crate) n_given: u64,
+}
+
+impl StatementVisitor for PullRows<'_, '_> {
+    type Output = PyResult<bool>;
+
+    fn visit<S: DatabaseStatement>(self, statement: &mut S) -> PyResult<bool> {
+        let PullRows {
+            py,
+            position,
+            limit,
+            sink,
+            n_given,
+        } = self;
+        if S::HAS_BLOCKS {
+            return block(py, statement, position, limit, sink, n_given);
+        }
+        stepped(py, statement, position, limit, sink).map_err(|failed| match failed {
+            StepFailure::Before(e) => e,
+            StepFailure::Sink(e) => {
+                let row = n_given + sink.rows().n_complete() as u64;
+                e.into_py(py, statement.schema(), row)
+            }
+        })
+    }
+}
+
+/// The arguments of a pull that adds the next rows of a statement to columns. The result of the
+/// pull is `true` if more rows may follow.
+pub(crate) struct PullColumns<'p, 'py> {
+    pub(crate) py: Python<'p>,
+    pub(crate) position: &'p mut BlockPosition,
+    pub(crate) sink: &'p mut PyColumns<'py>,
+    pub(crate) n_given: u64,
+}
+
+impl StatementVisitor for PullColumns<'_, '_> {
+    type Output = PyResult<bool>;
+
+    fn visit<S: DatabaseStatement>(self, statement: &mut S) -> PyResult<bool> {
+        let PullColumns {
+            py,
+            position,
+            sink,
+            n_given,
+        } = self;
+        if S::HAS_BLOCKS {
+            return columns(py, statement, position, sink, n_given);
+        }
+        let _held_off = HeldOff::new(py);
+        let limit = sink.n_left().min(COLUMN_ROWS);
+        let n_before = sink.n_rows();
+        stepped(py, statement, position, limit, sink).map_err(|failed| match failed {
+            StepFailure::Before(e) => e,
+            StepFailure::Sink(e) => {
+                let row = n_given + (sink.n_rows() - n_before) as u64;
+                e.into_py(py, statement.schema(), row)
+            }
+        })
+    }
+}
+
+/// Steps a statement of a database that does not fetch blocks (SQLite), with the GIL held, and
+/// converts cells from the database's memory. Returns `true` if more rows may follow.
+fn stepped<S: Source, R: RowSink>(
+    py: Python<'_>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    limit: usize,
+    sink: &mut R,
+) -> Result<bool, StepFailure<R::Error>> {
+    let host = SteppingHost {
+        py,
+        raised: RefCell::new(None),
+    };
+    let budget = Budget {
+        block_rows: limit,
+        ..Budget::default()
+    };
+    let pumped = statement.pump_attached(position, budget, sink, &host);
+    if let Some(raised) = host.raised.into_inner() {
+        return Err(StepFailure::Before(raised));
+    }
+    match pumped {
+        Ok(Pumped::More) => Ok(true),
+        Ok(Pumped::End) => Ok(false),
+        Err(PumpError::Source(e)) => Err(StepFailure::Before(errors::to_py(py, &e))),
+        Err(PumpError::Sink(e)) => Err(StepFailure::Sink(e)),
+    }
+}
+
+/// If all rows of the current block were converted, fetches the next block. The GIL is released,
+/// unless the rows are already in memory. Returns `true` if there are rows. Adds to `moved` the
+/// number of bytes of text that the driver's reader had to move while it fetched the block.
+fn next_block<S: Source>(
+    py: Python<'_>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    moved: &mut Tally,
+) -> PyResult<bool> {
+    if position.next_row >= position.n_rows {
+        // The error is boxed because it is large, and each function on the way would copy a result
+        // of its size.
+        let fetched = if statement.is_ready() {
+            // The rows are in memory. After a release of the GIL, another thread could hold it for
+            // its whole time slice; other threads can run between two pulls.
+            py.check_signals()?;
+            statement.fetch(Budget::default()).map_err(Box::new)
+        } else if statement.is_at_hand() {
+            // The GIL is released because another thread may be executing a call on the connection,
+            // whose lock this call waits for. Ctrl-C has no call to cancel here.
+            py.check_signals()?;
+            gil::detach(py, || statement.fetch(Budget::default()).map_err(Box::new))
+        } else {
+            let cancel = statement.cancel_handle();
+            interrupt::detached(
+                py,
+                || cancel,
+                || statement.fetch(Budget::default()).map_err(Box::new),
+            )?
+        };
+        moved.copied_again(statement.take_moved_bytes());
+        match fetched.map_err(|e| errors::to_py(py, &e))? {
+            Fetched::End => return Ok(false),
+            Fetched::Rows(n_rows) => {
+                *position = BlockPosition {
+                    next_row: 0,
+                    n_rows,
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Adds the remaining rows of a driver's block to columns. Returns `true` if more rows may follow.
+fn columns<S: Source>(
+    py: Python<'_>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    sink: &mut PyColumns<'_>,
+    n_given: u64,
+) -> PyResult<bool> {
+    if !next_block(py, statement, position, &mut sink.objects.fetched)? {
+        return Ok(false);
+    }
+    let n_rows = sink.n_left().min(position.n_rows - position.next_row);
+    let block = statement.block();
+    let held_off = HeldOff::new(py);
+    let emitted = block.emit_columns(position.next_row, n_rows, sink);
+    drop(held_off);
+    let Err(error) = emitted else {
+        position.next_row += n_rows;
+        return Ok(true);
+    };
+    // A cell failed in column order. The rows are processed again in row order, so that the first
+    // failing cell is reported.
+    let schema = statement.schema();
+    let mut again = PyColumns::new(py, schema, sink.policy(), n_rows)?;
+    Err(match block.emit(position.next_row, &mut again) {
+        Ok(_) => error.into_py(py, schema, n_given),
+        Err(error) => error.into_py(py, schema, n_given + again.n_rows() as u64),
+    })
+}
+
+/// Fetches a driver's block with the GIL released, and adds its rows to the sink. Returns `true` if
+/// more rows may follow.
+fn block<'py, S: Source>(
+    py: Python<'py>,
+    statement: &mut S,
+    position: &mut BlockPosition,
+    limit: usize,
+    sink: &mut PyRows<'py>,
+    n_given: u64,
+) -> PyResult<bool> {
+    if !next_block(py, statement, position, &mut sink.fetched)? {
+        return Ok(false);
+    }
+    let n_rows = limit
+        .min(BATCH_ROWS)
+        .min(position.n_rows - position.next_row);
+    let block = statement.block();
+    if block.emit_columns(position.next_row, n_rows, sink).is_ok() {
+        position.next_row += n_rows;
+        return Ok(true);
+    }
+    // A cell failed in column order. The rows are processed again in row order, so that the
+    // previous rows are returned and the first failing cell is reported.
+    sink.clear();
+    sink.set_limit(n_rows);
+    match block.emit(position.next_row, sink) {
+        Ok(_) => {
+            position.next_row += sink.rows().n_complete();
+            Ok(true)
+        }
+        Err(e) => {
+            let row = n_given + sink.rows().n_complete() as u64;
+            Err(e.into_py(py, statement.schema(), row))
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The path to a value inside an object, as error messages show it.
+
+/// Shortens a long path: returns its first and last characters, with an ellipsis between them.
+pub(crate) fn shortened(path: &str) -> String {
+    const END_CHARS: usize = 60;
+    let n = path.chars().count();
+    if n <= 2 * END_CHARS {
+        return path.to_owned();
+    }
+    let head: String = path.chars().take(END_CHARS).collect();
+    let tail: String = path.chars().skip(n - END_CHARS).collect();
+    format!("{head}…{tail}")
+}

@@ -1,0 +1,171 @@
+//! `PendingCall`: a call of a connection that an event loop runs, and that is suspended when it
+//! would have to wait.
+//!
+//! A call has three steps. The first one binds the values, with the GIL held. The second one is the
+//! call of the database, in a [`Task`] that runs with the GIL released, and is suspended until the
+//! server has answered. The third one creates the result, with the GIL held.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use onecopy_rows::Error;
+use onecopy_rows::task::{Progress, Task, Wait};
+use onecopy_wire::CancelHandle;
+use pyo3::prelude::*;
+
+use crate::raw::gil;
+use crate::raw::one_thread::OfOneThread;
+use crate::{errors, limit};
+
+/// The methods of a call that depend on the type of its result.
+trait Steps {
+    /// Runs the call until it has to wait, and returns the event to wait for. `None` if the call
+    /// has returned.
+    fn resume(&mut self, py: Python<'_>) -> Option<Wait>;
+
+    /// Returns the result of a call that has returned. If the time limit was exceeded, `late`
+    /// replaces the error of the call.
+    fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>>;
+}
+
+/// The result of a database call: success or an error, and a value. A failed call may have a value
+/// too.
+pub(crate) type Returned<T> = (Result<(), Error>, Option<T>);
+
+struct CallSteps<T: 'static, F> {
+    /// The suspended call; `None` after the call has returned.
+    task: Option<Task<Returned<T>>>,
+    returned: Option<Returned<T>>,
+    make_result: F,
+}
+
+impl<T: Send, F: FnOnce(Python<'_>, T, bool) -> PyResult<Py<PyAny>>> Steps for CallSteps<T, F> {
+    fn resume(&mut self, py: Python<'_>) -> Option<Wait> {
+        match gil::resume(py, self.task.as_mut()?) {
+            Progress::Waiting(wait) => Some(wait),
+            Progress::Done(returned) => {
+                (self.task, self.returned) = (None, Some(returned));
+                None
+            }
+        }
+    }
+
+    fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>> {
+        let Some((ended, value)) = self.returned else {
+            return Err(errors::interface(py, "the call has not returned"));
+        };
+        let made = match value {
+            Some(value) => (self.make_result)(py, value, late.is_some()),
+            None => Ok(py.None()),
+        };
+        ended.map_err(|error| errors::to_py(py, &late.unwrap_or(error)))?;
+        made
+    }
+}
+
+/// A call of a connection that can be suspended. `onecopy.aio` resumes it on the event loop's
+/// thread.
+#[pyclass(frozen, module = "onecopy._core")]
+pub(crate) struct PendingCall {
+    /// The call; `None` after `result` and `abandon`. If a suspended call is dropped on another
+    /// thread, the call and its connection are leaked; no other code uses this connection.
+    steps: OfOneThread<RefCell<Option<Box<dyn Steps>>>>,
+    cancel: CancelHandle,
+    limit: Option<Duration>,
+    /// `true` if the call has exceeded its time limit.
+    is_late: AtomicBool,
+}
+
+impl PendingCall {
+    /// Creates a call, without starting it. `call` runs in a task. `make_result` converts the value
+    /// that `call` returns to a Python object. The last argument of `make_result` is `true` if the
+    /// time limit was exceeded.
+    pub(crate) fn new<T: Send + 'static>(
+        limit: Option<Duration>,
+        cancel: CancelHandle,
+        call: impl FnOnce() -> Returned<T> + Send + 'static,
+        make_result: impl FnOnce(Python<'_>, T, bool) -> PyResult<Py<PyAny>> + 'static,
+    ) -> PyResult<PendingCall> {
+        let steps = CallSteps {
+            task: Some(Task::new(call)?),
+            returned: None,
+            make_result,
+        };
+        Ok(PendingCall {
+            steps: OfOneThread::new(RefCell::new(Some(Box::new(steps)))),
+            cancel,
+            limit,
+            is_late: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns the steps of the call. Only the thread that created the call may use them.
+    ///
+    /// # Errors
+    /// `InterfaceError` on another thread than the one that created the call.
+    fn steps(&self, py: Python<'_>) -> PyResult<&RefCell<Option<Box<dyn Steps>>>> {
+        let message = "the call belongs to the event loop of another thread";
+        self.steps
+            .get()
+            .ok_or_else(|| errors::interface(py, message))
+    }
+}
+
+#[pymethods]
+impl PendingCall {
+    /// Runs the call until it has to wait for its socket.
+    ///
+    /// Returns:
+    ///     ``None`` if the call has returned. Otherwise a tuple: the descriptor to wait for, or -1
+    ///     if other tasks have to run first; ``True`` to wait until it is readable or writable,
+    ///     ``False`` to wait until it is readable; and the largest number of seconds to wait, or
+    ///     ``None``.
+    fn resume(&self, py: Python<'_>) -> PyResult<Option<(i32, bool, Option<f64>)>> {
+        let mut steps = self.steps(py)?.borrow_mut();
+        let Some(wait) = steps.as_mut().and_then(|steps| steps.resume(py)) else {
+            return Ok(None);
+        };
+        let seconds = wait.deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            left.as_secs_f64()
+        });
+        Ok(Some((wait.fd, wait.is_for_write, seconds)))
+    }
+
+    /// Returns the result of a call that has returned, or raises its error.
+    fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let limit = self.limit.filter(|_| self.is_late.load(Relaxed));
+        match self.steps(py)?.take() {
+            Some(steps) => steps.result(py, limit.map(limit::ran_out)),
+            None => Err(errors::interface(py, "the call has ended")),
+        }
+    }
+
+    /// Ends a call whose result is not needed any more. The waits of the call fail, so the
+    /// connection is lost.
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        drop(self.steps(py)?.take());
+        Ok(())
+    }
+
+    /// Cancels the call. The caller repeats this until the call has returned. The first cancel has
+    /// no effect if the statement has not begun; a cancel several seconds after the first effective
+    /// one shuts the connection down.
+    fn cancel(&self, py: Python<'_>) {
+        let cancel = self.cancel.clone();
+        gil::detach(py, move || cancel.cancel());
+    }
+
+    /// The time limit of the call in seconds, or ``None``.
+    #[getter]
+    fn limit(&self) -> Option<f64> {
+        self.limit.map(|limit| limit.as_secs_f64())
+    }
+
+    /// Cancels the call because it exceeded its time limit; its error then reports the limit.
+    fn run_out(&self, py: Python<'_>) {
+        self.is_late.store(true, Relaxed);
+        self.cancel(py);
+    }
+}

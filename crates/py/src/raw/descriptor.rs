@@ -1,0 +1,110 @@
+//! File descriptors of Python objects, to which bytes are written with the GIL released.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// The file descriptor of a Python object. The owner of this struct must keep that object alive and
+/// open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descriptor {
+    pub(crate) fd: RawFd,
+    /// `true` for a socket. Bytes are then written with `send`, so that a closed peer causes an
+    /// error and not a signal.
+    pub(crate) is_socket: bool,
+    /// The time limit of one wait for space in the file or socket; `None` for no limit.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Duplicates a file descriptor.
+pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: not -1, and used only within this call; the system checks that it is open.
+    unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()
+}
+
+/// Duplicates a descriptor of a regular file, so that the object that owns `fd` may be closed.
+/// `None` for any other kind of file.
+pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
+    let file = File::from(duplicate(fd)?);
+    Ok(file.metadata()?.is_file().then_some(file))
+}
+
+/// The interval in which signals are checked during a wait. A check is needed because a signal that
+/// arrives right before a wait does not interrupt the wait.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// Writes bytes to a descriptor, and measures how long it has waited for space.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    to: Descriptor,
+    waits_since: Option<Instant>,
+}
+
+impl Writer {
+    pub(crate) fn new(to: Descriptor) -> Writer {
+        Writer {
+            to,
+            waits_since: None,
+        }
+    }
+
+    /// Writes as many of `bytes` as possible without waiting, but at least one. For a socket it
+    /// waits in steps of [`WAIT`]; a write to any other file may block.
+    ///
+    /// # Errors
+    /// The error of the system call; `TimedOut` if the time limit is exceeded; `Interrupted` if
+    /// nothing was written and signals must be checked. After `Interrupted`, the next call
+    /// continues the wait.
+    pub(crate) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let fd = self.to.fd;
+        loop {
+            // SAFETY: a valid slice; the system checks the descriptor.
+            let n = unsafe {
+                if self.to.is_socket {
+                    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+                    libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags)
+                } else {
+                    libc::write(fd, bytes.as_ptr().cast(), bytes.len())
+                }
+            };
+            if let Ok(n) = usize::try_from(n) {
+                self.waits_since = None;
+                return Ok(n);
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return Err(error);
+            }
+            self.wait_writable()?;
+        }
+    }
+
+    fn wait_writable(&mut self) -> io::Result<()> {
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
+        let mut step = WAIT;
+        if let Some(timeout) = self.to.timeout {
+            let left = timeout.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                self.waits_since = None;
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            step = step.min(left);
+        }
+        let mut poll = libc::pollfd {
+            fd: self.to.fd,
+            events: libc::POLLOUT,
+            revents: 0,
+        };
+        let step = i32::try_from(step.as_millis() + 1).unwrap_or(i32::MAX);
+        // SAFETY: one pollfd that lives through the call.
+        match unsafe { libc::poll(&raw mut poll, 1, step) } {
+            0 => Err(io::ErrorKind::Interrupted.into()),
+            n if n < 0 => Err(io::Error::last_os_error()),
+            _ => Ok(()), // also POLLERR and POLLHUP: the next write reports it
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! `Attribute`: reads attributes of instances of Python classes in place. The position of each
+//! attribute is determined once for a class.
+//!
+//! This module neither runs Python code nor looks names up: a slot has a fixed offset, and a
+//! dictionary is searched for the interned `str` of the name. Instances of a class may share the
+//! keys of their attributes. The values of such instances are read in the memory layout of CPython
+//! 3.11 to 3.13. When the module is imported, [`check`] compares values read in place with the
+//! results of `getattr`. With other interpreters only slots and dictionaries are read.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+use super::dict;
+
+/// `true` if instances that share keys have the memory layout that this module reads.
+static READS_SHARED: AtomicBool = AtomicBool::new(false);
+
+/// An attribute and its position in the instances of a class.
+#[derive(Debug)]
+pub(super) struct Attribute {
+    name: Py<PyString>,
+    position: Position,
+}
+
+#[derive(Debug)]
+enum Position {
+    /// The attribute is in a slot, at this offset in bytes from the start of the object.
+    Slot(usize),
+    /// The attribute is a key that the instances share. The field is the index of its value in an
+    /// instance, and is set at the first read. Some instances have a dictionary instead.
+    #[cfg_attr(
+        not(Py_3_11),
+        expect(dead_code, reason = "before 3.11 each instance has a dictionary")
+    )]
+    Shared(Cell<Option<usize>>),
+    /// The attribute is in a dictionary, whose address is at this offset in bytes from the object.
+    Dict(usize),
+    /// The attribute is in a dictionary, whose address is at this offset in bytes before the end of
+    /// an object of variable size.
+    DictAtEnd(usize),
+}
+
+impl Position {
+    /// Returns the dictionary that contains an instance's attributes; null if it does not exist.
+    ///
+    /// # Safety
+    /// The requirements of [`Attribute::read`].
+    unsafe fn dict(&self, object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+        // SAFETY: the caller guarantees that the object is alive and has the layout of its class.
+        unsafe {
+            match self {
+                Position::Dict(offset) => *object.byte_add(*offset).cast(),
+                Position::DictAtEnd(n_bytes) => {
+                    let class = ffi::Py_TYPE(object);
+                    let n_items = ffi::Py_SIZE(object).unsigned_abs();
+                    let n_bytes_all = (*class).tp_basicsize.unsigned_abs()
+                        + n_items * (*class).tp_itemsize.unsigned_abs();
+                    let end = n_bytes_all.next_multiple_of(size_of::<usize>());
+                    *object.byte_add(end - n_bytes).cast()
+                }
+                Position::Slot(_) | Position::Shared(_) => std::ptr::null_mut(),
+            }
+        }
+    }
+}
+
+/// Returns the attribute `name` of a class or of one of its bases, without calling a descriptor.
+pub(super) fn of_class<'py>(
+    class: &Bound<'py, PyType>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    for base in class.mro() {
+        let members = base.getattr(pyo3::intern!(class.py(), "__dict__"))?;
+        if members.contains(name)? {
+            return members.get_item(name).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+impl Attribute {
+    /// Finds the position of an attribute in the instances of `class`. Returns `None` if reading
+    /// the attribute may run code, or cannot be done in place.
+    pub(super) fn find(
+        class: &Bound<'_, PyType>,
+        name: &Bound<'_, PyString>,
+    ) -> PyResult<Option<Attribute>> {
+        let of_class = of_class(class, name)?;
+        let address = |f: Option<ffi::getattrofunc>| f.map(|f| f as usize);
+        let type_object = class.as_type_ptr();
+        // SAFETY: classes that we hold, whose fields are read.
+        let (own, plain) = unsafe {
+            (
+                (*type_object).tp_getattro,
+                ffi::PyBaseObject_Type.tp_getattro,
+            )
+        };
+        if address(own) != address(plain) {
+            return Ok(None); // `__getattr__`
+        }
+        // SAFETY: a class and a descriptor that we hold.
+        let position = unsafe {
+            match &of_class {
+                None => dictionary(type_object),
+                Some(descriptor) => match slot(descriptor) {
+                    Some(offset) => Some(Position::Slot(offset)),
+                    None if takes_precedence(descriptor) => None,
+                    None => dictionary(type_object),
+                },
+            }
+        };
+        Ok(position.map(|position| Attribute {
+            name: name.clone().unbind(),
+            position,
+        }))
+    }
+
+    pub(super) fn name(&self) -> *mut ffi::PyObject {
+        self.name.as_ptr()
+    }
+
+    /// Returns a borrowed reference to the attribute's value. `None` if the instance does not have
+    /// the attribute, or has it at another position.
+    ///
+    /// # Safety
+    /// `object` must be alive, and an instance of exactly the class that was passed to
+    /// [`Attribute::find`]; the class must not have changed since then.
+    #[inline(always)]
+    pub(super) unsafe fn read(&self, object: *mut ffi::PyObject) -> Option<*mut ffi::PyObject> {
+        // SAFETY: the caller guarantees that the object is alive and has the layout of its class.
+        let value = unsafe {
+            match &self.position {
+                Position::Slot(offset) => *object.byte_add(*offset).cast(),
+                Position::Shared(index) => match shared_values(object) {
+                    Ok(values) => match index.get() {
+                        Some(index) => values.get(index),
+                        None => values.get(self.index(object, index)?),
+                    },
+                    Err(dict) => find_in(dict, self.name()),
+                },
+                position => find_in(position.dict(object), self.name()),
+            }
+        };
+        (!value.is_null()).then_some(value)
+    }
+
+    /// Returns the index of the attribute among the shared keys of the object's class; `None` if
+    /// these keys do not contain the attribute. The result is stored in `noted`.
+    ///
+    /// # Safety
+    /// The requirements of [`Attribute::read`].
+    #[cold]
+    unsafe fn index(
+        &self,
+        object: *mut ffi::PyObject,
+        noted: &Cell<Option<usize>>,
+    ) -> Option<usize> {
+        // SAFETY: instances with such values are of a class that was made by Python code.
+        unsafe {
+            let class = ffi::Py_TYPE(object).cast::<ffi::PyHeapTypeObject>();
+            noted.set(dict::index_of((*class).ht_cached_keys, self.name()));
+        }
+        noted.get()
+    }
+}
+
+/// Returns `true` if an instance has exactly these `attributes`, and they were set in this order.
+///
+/// # Safety
+/// The requirements of [`Attribute::read`], which must have read all of the attributes.
+pub(super) unsafe fn are_all<'a>(
+    object: *mut ffi::PyObject,
+    attributes: impl ExactSizeIterator<Item = &'a Attribute> + Clone,
+) -> bool {
+    let Some(first) = attributes.clone().next() else {
+        return false;
+    };
+    // SAFETY: the caller guarantees that the object is alive and has the layout of its class.
+    let dict = unsafe {
+        match &first.position {
+            Position::Slot(_) => return false,
+            Position::Shared(_) => match shared_values(object) {
+                Ok(values) => return are_in_order(values.order(), attributes),
+                Err(dict) => dict,
+            },
+            position => position.dict(object),
+        }
+    };
+    if dict.is_null() {
+        return false;
+    }
+    let (mut attributes, mut at) = (attributes, 0);
+    // SAFETY: a `dict`, which is alive as its instance is, and not changed as no code runs.
+    unsafe {
+        let entries = dict::entries(dict);
+        let are_there = attributes.all(|attribute| {
+            let entry = entries.next(dict, &mut at);
+            entry.is_some_and(|(key, _)| key == attribute.name())
+        });
+        are_there && entries.next(dict, &mut at).is_none()
+    }
+}
+
+/// Returns `true` if `order` contains exactly the indexes of `attributes`, in their order.
+fn are_in_order<'a>(
+    order: impl ExactSizeIterator<Item = &'a u8>,
+    attributes: impl ExactSizeIterator<Item = &'a Attribute>,
+) -> bool {
+    let is_at = |(&index, attribute): (&u8, &Attribute)| match &attribute.position {
+        Position::Shared(noted) => noted.get() == Some(usize::from(index)),
+        _ => false,
+    };
+    order.len() == attributes.len() && order.zip(attributes).all(is_at)
+}
+
+/// Returns `true` for a descriptor with `__set__`, which has precedence over the instance's value.
+fn takes_precedence(descriptor: &Bound<'_, PyAny>) -> bool {
+    let class = descriptor.get_type();
+    // SAFETY: a class that we hold.
+    unsafe { (*class.as_type_ptr()).tp_descr_set.is_some() }
+}
+
+/// Returns the offset of a slot in the instance, from the slot's descriptor.
+///
+/// # Safety
+/// The GIL must be held.
+unsafe fn slot(descriptor: &Bound<'_, PyAny>) -> Option<usize> {
+    // SAFETY: of this very type, whose fields and whose table of C are never freed before it.
+    unsafe {
+        if ffi::Py_TYPE(descriptor.as_ptr()) != &raw mut ffi::PyMemberDescr_Type {
+            return None;
+        }
+        let descriptor = descriptor.as_ptr().cast::<ffi::PyMemberDescrObject>();
+        let member = (*descriptor).d_member.cast::<ffi::PyMemberDef>();
+        if (*member).type_code != ffi::Py_T_OBJECT_EX {
+            return None;
+        }
+        usize::try_from((*member).offset).ok()
+    }
+}
+
+/// Returns the position at which instances of a class store the attributes that are not slots.
+///
+/// # Safety
+/// The class must be alive.
+unsafe fn dictionary(class: *mut ffi::PyTypeObject) -> Option<Position> {
+    // SAFETY: the caller guarantees that the class is alive.
+    unsafe {
+        #[cfg(Py_3_11)]
+        if ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_MANAGED_DICT) != 0 {
+            return READS_SHARED
+                .load(Relaxed)
+                .then_some(Position::Shared(Cell::new(None)));
+        }
+        let offset = (*class).tp_dictoffset;
+        match offset.cmp(&0) {
+            Ordering::Greater => Some(Position::Dict(offset.unsigned_abs())),
+            Ordering::Less if cfg!(not(Py_3_12)) => {
+                Some(Position::DictAtEnd(offset.unsigned_abs()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The values of an instance's attributes, in the order of the shared keys of its class.
+struct InstanceValues {
+    first: *const *mut ffi::PyObject,
+    n: usize,
+}
+
+impl InstanceValues {
+    /// Returns the value at an index of the shared keys; null if the attribute is not set.
+    ///
+    /// # Safety
+    /// The instance must not have changed since the values were found.
+    #[inline(always)]
+    unsafe fn get(&self, index: usize) -> *mut ffi::PyObject {
+        if index >= self.n {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: one of as many.
+        unsafe { *self.first.add(index) }
+    }
+
+    /// Returns the indexes of the values in the order in which the attributes were set.
+    ///
+    /// # Safety
+    /// The instance must be alive, and must not have changed since the values were found.
+    unsafe fn order<'a>(&self) -> impl ExactSizeIterator<Item = &'a u8> + use<'a> {
+        #[cfg(all(Py_3_11, not(Py_3_13)))]
+        // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and
+        // the indexes before it, the first one last. `check` compares them with known orders.
+        unsafe {
+            let n = self.first.cast::<u8>().sub(2);
+            let order = std::slice::from_raw_parts(n.sub(usize::from(*n)), usize::from(*n));
+            order.iter().rev()
+        }
+        #[cfg(all(Py_3_13, not(Py_3_14)))]
+        // SAFETY: 3.13 has the number seven bytes before the values, and the indexes after them; as
+        // above.
+        unsafe {
+            let n = *self.first.cast::<u8>().sub(7);
+            std::slice::from_raw_parts(self.first.add(self.n).cast(), usize::from(n)).iter()
+        }
+        #[cfg(not(all(Py_3_11, not(Py_3_14))))]
+        [].iter()
+    }
+}
+
+/// Returns an instance's values, or the dictionary that contains them (null if it does not exist).
+///
+/// # Safety
+/// `object` must be alive, of a class whose instances have their dictionary before them in memory.
+#[inline(always)]
+unsafe fn shared_values(object: *mut ffi::PyObject) -> Result<InstanceValues, *mut ffi::PyObject> {
+    // SAFETY: the caller guarantees that it is alive; `check` has compared this layout.
+    unsafe {
+        let dict = *object.cast::<*mut ffi::PyObject>().sub(3);
+        values_before(object, dict).ok_or(dict)
+    }
+}
+
+/// Implements [`shared_values`] for CPython 3.11. In each version, the result may be read only at
+/// indexes of the class's shared keys.
+///
+/// # Safety
+/// The requirements of [`shared_values`]; `dict` must be the third word before the instance.
+#[cfg(all(Py_3_11, not(Py_3_12)))]
+#[inline(always)]
+unsafe fn values_before(
+    object: *mut ffi::PyObject,
+    _dict: *mut ffi::PyObject,
+) -> Option<InstanceValues> {
+    // SAFETY: in the layout that `check` has compared.
+    let first = unsafe { *object.cast::<*const *mut ffi::PyObject>().sub(4) };
+    let n = usize::MAX;
+    (!first.is_null()).then_some(InstanceValues { first, n })
+}
+
+/// Implements [`shared_values`] for CPython 3.12.
+///
+/// # Safety
+/// The requirements of [`shared_values`]; `dict` must be the third word before the instance.
+#[cfg(all(Py_3_12, not(Py_3_13)))]
+#[inline(always)]
+unsafe fn values_before(
+    _object: *mut ffi::PyObject,
+    dict: *mut ffi::PyObject,
+) -> Option<InstanceValues> {
+    let first = dict.wrapping_byte_add(1).cast_const().cast();
+    let n = usize::MAX;
+    (dict.addr() & 1 != 0).then_some(InstanceValues { first, n })
+}
+
+/// Implements [`shared_values`] for CPython 3.13, where the values are in the instance.
+///
+/// # Safety
+/// The requirements of [`shared_values`]; `dict` must be the third word before the instance.
+#[cfg(all(Py_3_13, not(Py_3_14)))]
+#[inline(always)]
+unsafe fn values_before(
+    object: *mut ffi::PyObject,
+    _dict: *mut ffi::PyObject,
+) -> Option<InstanceValues> {
+    const INLINE_VALUES: std::ffi::c_ulong = 1 << 2;
+    const VALID: usize = 3;
+    // SAFETY: in the layout that `check` has compared.
+    unsafe {
+        let class = ffi::Py_TYPE(object);
+        if ffi::PyType_HasFeature(class, INLINE_VALUES) == 0 {
+            return None;
+        }
+        let values = object.cast::<u8>().offset((*class).tp_basicsize);
+        let (first, n) = (values.add(size_of::<usize>()).cast(), usize::from(*values));
+        (*values.add(VALID) != 0).then_some(InstanceValues { first, n })
+    }
+}
+
+/// Implements [`shared_values`] for other interpreters, where instances have a dictionary.
+///
+/// # Safety
+/// The requirements of [`shared_values`]; `dict` must be the third word before the instance.
+#[cfg(not(all(Py_3_11, not(Py_3_14))))]
+unsafe fn values_before(
+    _object: *mut ffi::PyObject,
+    _dict: *mut ffi::PyObject,
+) -> Option<InstanceValues> {
+    None
+}
+
+/// Returns the value whose key is the object `name` itself; null if the dictionary has no such key.
+///
+/// # Safety
+/// `dict` must be a live `dict`, or null.
+unsafe fn find_in(dict: *mut ffi::PyObject, name: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    if dict.is_null() {
+        return dict;
+    }
+    let mut at = 0;
+    // SAFETY: the caller guarantees that it is alive, and it does not change meanwhile.
+    unsafe {
+        let entries = dict::entries(dict);
+        while let Some((key, value)) = entries.next(dict, &mut at) {
+            if key == name {
+                return value;
+            }
+        }
+    }
+    std::ptr::null_mut()
+}
+
+/// Compares values read in place with those of `getattr`; called when the module is imported.
+pub(super) fn check(py: Python<'_>) -> PyResult<()> {
+    READS_SHARED.store(
+        cfg!(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED)))),
+        Relaxed,
+    );
+    let globals = pyo3::types::PyDict::new(py);
+    let code = c"
+import enum
+class C:
+    def __init__(self, a, b): self.a, self.b = a, b
+class D(C):
+    x = 1
+    def __init__(self): super().__init__('a', 'b'); self.x = 'x'
+class E(enum.Enum):
+    a = 1
+class I(int, enum.Enum):
+    a = 1 << 70
+class S:
+    __slots__ = ('a', 'b')
+first = C(0, 0)
+first.later, first.last = 1, 2
+seen, deleted, many, slots, half = C(3, 4), C(5, 6), C(7, 8), S(), S()
+seen.__dict__
+del deleted.a
+for i in range(99): setattr(many, f'm{i}', i)
+slots.a, slots.b = 'a', 'b'
+half.b = 'b'
+second, third = C.__new__(C), C(9, 10)
+second.b, second.a = 1, 2
+del third.a
+third.a = 11
+samples = [first, C('a', 'b'), seen, deleted, many, D(), E.a, I.a, slots, half]
+names = ('a', 'b', 'x', 'later', 'last', 'm98', '_value_')
+orders = [(first, ['a', 'b', 'later', 'last']), (C(1, 2), ['a', 'b'])]
+orders += [(second, ['b', 'a']), (third, ['b', 'a'])]
+orders += [(deleted, ['b'])]
+";
+    py.run(code, Some(&globals), None)?;
+    let (samples, names) = (globals.get_item("samples")?, globals.get_item("names")?);
+    let (Some(samples), Some(names)) = (samples, names) else {
+        return Ok(());
+    };
+    for sample in samples.try_iter()? {
+        let sample = sample?;
+        for name in names.try_iter()? {
+            let name = name?.cast_into::<PyString>()?;
+            let Some(attribute) = Attribute::find(&sample.get_type(), &name)? else {
+                continue;
+            };
+            // SAFETY: an instance that we hold, of a class that nobody changes.
+            let read = unsafe { attribute.read(sample.as_ptr()) };
+            // The attribute is not found if the class itself has an attribute of this name, or if
+            // it is not at its usual position.
+            if let Some(read) = read
+                && sample.getattr_opt(&name)?.map(|value| value.as_ptr()) != Some(read)
+            {
+                READS_SHARED.store(false, Relaxed);
+            }
+        }
+    }
+    let orders = globals.get_item("orders")?;
+    let orders = orders.map(|orders| orders.extract()).transpose()?;
+    let orders: Vec<(Bound<'_, PyAny>, Vec<Bound<'_, PyString>>)> = orders.unwrap_or_default();
+    for (sample, mut names) in orders {
+        for is_expected in [true, false] {
+            let found = names.iter().filter_map(|name| {
+                let attribute = Attribute::find(&sample.get_type(), name).ok().flatten();
+                // SAFETY: an instance that we hold, of a class that nobody changes.
+                attribute.filter(|attribute| unsafe { attribute.read(sample.as_ptr()).is_some() })
+            });
+            let found: Vec<Attribute> = found.collect();
+            // SAFETY: an instance that we hold, of a class that nobody changes; each was read.
+            let are_all = unsafe { are_all(sample.as_ptr(), found.iter()) };
+            if found.len() == names.len() && are_all != is_expected {
+                READS_SHARED.store(false, Relaxed);
+            }
+            // An instance with one attribute more than those that are passed must not match.
+            names.pop();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The interface of the BSON encoder: its options, the trait for code that it calls, its sinks, and
+//! the reasons for which it fails.
+
+use onecopy_text::ByteSink;
+use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::raw::binary::FreshBytes;
+use crate::raw::encode::state::TooDeep;
+use crate::raw::encode::{Fixed, Natives};
+use crate::raw::ndarray::Memory;
+
+/// The reason for which the BSON encoder has failed.
+#[derive(Debug)]
+pub(crate) enum BsonStop {
+    /// Python code that was called, or an allocation, has raised this exception.
+    Python(PyErr),
+    /// The sink cannot grow.
+    Full,
+    /// Containers are nested more deeply than allowed; `is_circular` is `true` if one contains
+    /// itself.
+    TooDeep { is_circular: bool },
+    /// The document is larger than allowed.
+    TooLong,
+    /// A text contains the lone surrogate `unit`, at position `at` in its code units.
+    Surrogate { at: usize, unit: u32 },
+    /// An `int` has more than 64 bits.
+    Int,
+    /// A key contains NUL.
+    NulInKey,
+    /// A key begins with a dollar or contains a dot, and the option `check_keys` forbids it.
+    KeyForm,
+    /// A key is not a `str` but an object of this class.
+    Key { class: String },
+    /// Python code has changed a `dict` while the encoder iterated over it.
+    Changed,
+    /// BSON cannot represent an object of this class, and `default` is not set.
+    Unknown { class: String },
+    /// The root is an object of this class, which is not written as a document.
+    NotADocument { class: String },
+    /// A value of a supported type cannot be represented. `kind` is the kind of value.
+    Value { kind: &'static str, reason: String },
+}
+
+impl From<PyErr> for BsonStop {
+    fn from(error: PyErr) -> BsonStop {
+        BsonStop::Python(error)
+    }
+}
+
+impl From<onecopy_text::SinkFull> for BsonStop {
+    fn from(_: onecopy_text::SinkFull) -> BsonStop {
+        BsonStop::Full
+    }
+}
+
+impl From<TooDeep> for BsonStop {
+    fn from(TooDeep { is_circular }: TooDeep) -> BsonStop {
+        BsonStop::TooDeep { is_circular }
+    }
+}
+
+/// A failure of the encoder, with the path of the value, such as `$.rows[3].price`.
+#[derive(Debug)]
+pub(crate) struct EncodeFailure {
+    pub(crate) stop: BsonStop,
+    pub(crate) path: String,
+    /// The value or key that cannot be represented; `None` for other failures.
+    pub(crate) culprit: Option<Py<PyAny>>,
+}
+
+/// The form in which an object that is not of a built-in type is written.
+pub(crate) enum ObjectForm<'py> {
+    /// The value was written, and has this tag.
+    Put(Tag),
+    /// A text, to be written with this tag.
+    Text(Tag, Bound<'py, PyString>),
+    /// A text followed by a document: the value "code with scope".
+    Code(Bound<'py, PyString>, Bound<'py, PyAny>),
+    /// The encoder writes this object instead of the original object.
+    Instead(Bound<'py, PyAny>),
+    /// The object is replaced with this object. Keys inside it are not checked, because those of a
+    /// `DBRef` begin with a dollar.
+    Unchecked(Bound<'py, PyAny>),
+    /// A NumPy array or scalar, which is read from its memory.
+    Memory(Memory<'py>),
+    /// An instance of a class derived from list or tuple: its items are written as an array.
+    Items,
+    /// A list of keys (each a `str`) and values, alternately, which are written as a document.
+    Pairs(Bound<'py, PyList>),
+}
+
+/// Writes objects of types that the encoder itself does not support. Any Python code may run.
+pub(crate) trait ObjectForms<'py> {
+    /// Writes the value of an object, without its tag and key, or returns the [`ObjectForm`] in
+    /// which it is to be written.
+    fn other(
+        &self,
+        object: &Bound<'py, PyAny>,
+        out: &mut dyn ByteSink,
+    ) -> Result<Option<ObjectForm<'py>>, BsonStop>;
+
+    /// Returns the milliseconds to write for a datetime outside of the years 1 to 9999.
+    fn ranged(&self, ms: i64) -> Result<i64, BsonStop>;
+
+    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`]
+    /// returned `None`. The encoder calls this method after `other` has returned, so that the
+    /// variables of `other` are not on the stack. This matters because the function may start
+    /// another encoder.
+    fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, BsonStop>;
+}
+
+/// The options that determine the bytes of a document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    /// `true` if a key must not begin with a dollar or contain a dot.
+    pub(crate) check_keys: bool,
+    /// `true` if lone surrogates are replaced with U+FFFD; `false` if they are an error.
+    pub(crate) replace: bool,
+    /// The largest depth of nested containers.
+    pub(crate) max_depth: usize,
+    /// The largest size of a document, in bytes.
+    pub(crate) max_bytes: usize,
+    pub(crate) uuid: UuidForm,
+    pub(crate) natives: Natives,
+}
+
+/// The subtype and byte order in which UUIDs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UuidForm {
+    Standard,
+    PythonLegacy,
+    JavaLegacy,
+    CsharpLegacy,
+    Unspecified,
+}
+
+impl UuidForm {
+    /// Returns the subtype and the bytes of a UUID; `None` if it cannot be represented.
+    pub(crate) fn binary(self, mut bytes: [u8; 16]) -> Option<(u8, [u8; 16])> {
+        match self {
+            UuidForm::Standard => return Some((SUBTYPE_UUID, bytes)),
+            UuidForm::Unspecified => return None,
+            UuidForm::PythonLegacy => {}
+            UuidForm::JavaLegacy => {
+                bytes[..8].reverse();
+                bytes[8..].reverse();
+            }
+            UuidForm::CsharpLegacy => {
+                bytes[..4].reverse();
+                bytes[4..6].reverse();
+                bytes[6..8].reverse();
+            }
+        }
+        Some((SUBTYPE_OLD_UUID, bytes))
+    }
+}
+
+/// The destination of documents. The length at the start of a document is written when the document
+/// ends. Therefore a document that has not ended is contiguous in the sink's memory, or its start
+/// can be overwritten by [`Sink::patch_at`].
+pub(crate) trait Sink: ByteSink {
+    /// Returns the number of committed bytes that were passed on, and are not in the sink's memory
+    /// any more.
+    fn before(&self) -> usize {
+        0
+    }
+
+    /// Overwrites committed bytes at offset `at` of the output.
+    fn patch_at(&mut self, at: usize, bytes: &[u8]);
+
+    /// Is called before the sink grows, with the estimated size of the document in bytes.
+    fn expect(&mut self, _n_bytes: usize) {}
+}
+
+impl Sink for FreshBytes<'_, '_> {
+    fn patch_at(&mut self, at: usize, bytes: &[u8]) {
+        self.committed_mut()[at..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn expect(&mut self, n_bytes: usize) {
+        FreshBytes::expect(self, n_bytes);
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn patch_at(&mut self, at: usize, bytes: &[u8]) {
+        self[at..][..bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+impl Sink for Fixed<'_> {
+    fn before(&self) -> usize {
+        self.settled()
+    }
+
+    fn patch_at(&mut self, at: usize, bytes: &[u8]) {
+        self.patch_settled(at, bytes);
+    }
+}

@@ -1,0 +1,337 @@
+//! Writes any kind of value as BSON, also values for which Python code must run.
+
+use onecopy_text::convert::Kernels;
+use onecopy_text::{ByteSink, Pen, Put};
+use onecopy_wire::bson::Tag;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::super::builtin_types::{self, ObjectKind};
+use super::super::format::Step;
+use super::super::frames::ContainerForm;
+use super::super::{classes, containers};
+use super::options::ObjectForm;
+use super::step::{LENGTH_BYTES, step};
+use super::texts::class_name;
+use super::{BsonEncoder, BsonStop, ROOM};
+use crate::raw::{gil, ndarray};
+
+/// The first moment of the year 1, in milliseconds since 1970. `LAST_MS` is the last moment of the
+/// year 9999.
+pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
+pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
+
+/// The bytes of an empty document or array.
+pub(super) const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
+
+/// The next action of the encoder after Python code has run for an object.
+enum BsonNext<'s> {
+    /// Nothing is left to do: the object was written, or a frame was pushed for it, from which its
+    /// members will be written.
+    Done(Pen<'s>),
+    /// This object must be written next. Its tag is this number of bytes before the write position.
+    Value(*mut ffi::PyObject, usize, Pen<'s>),
+}
+
+impl<'py> BsonEncoder<'_, 'py> {
+    /// Writes a value of any kind, or pushes a frame for its members. The byte for the tag of the
+    /// value is `n_from_tag` bytes before the write position. If `n_from_tag` is 0, the value is
+    /// the root, which has no tag and must be a document. Any Python code may run.
+    ///
+    /// # Safety
+    /// `value` must be alive and of this kind.
+    #[inline(never)]
+    pub(super) unsafe fn value<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        mut value: *mut ffi::PyObject,
+        mut kind: ObjectKind,
+        mut n_from_tag: usize,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, BsonStop> {
+        loop {
+            pen = self.ensure_space(pen, ROOM)?;
+            match kind {
+                ObjectKind::Str => {
+                    self.tag_of(Tag::String, value, n_from_tag, &pen)?;
+                    // SAFETY: alive, and of its kind, as the caller guarantees, or held by a frame.
+                    return unsafe { self.any_text(kernels, value, pen) };
+                }
+                ObjectKind::Int => {
+                    // SAFETY: an `int` that is alive, as the caller guarantees, or held.
+                    let long = unsafe { builtin_types::int(value) };
+                    if let Some(Ok(long)) = long.map(i64::try_from) {
+                        return self.int(long, value, n_from_tag, pen);
+                    }
+                }
+                ObjectKind::List | ObjectKind::Tuple | ObjectKind::Dict => {
+                    // SAFETY: alive, as the caller guarantees, or held by a frame.
+                    return unsafe { self.enter(kernels, value, kind, n_from_tag, pen) };
+                }
+                _ => {
+                    let step;
+                    // SAFETY: alive, as the caller guarantees, or held by a frame.
+                    (pen, step) = unsafe { self.in_place(kernels, value, kind, n_from_tag, pen)? };
+                    match step {
+                        Step::Done | Step::Constant => return Ok(pen),
+                        Step::Slow(ObjectKind::Other) | Step::Large(ObjectKind::Other) => {}
+                        Step::Large(ObjectKind::Fields) => {
+                            // SAFETY: alive, and its class was found in this step.
+                            return unsafe {
+                                self.enter(kernels, value, ObjectKind::Fields, n_from_tag, pen)
+                            };
+                        }
+                        Step::Large(ObjectKind::Array) => {
+                            let numpy = self.style.natives.numpy;
+                            // SAFETY: an array by its class, alive; no code has run.
+                            unsafe {
+                                if let Some(view) = ndarray::view_of(value, numpy) {
+                                    return self.array(kernels, value, &view, n_from_tag, pen);
+                                }
+                            }
+                        }
+                        Step::Slow(contents) | Step::Large(contents) => {
+                            kind = contents;
+                            continue;
+                        }
+                    }
+                }
+            }
+            // SAFETY: alive, as the caller guarantees, or held by a frame.
+            match unsafe { self.by_code(kernels, value, n_from_tag, pen)? } {
+                BsonNext::Done(pen) => return Ok(pen),
+                BsonNext::Value(instead, n, after) => {
+                    (value, n_from_tag, pen) = (instead, n, after)
+                }
+            }
+            // SAFETY: held by a frame.
+            kind = unsafe { builtin_types::kind(value) };
+        }
+    }
+
+    /// Calls [`step`] for a value whose tag byte may already have been committed to the sink, and
+    /// then writes the tag.
+    ///
+    /// # Safety
+    /// As [`BsonEncoder::value`].
+    unsafe fn in_place<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        value: *mut ffi::PyObject,
+        kind: ObjectKind,
+        n_from_tag: usize,
+        mut pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, Step), BsonStop> {
+        // SAFETY: alive, as the caller guarantees.
+        let n_bytes = unsafe { builtin_types::bytes(value) }.map_or(0, <[u8]>::len);
+        if n_bytes > self.style.max_bytes {
+            return Err(BsonStop::TooLong);
+        }
+        pen = self.ensure_space(pen, n_bytes + ROOM)?;
+        let tag_at = self.offset(&pen) - n_from_tag;
+        let mut tag = 0;
+        // SAFETY: the caller guarantees the requirements.
+        let step = unsafe { step(kernels, self, value, kind, &raw mut tag, &mut pen) };
+        if let Step::Done | Step::Constant = step {
+            self.check_tag(tag, value, n_from_tag)?;
+            if n_from_tag != 0 {
+                self.tag_at(tag, tag_at);
+            }
+        }
+        Ok((pen, step))
+    }
+
+    /// Enters a container: writes its length and members, or pushes a frame from which they are
+    /// written later.
+    ///
+    /// # Safety
+    /// As [`BsonEncoder::value`].
+    unsafe fn enter<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        value: *mut ffi::PyObject,
+        kind: ObjectKind,
+        n_from_tag: usize,
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, BsonStop> {
+        let tag = match kind {
+            ObjectKind::List | ObjectKind::Tuple => Tag::Array,
+            _ => Tag::Document,
+        };
+        self.tag_of(tag, value, n_from_tag, &pen)?;
+        self.check_depth(value)?;
+        self.is_nested |= n_from_tag != 0;
+        // The tag is already written, perhaps to memory that the sink has passed on. The loop
+        // writes it again, so it gets the address right before the length.
+        let tag = pen.at();
+        // SAFETY: the caller guarantees the requirements.
+        Ok(unsafe { containers::enter(kernels, self, value, kind, tag, pen) })
+    }
+
+    pub(super) fn check_depth(&self, object: *mut ffi::PyObject) -> Result<(), BsonStop> {
+        Ok(self.shared.check_depth(object, self.style.max_depth)?)
+    }
+
+    /// Writes an object for which Python code must run, or returns another object that must be
+    /// written instead of it.
+    ///
+    /// # Safety
+    /// As [`BsonEncoder::value`].
+    unsafe fn by_code<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        value: *mut ffi::PyObject,
+        n_from_tag: usize,
+        mut pen: Pen<'s>,
+    ) -> Result<BsonNext<'s>, BsonStop> {
+        let tag_at = self.offset(&pen) - n_from_tag;
+        self.close(&pen);
+        self.before_code();
+        let py = self.py();
+        // SAFETY: alive, as the caller guarantees; attached.
+        let object = unsafe { Bound::from_borrowed_ptr(py, value) };
+        let sink: &mut dyn ByteSink = self.target.sink;
+        let made = gil::calls(py, || {
+            classes::learn(&object);
+            match self.forms.other(&object, sink) {
+                Ok(None) => self.forms.default(&object).map(ObjectForm::Instead),
+                Ok(Some(other)) => Ok(other),
+                Err(stop) => Err(stop),
+            }
+        });
+        let other = match made {
+            Ok(other) => other,
+            // SAFETY: held.
+            Err(stop) => return Err(unsafe { self.no_form(value, stop) }),
+        };
+        pen = self.open(ROOM)?;
+        if self.offset(&pen) - self.start > self.style.max_bytes {
+            return Err(BsonStop::TooLong);
+        }
+        match other {
+            ObjectForm::Put(tag) => {
+                self.check_tag(tag.byte(), value, n_from_tag)?;
+                if n_from_tag != 0 {
+                    self.tag_at(tag.byte(), tag_at);
+                }
+            }
+            ObjectForm::Text(tag, text) => {
+                self.tag_of(tag, value, n_from_tag, &pen)?;
+                // SAFETY: a `str`, which is held.
+                pen = unsafe { self.any_text(kernels, text.as_ptr(), pen)? };
+            }
+            ObjectForm::Code(text, scope) => {
+                self.tag_of(Tag::CodeWithScope, value, n_from_tag, &pen)?;
+                let start = self.offset(&pen);
+                pen.put_short(&[0; LENGTH_BYTES], LENGTH_BYTES);
+                // SAFETY: a `str`, which is held.
+                pen = unsafe { self.any_text(kernels, text.as_ptr(), pen)? };
+                let scope = self.hold(scope, true);
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.start = start + 1;
+                }
+                return Ok(BsonNext::Value(scope, 0, pen));
+            }
+            ObjectForm::Memory(memory) => {
+                // SAFETY: alive, and the view is that of it.
+                pen = unsafe { self.array(kernels, value, &memory.view, n_from_tag, pen)? };
+            }
+            ObjectForm::Instead(instead) => {
+                self.shared.check_held(value, self.style.max_depth)?;
+                return Ok(BsonNext::Value(self.hold(instead, false), n_from_tag, pen));
+            }
+            ObjectForm::Unchecked(instead) => {
+                self.shared.check_held(value, self.style.max_depth)?;
+                return Ok(BsonNext::Value(self.hold(instead, true), n_from_tag, pen));
+            }
+            ObjectForm::Items => {
+                self.tag_of(Tag::Array, value, n_from_tag, &pen)?;
+                self.check_depth(value)?;
+                let has_items = self.push_items(object);
+                self.begin_frame(has_items, &mut pen);
+            }
+            ObjectForm::Pairs(pairs) => {
+                self.tag_of(Tag::Document, value, n_from_tag, &pen)?;
+                self.check_depth(value)?;
+                let n = pairs.len() as isize;
+                if n != 0 {
+                    self.frames
+                        .push_owned(pairs.into_any(), ContainerForm::Pairs, n);
+                }
+                self.begin_frame(n != 0, &mut pen);
+            }
+        }
+        Ok(BsonNext::Done(pen))
+    }
+
+    /// Stores the offset of the innermost container, and reserves the bytes of its length. If the
+    /// container has no members, writes an empty container.
+    fn begin_frame(&mut self, has_members: bool, pen: &mut Pen<'_>) {
+        if !has_members {
+            return pen.put_short(&EMPTY, EMPTY.len());
+        }
+        let start = self.offset(pen);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.start = start;
+        }
+        pen.put_short(&[0; LENGTH_BYTES], LENGTH_BYTES);
+    }
+
+    /// Keeps `object` alive until it was written. It is written instead of another object. If
+    /// `is_unchecked` is `true`, the keys inside `object` are not checked.
+    fn hold(&mut self, object: Bound<'py, PyAny>, is_unchecked: bool) -> *mut ffi::PyObject {
+        let n = isize::from(is_unchecked && self.style.check_keys);
+        self.style.check_keys &= !is_unchecked;
+        let borrowed = object.as_ptr();
+        self.frames.push_owned(object, ContainerForm::Held, n);
+        borrowed
+    }
+
+    /// Writes an integer as `int32` if it fits, otherwise as `int64`.
+    fn int<'s>(
+        &mut self,
+        value: i64,
+        object: *mut ffi::PyObject,
+        n_from_tag: usize,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, BsonStop> {
+        let (tag, n_bytes) = match i32::try_from(value) {
+            Ok(_) => (Tag::Int32, 4),
+            Err(_) => (Tag::Int64, 8),
+        };
+        self.tag_of(tag, object, n_from_tag, &pen)?;
+        pen.put_short(&value.to_le_bytes(), n_bytes);
+        Ok(pen)
+    }
+
+    /// Returns an error if the value is the root and is not a document.
+    fn check_tag(
+        &mut self,
+        tag: u8,
+        object: *mut ffi::PyObject,
+        n_from_tag: usize,
+    ) -> Result<(), BsonStop> {
+        if n_from_tag != 0 || tag == Tag::Document.byte() {
+            return Ok(());
+        }
+        self.before_code();
+        // SAFETY: attached; alive, as the caller guarantees.
+        unsafe {
+            let class = class_name(&Bound::from_borrowed_ptr(self.py(), object));
+            Err(self.no_form(object, BsonStop::NotADocument { class }))
+        }
+    }
+
+    /// Writes the tag of a value; an error if the value is the root and not a document.
+    pub(super) fn tag_of(
+        &mut self,
+        tag: Tag,
+        object: *mut ffi::PyObject,
+        n_from_tag: usize,
+        pen: &Pen<'_>,
+    ) -> Result<(), BsonStop> {
+        self.check_tag(tag.byte(), object, n_from_tag)?;
+        self.tag_before(tag.byte(), n_from_tag, pen);
+        Ok(())
+    }
+}

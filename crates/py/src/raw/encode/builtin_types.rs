@@ -1,0 +1,400 @@
+//! Reads objects of CPython's built-in types in place.
+//!
+//! All functions require pointers to live objects, and the GIL; none of them stores a pointer.
+
+use std::slice;
+
+use onecopy_text::Units;
+use pyo3::ffi;
+
+use crate::raw::str_header;
+
+/// The kind of an object, by its exact type: an instance of a derived class is `Other`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObjectKind {
+    Str,
+    Int,
+    Float,
+    Bool,
+    None,
+    List,
+    Tuple,
+    Dict,
+    /// An instance of a dataclass whose fields are read in place. [`kind`] never returns it; only
+    /// [`super::standard_types`] does.
+    Fields,
+    /// A NumPy array. [`kind`] never returns it; only [`super::standard_types`] does.
+    Array,
+    Other,
+}
+
+/// Returns the kind of an object by its exact type, not by the types that it derives from.
+///
+/// # Safety
+/// `object` must be alive; the same holds for all functions below.
+#[inline(always)]
+pub(super) unsafe fn kind(object: *mut ffi::PyObject) -> ObjectKind {
+    // SAFETY: any object has a type; these types are never freed.
+    unsafe {
+        let of = ffi::Py_TYPE(object);
+        if of == &raw mut ffi::PyUnicode_Type {
+            ObjectKind::Str
+        } else if of == &raw mut ffi::PyLong_Type {
+            ObjectKind::Int
+        } else if of == &raw mut ffi::PyFloat_Type {
+            ObjectKind::Float
+        } else if of == &raw mut ffi::PyDict_Type {
+            ObjectKind::Dict
+        } else if of == &raw mut ffi::PyList_Type {
+            ObjectKind::List
+        } else if object == ffi::Py_None() {
+            ObjectKind::None
+        } else if of == &raw mut ffi::PyBool_Type {
+            ObjectKind::Bool
+        } else if of == &raw mut ffi::PyTuple_Type {
+            ObjectKind::Tuple
+        } else {
+            ObjectKind::Other
+        }
+    }
+}
+
+/// Returns the text of a `str`, as its own code units or as its cached UTF-8. The second item is
+/// `true` if the text is known to be ASCII. Returns `None` for a `str` in the form before PEP 393
+/// (possible until Python 3.11).
+///
+/// # Safety
+/// The object must be a `str`.
+#[inline(always)]
+pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, bool)> {
+    // SAFETY: a `str`. If it is compact, its data follows its header; if it is not, but ready, it
+    // has the address of its data.
+    unsafe {
+        let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
+        #[cfg(not(Py_GIL_DISABLED))]
+        {
+            if str_header::is_compact_ascii(object) {
+                let data = object.byte_add(str_header::ASCII_HEADER_BYTES).cast();
+                return Some((Units::Latin1(slice::from_raw_parts(data, n)), true));
+            }
+            if !str_header::is_compact(object) {
+                return apart(object, n);
+            }
+        }
+        Some((compact_text(object, n), false))
+    }
+}
+
+/// Returns the text of a compact `str`, whose characters follow its header.
+///
+/// # Safety
+/// The object must be a compact `str` of `n` units.
+#[cfg(not(Py_GIL_DISABLED))]
+#[inline(always)]
+unsafe fn compact_text<'a>(object: *mut ffi::PyObject, n: usize) -> Units<'a> {
+    // SAFETY: its data follows its header.
+    unsafe {
+        if let Some(utf8) = str_header::cached_utf8(object) {
+            return Units::Utf8(utf8);
+        }
+        let data = object.byte_add(str_header::COMPACT_HEADER_BYTES);
+        units_at(data.cast(), str_header::kind(object), n)
+    }
+}
+
+/// Returns the text of a `str` in a free-threaded interpreter.
+///
+/// # Safety
+/// The object must be a `str` of `n` units.
+#[cfg(Py_GIL_DISABLED)]
+unsafe fn compact_text<'a>(object: *mut ffi::PyObject, n: usize) -> Units<'a> {
+    // SAFETY: a `str`.
+    unsafe {
+        units_at(
+            ffi::PyUnicode_DATA(object).cast(),
+            ffi::PyUnicode_KIND(object),
+            n,
+        )
+    }
+}
+
+/// Returns the `n` code units at `data`, whose size is that of the `str` kind `kind`.
+///
+/// # Safety
+/// The units must be at `data` while they are used.
+#[inline(always)]
+unsafe fn units_at<'a>(data: *const u8, kind: std::ffi::c_uint, n: usize) -> Units<'a> {
+    // SAFETY: the caller guarantees the requirements; the data of a `str` is aligned for its units.
+    unsafe {
+        match kind {
+            ffi::PyUnicode_1BYTE_KIND => Units::Latin1(slice::from_raw_parts(data, n)),
+            ffi::PyUnicode_2BYTE_KIND => Units::Ucs2(slice::from_raw_parts(data.cast(), n)),
+            _ => Units::Utf32(slice::from_raw_parts(data.cast(), n)),
+        }
+    }
+}
+
+/// Implements [`text`] for an instance of a class derived from `str`: its characters are in
+/// separate memory.
+///
+/// # Safety
+/// The object must be a `str` of `n` units.
+#[cfg(not(Py_GIL_DISABLED))]
+unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, bool)> {
+    // SAFETY: a `str`; once it is ready it has data of its kind.
+    unsafe {
+        #[cfg(not(Py_3_12))]
+        #[allow(deprecated)]
+        if ffi::PyUnicode_IS_READY(object) == 0 {
+            return None;
+        }
+        let units = units_at(
+            ffi::PyUnicode_DATA(object).cast(),
+            str_header::kind(object),
+            n,
+        );
+        let is_ascii = matches!(units, Units::Latin1(_)) && str_header::is_ascii(object);
+        Some((units, is_ascii))
+    }
+}
+
+/// Returns the characters of a `str` that is marked as ASCII; `None` for any other `str`.
+///
+/// # Safety
+/// The object must be a `str`.
+#[inline(always)]
+pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
+    #[cfg(not(Py_GIL_DISABLED))]
+    // SAFETY: a `str`; where it is compact and ASCII its data follows its header.
+    unsafe {
+        if !str_header::is_compact_ascii(object) {
+            return None;
+        }
+        let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
+        let data = object.byte_add(str_header::ASCII_HEADER_BYTES).cast();
+        Some(slice::from_raw_parts(data, n))
+    }
+    #[cfg(Py_GIL_DISABLED)]
+    {
+        let _ = object;
+        None
+    }
+}
+
+/// Implements [`ascii`] for an instance of a class derived from `str`: its characters are in
+/// separate memory.
+///
+/// # Safety
+/// The object must be a `str`.
+#[inline(always)]
+pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
+    #[cfg(not(Py_GIL_DISABLED))]
+    // SAFETY: a `str`; where it is ready and not compact, a pointer to its data follows its header.
+    unsafe {
+        #[cfg(not(Py_3_12))]
+        #[allow(deprecated)]
+        let is_ready = ffi::PyUnicode_IS_READY(object) != 0;
+        #[cfg(Py_3_12)]
+        let is_ready = true;
+        let is_ascii = str_header::is_ascii(object);
+        if !is_ready || !is_ascii || str_header::is_compact(object) {
+            return None;
+        }
+        let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
+        let data = str_header::separate_data(object);
+        Some(slice::from_raw_parts(data.cast(), n))
+    }
+    #[cfg(Py_GIL_DISABLED)]
+    {
+        let _ = object;
+        None
+    }
+}
+
+/// Returns the number of digits of an `int`, `true` if it is negative, and the digits (base 2^30).
+///
+/// # Safety
+/// The object must be an `int`.
+#[cfg(not(Py_GIL_DISABLED))]
+#[inline(always)]
+unsafe fn digits(object: *mut ffi::PyObject) -> (usize, bool, *const u32) {
+    // SAFETY: after the header of any object is the number of its digits with its sign, and after
+    // that are the digits (`reads_ints` compares that when the module is imported).
+    let (tag, digits) = unsafe {
+        let tag = object.byte_add(size_of::<ffi::PyObject>());
+        (tag.cast::<isize>().read(), tag.cast::<isize>().add(1))
+    };
+    #[cfg(Py_3_12)]
+    let (n, is_negative) = (tag.cast_unsigned() >> 3, tag & 3 == 2);
+    #[cfg(not(Py_3_12))]
+    let (n, is_negative) = (tag.unsigned_abs(), tag < 0);
+    (n, is_negative, digits.cast())
+}
+
+/// Returns the value of an `int` of at most two internal digits (60 bits); `None` for a longer
+/// `int`.
+///
+/// # Safety
+/// The object must be an `int`.
+#[inline(always)]
+pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
+    #[cfg(not(Py_GIL_DISABLED))]
+    {
+        // SAFETY: an `int`, which has as many digits.
+        let (is_negative, magnitude) = unsafe {
+            let (n, is_negative, digits) = digits(object);
+            let magnitude = match n {
+                0 => 0,
+                1 => i64::from(digits.read()),
+                2 => i64::from(digits.read()) | i64::from(digits.add(1).read()) << 30,
+                _ => return None,
+            };
+            (is_negative, magnitude)
+        };
+        Some(if is_negative { -magnitude } else { magnitude })
+    }
+    #[cfg(Py_GIL_DISABLED)]
+    {
+        let _ = object;
+        None
+    }
+}
+
+/// Returns the value of an `int` that is not negative and has up to 128 bits; `None` for any other
+/// object, and in an interpreter with another layout of `int`.
+///
+/// # Safety
+/// `object` must be alive.
+#[inline(always)]
+pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
+    #[cfg(not(Py_GIL_DISABLED))]
+    {
+        // SAFETY: an `int`, by its type, which has as many digits.
+        let digits = unsafe {
+            if ffi::Py_TYPE(object) != &raw mut ffi::PyLong_Type {
+                return None;
+            }
+            match digits(object) {
+                (n @ 0..=5, false, digits) => slice::from_raw_parts(digits, n),
+                _ => return None,
+            }
+        };
+        if digits.get(4).is_some_and(|&digit| digit >= 1 << 8) {
+            return None;
+        }
+        let shifted = |value: u128, digit: &u32| value << 30 | u128::from(*digit);
+        Some(digits.iter().rev().fold(0, shifted))
+    }
+    #[cfg(Py_GIL_DISABLED)]
+    {
+        let _ = object;
+        None
+    }
+}
+
+/// Returns the value of an `int` that fits `i64` or `u64`; `None` for any other `int`.
+///
+/// # Safety
+/// The object must be an `int`.
+#[cold]
+pub(super) unsafe fn int(object: *mut ffi::PyObject) -> Option<i128> {
+    // SAFETY: an `int`; the calls set an error if it does not fit, which is cleared.
+    unsafe {
+        let mut overflow = 0;
+        let value = ffi::PyLong_AsLongLongAndOverflow(object, &raw mut overflow);
+        if overflow == 0 {
+            return Some(i128::from(value));
+        }
+        if overflow < 0 {
+            return None;
+        }
+        let value = ffi::PyLong_AsUnsignedLongLong(object);
+        if value == u64::MAX && !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        Some(i128::from(value))
+    }
+}
+
+/// Returns the data of an object of exactly the type `bytes`; `None` for any other object.
+///
+/// # Safety
+/// `object` must be alive while the contents are used.
+#[inline(always)]
+pub(super) unsafe fn bytes<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
+    // SAFETY: alive, as the caller guarantees, with as many bytes as its size.
+    unsafe {
+        if ffi::Py_TYPE(object) != &raw mut ffi::PyBytes_Type {
+            return None;
+        }
+        let n = ffi::Py_SIZE(object).unsigned_abs();
+        let data = ffi::PyBytes_AsString(object).cast();
+        Some(slice::from_raw_parts(data, n))
+    }
+}
+
+/// Returns the value of a `float`.
+///
+/// # Safety
+/// The object must be a `float`.
+#[inline(always)]
+pub(super) unsafe fn float(object: *mut ffi::PyObject) -> f64 {
+    // SAFETY: a `float`.
+    unsafe { ffi::PyFloat_AS_DOUBLE(object) }
+}
+
+/// Returns the items of a list or tuple.
+///
+/// # Safety
+/// The object must be a list (if `is_list`) or tuple, and no code must change it while the slice is
+/// in use.
+#[inline(always)]
+pub(super) unsafe fn items<'a>(
+    object: *mut ffi::PyObject,
+    is_list: bool,
+) -> &'a [*mut ffi::PyObject] {
+    // SAFETY: as many items follow each other; an empty list may have none, and a null pointer.
+    unsafe {
+        let n = ffi::Py_SIZE(object).unsigned_abs();
+        if n == 0 {
+            return &[];
+        }
+        let first = if is_list {
+            (*object.cast::<ffi::PyListObject>()).ob_item
+        } else {
+            (&raw mut (*object.cast::<ffi::PyTupleObject>()).ob_item).cast()
+        };
+        slice::from_raw_parts(first, n)
+    }
+}
+
+/// Returns `true` if integers have the memory layout that [`small_int`] reads.
+pub(super) fn reads_ints(py: pyo3::Python<'_>) -> bool {
+    let samples = [
+        0,
+        1,
+        -1,
+        255,
+        -300,
+        (1 << 30) - 1,
+        1 << 30,
+        -(1 << 30) - 7,
+        (1 << 60) - 1,
+        -(1 << 60) + 1,
+    ];
+    samples.iter().all(|&value: &i64| {
+        // SAFETY: attached; an `int` or null, which we release.
+        unsafe {
+            let _ = py;
+            let made = ffi::PyLong_FromLongLong(value);
+            if made.is_null() {
+                ffi::PyErr_Clear();
+                return false;
+            }
+            let read = small_int(made);
+            ffi::Py_DECREF(made);
+            read == Some(value) || cfg!(Py_GIL_DISABLED)
+        }
+    })
+}

@@ -1,0 +1,186 @@
+//! The loop over the open containers of an encoder. For each container, it continues with the
+//! member at which the loop over the members was interrupted.
+
+use onecopy_text::Pen;
+use onecopy_text::convert::Kernels;
+use pyo3::ffi;
+
+use super::builtin_types::ObjectKind;
+use super::dict;
+use super::format::MemberEncoder;
+use super::frames::{ContainerForm, ContainerFrame};
+use super::members::{ExitReason, container, write_fields, write_members};
+
+/// Writes the remaining members of all containers in the stack of frames. It is called after a
+/// frame was pushed for the outermost container, or after the loop over the members of that
+/// container was interrupted.
+///
+/// # Safety
+/// The GIL must be held while the encoder lives, the caller must hold a reference to the root, and
+/// the frames must be those of the root.
+#[inline(always)]
+pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    mut pen: Pen<'s>,
+) -> Result<Pen<'s>, F::Stop> {
+    // `true` if space was reserved for a member that was not read yet.
+    let mut is_due = false;
+    loop {
+        let interruption = &mut encoder.shared().interruption;
+        let (value, start) = (interruption.value, interruption.start);
+        match std::mem::replace(&mut interruption.reason, ExitReason::Done) {
+            ExitReason::Done => {}
+            ExitReason::Space => {
+                pen = encoder.grow(pen)?;
+                is_due = true;
+            }
+            ExitReason::Key => {
+                // SAFETY: the innermost frame was interrupted before this key.
+                pen = unsafe { encoder.any_key(kernels, pen)? };
+                is_due = false;
+                continue;
+            }
+            ExitReason::Slow(kind) | ExitReason::Large(kind) => {
+                // SAFETY: alive, as no code has run since it was found.
+                pen = unsafe { encoder.any_value(kernels, value, kind, start, pen)? };
+                continue;
+            }
+        }
+        let Some(frame) = encoder.shared().frames.last_mut() else {
+            return Ok(pen);
+        };
+        let mut has_members = frame.at > 0;
+        let frame: *mut ContainerFrame = frame;
+        // SAFETY: the innermost frame, which does not move until one is pushed. Its object is
+        // alive: before code runs, the encoder takes references to all that it is inside of.
+        unsafe {
+            if !is_at_end(encoder, frame)? {
+                has_members = true;
+                pen = resume(kernels, encoder, frame, pen)?;
+                is_due = false;
+                if encoder.shared().interruption.reason != ExitReason::Done {
+                    continue;
+                }
+            }
+        }
+        pen = encoder.leave(frame, has_members, is_due, pen)?;
+        is_due = false;
+        if encoder.shared().frames.pop() {
+            encoder.shared().keys.forget();
+        }
+    }
+}
+
+/// Enters a list, tuple, `dict` or dataclass, and writes its members. If the loop over them is
+/// interrupted, a frame is pushed for each container with remaining members.
+///
+/// # Safety
+/// As [`MemberEncoder::any_value`]; the depth must allow another level.
+#[inline(always)]
+pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    value: *mut ffi::PyObject,
+    kind: ObjectKind,
+    tag: *mut u8,
+    mut pen: Pen<'s>,
+) -> Pen<'s> {
+    let levels = encoder.levels();
+    let frames = &mut encoder.shared().frames;
+    let (n_frames, at) = (frames.len(), frames.last_mut().map_or(0, |frame| frame.at));
+    // SAFETY: the caller guarantees the requirements.
+    pen = unsafe { container(kernels, encoder, value, kind, tag, at, levels, pen) };
+    encoder.shared().settle(n_frames);
+    if encoder.shared().interruption.reason == ExitReason::Done {
+        encoder.after_member(&mut pen);
+    }
+    pen
+}
+
+/// Returns `true` if all members of the innermost container were written.
+///
+/// # Errors
+/// The container was changed while it was written.
+///
+/// # Safety
+/// `frame` must be the innermost one.
+#[inline(always)]
+unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
+    encoder: &mut F,
+    frame: *mut ContainerFrame,
+) -> Result<bool, F::Stop> {
+    // SAFETY: the innermost frame, as the caller guarantees.
+    let inner = unsafe { &*frame };
+    let (container, form, n) = (inner.object, inner.form, inner.n);
+    let mut at = inner.at;
+    Ok(match form {
+        ContainerForm::List | ContainerForm::Tuple | ContainerForm::Pairs => {
+            // SAFETY: alive, with as many items as its size.
+            at >= unsafe { ffi::Py_SIZE(container) }
+        }
+        // SAFETY: alive, a `dict`.
+        ContainerForm::Dict => unsafe {
+            if dict::len(container) != n {
+                return Err(F::changed());
+            }
+            dict::entries(container).next(container, &mut at).is_none()
+        },
+        ContainerForm::Fields => {
+            let private = encoder.writes_private_fields();
+            let fields = encoder.shared().classes[n.cast_unsigned()].fields();
+            fields.is_none_or(|fields| fields.next_name(private, &mut at).is_none())
+        }
+        ContainerForm::Held => true,
+        // SAFETY: the innermost frame.
+        ContainerForm::Rows | ContainerForm::Row | ContainerForm::Columns => unsafe {
+            encoder.are_rows_written(frame)?
+        },
+    })
+}
+
+/// Writes the next members of the innermost container, up to its end or an interruption.
+///
+/// # Errors
+/// As [`MemberEncoder::any_key`].
+///
+/// # Safety
+/// `frame` must be the innermost one, and must have members that are not written.
+#[inline(always)]
+unsafe fn resume<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    frame: *mut ContainerFrame,
+    mut pen: Pen<'s>,
+) -> Result<Pen<'s>, F::Stop> {
+    // SAFETY: the innermost frame, as the caller guarantees.
+    let inner = unsafe { &*frame };
+    let (container, form, n) = (inner.object, inner.form, inner.n);
+    let at = inner.at;
+    let n_frames = encoder.shared().frames.len();
+    match form {
+        ContainerForm::Rows | ContainerForm::Row | ContainerForm::Columns => {
+            // SAFETY: the innermost frame.
+            pen = unsafe { encoder.resume_rows(kernels, frame, pen)? };
+        }
+        ContainerForm::Fields => {
+            let class = encoder.shared().classes[n.cast_unsigned()].clone();
+            // SAFETY: the frame's object is alive.
+            let is_of_it = unsafe { class.is_of(container) };
+            let Some(fields) = class.fields().filter(|_| is_of_it) else {
+                encoder.interrupt(ExitReason::Key, std::ptr::null_mut(), at, pen.at());
+                return Ok(pen);
+            };
+            let levels = encoder.levels();
+            // SAFETY: alive, and of the class of these fields.
+            pen = unsafe { write_fields(kernels, encoder, container, fields, at, levels, pen) };
+        }
+        form => {
+            let levels = encoder.levels();
+            // SAFETY: alive, and of this form.
+            pen = unsafe { write_members(kernels, encoder, container, form, at, levels, pen) };
+        }
+    }
+    encoder.shared().settle(n_frames);
+    Ok(pen)
+}

@@ -1,0 +1,339 @@
+//! `Frames`: the stack of open containers of an encoder, with a frame for each container.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use pyo3::{Borrowed, ffi};
+
+use super::classes::Class;
+use super::{builtin_types, dict};
+use crate::raw::text;
+
+/// The way in which the members of a container are enumerated, and their form in the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContainerForm {
+    /// A list, written as an array.
+    List,
+    /// A tuple, written as an array.
+    Tuple,
+    /// A `dict`, written as an object.
+    Dict,
+    /// A list of keys and values, alternately, written as an object.
+    Pairs,
+    /// A list or tuple of rows, written as an array of objects.
+    Rows,
+    /// A row, written as an object whose keys are passed separately. If the frame's `n` is 1, the
+    /// row is a list, otherwise a tuple.
+    Row,
+    /// A tuple of columns, each a list or tuple, written as an array with an object for each row.
+    Columns,
+    /// An instance of a dataclass, written as an object with its fields. The frame's `n` is the
+    /// index of its class in the encoder's list of dataclasses.
+    Fields,
+    /// Not a container: an object that is written instead of another object, and that the frame
+    /// keeps alive.
+    Held,
+}
+
+/// The state of a container (list, `dict`, …) whose members are being written.
+#[derive(Debug)]
+pub(super) struct ContainerFrame {
+    pub(super) object: *mut ffi::PyObject,
+    pub(super) form: ContainerForm,
+    /// `true` if the frame owns a reference to the container; otherwise the reference is borrowed.
+    owned: bool,
+    /// The position of the next member: an index, or for a `dict` the position of `PyDict_Next`.
+    pub(super) at: isize,
+    /// The number of items when the container was entered. For a `dict` it is an error if this
+    /// number changes later.
+    pub(super) n: isize,
+    /// The offset in the output at which the container begins, for a format that writes lengths
+    /// first; otherwise 0.
+    pub(super) start: usize,
+}
+
+thread_local! {
+    /// The memory for the frames of the thread's last encoder, so that an encoder of a small object
+    /// does not allocate memory for frames.
+    static ROOM: Cell<Vec<ContainerFrame>> = const { Cell::new(Vec::new()) };
+}
+
+/// The largest number of frames whose memory is kept in [`ROOM`].
+const KEPT: usize = 64;
+
+/// The stack of the open containers of an encoder, the outermost first. Each frame contains a
+/// reference to its container.
+///
+/// While no Python code runs, no container inside the outermost one can be freed, so the references
+/// in frames are borrowed. Before Python code runs, [`Frames::own`] converts them to owned
+/// references.
+pub(super) struct Frames<'py> {
+    frames: Vec<ContainerFrame>,
+    /// The number of frames, from the outermost on, that own the reference to their object or need
+    /// no reference.
+    n_owned: u32,
+    /// The number of frames of the form `Held`, which only keep an object alive.
+    n_held: u32,
+    py: Python<'py>,
+}
+
+impl<'py> Frames<'py> {
+    pub(super) fn new(py: Python<'py>) -> Frames<'py> {
+        Frames {
+            frames: ROOM.take(),
+            n_owned: 0,
+            n_held: 0,
+            py,
+        }
+    }
+
+    /// Returns the number of frames of the form `Held`, which only keep an object alive.
+    pub(super) fn n_held(&self) -> usize {
+        self.n_held as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Returns the number of open containers.
+    #[inline(always)]
+    pub(super) fn depth(&self) -> usize {
+        self.frames.len() - self.n_held as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn last_mut(&mut self) -> Option<&mut ContainerFrame> {
+        self.frames.last_mut()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ContainerFrame> {
+        self.frames.iter()
+    }
+
+    /// Pushes a frame for a container, with a borrowed reference.
+    ///
+    /// # Safety
+    /// The container must be alive and of that form, and a reference of the outermost object must
+    /// keep it alive until Python code runs.
+    #[inline(always)]
+    pub(super) unsafe fn push(
+        &mut self,
+        object: *mut ffi::PyObject,
+        form: ContainerForm,
+        n: isize,
+    ) {
+        // SAFETY: the caller guarantees the requirements.
+        unsafe { self.push_at(object, form, n, 0, 0) };
+    }
+
+    /// Pushes a frame for a container with a borrowed reference, as [`Frames::push`] does. The
+    /// container begins at offset `start` of the output, and its next member has the position `at`.
+    ///
+    /// # Safety
+    /// As [`Frames::push`].
+    #[inline(always)]
+    pub(super) unsafe fn push_at(
+        &mut self,
+        object: *mut ffi::PyObject,
+        form: ContainerForm,
+        n: isize,
+        at: isize,
+        start: usize,
+    ) {
+        self.frames.push(ContainerFrame {
+            object,
+            form,
+            owned: false,
+            at,
+            n,
+            start,
+        });
+    }
+
+    /// Sets the position of frame `n - 1` to `at`. The frames after it were pushed from the
+    /// innermost to the outermost, so their order is reversed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn settle(&mut self, n: usize, at: isize) {
+        if let Some(frame) = n.checked_sub(1).and_then(|i| self.frames.get_mut(i)) {
+            frame.at = at;
+        }
+        self.frames[n..].reverse();
+    }
+
+    /// Pushes a frame that owns the only reference to its object.
+    pub(super) fn push_owned(&mut self, object: Bound<'py, PyAny>, form: ContainerForm, n: isize) {
+        self.own();
+        self.n_held += u32::from(form == ContainerForm::Held);
+        self.frames.push(ContainerFrame {
+            object: object.into_ptr(),
+            form,
+            owned: true,
+            at: 0,
+            n,
+            start: 0,
+        });
+        self.n_owned = self.n_frames();
+    }
+
+    /// Returns the number of frames in 32 bits, which suffice because the depth is limited. With 32
+    /// bits, the initial state of an encoder has at most 128 bytes, and is moved without a call of
+    /// `memcpy`.
+    fn n_frames(&self) -> u32 {
+        self.frames.len() as u32
+    }
+
+    /// Pops the innermost frame. Returns `true` if the frame's reference was released; the release
+    /// may have run any code.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> bool {
+        match self.frames.pop() {
+            Some(frame) if frame.owned => {
+                self.release(&frame);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn release(&mut self, frame: &ContainerFrame) {
+        self.n_owned = self.n_owned.min(self.n_frames());
+        self.n_held -= u32::from(frame.form == ContainerForm::Held);
+        // Releasing the reference may run Python code, so the enclosing containers must be owned.
+        // They are: when a frame becomes owned, all frames before it do too.
+        // SAFETY: attached, by the lifetime; the reference is ours.
+        unsafe { ffi::Py_DECREF(frame.object) };
+    }
+
+    /// Converts all borrowed references to owned ones. It is called before Python code runs.
+    pub(super) fn own(&mut self) {
+        for frame in &mut self.frames[self.n_owned as usize..] {
+            if !frame.owned {
+                // SAFETY: attached; no Python code has run since the frame was pushed, or it would
+                // be owned: it is alive.
+                unsafe { ffi::Py_INCREF(frame.object) };
+                frame.owned = true;
+            }
+        }
+        self.n_owned = self.n_frames();
+    }
+
+    pub(super) fn py(&self) -> Python<'py> {
+        self.py
+    }
+}
+
+impl Drop for Frames<'_> {
+    fn drop(&mut self) {
+        while !self.frames.is_empty() {
+            self.pop();
+        }
+        if self.frames.capacity() <= KEPT {
+            ROOM.set(std::mem::take(&mut self.frames));
+        }
+    }
+}
+
+/// Returns the index of `class` in `classes`, and adds it if necessary. `classes` contains the
+/// class of each dataclass instance that has a frame.
+pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> isize {
+    let found = classes.iter().rposition(|known| Rc::ptr_eq(known, &class));
+    let index = found.unwrap_or_else(|| {
+        classes.push(class);
+        classes.len() - 1
+    });
+    index as isize
+}
+
+/// Appends the path from a container to its last written member: `[3]`, `.price`.
+///
+/// # Safety
+/// The GIL must be held, and the frame's object must be alive.
+pub(super) unsafe fn append_step(
+    py: Python<'_>,
+    frame: &ContainerFrame,
+    classes: &[Rc<Class>],
+    path: &mut String,
+) {
+    let at = frame.at.unsigned_abs();
+    let key = match frame.form {
+        ContainerForm::Held => return,
+        ContainerForm::List | ContainerForm::Tuple | ContainerForm::Rows | ContainerForm::Row => {
+            let _ = write!(path, "[{}]", at.saturating_sub(1));
+            return;
+        }
+        ContainerForm::Columns => {
+            // SAFETY: alive, a tuple.
+            let n = unsafe { ffi::Py_SIZE(frame.object) }.unsigned_abs().max(1);
+            let at = at.saturating_sub(1);
+            let _ = write!(path, "[{}][{}]", at / n, at % n);
+            return;
+        }
+        ContainerForm::Fields => classes
+            .get(frame.n.unsigned_abs())
+            .and_then(|class| class.fields()?.name_before(frame.at)),
+        ContainerForm::Pairs => {
+            // SAFETY: alive, a list.
+            let items = unsafe { builtin_types::items(frame.object, true) };
+            at.checked_sub(2).and_then(|i| items.get(i).copied())
+        }
+        // SAFETY: alive, a `dict`.
+        ContainerForm::Dict => unsafe { last_key(frame) },
+    };
+    if let Some(key) = key {
+        // SAFETY: borrowed from the container, as no code runs.
+        append_key(unsafe { Borrowed::from_ptr(py, key) }, path);
+    }
+}
+
+/// Returns the key of a `dict` that precedes the position in the frame of the `dict`.
+///
+/// # Safety
+/// The frame's object must be a live `dict`.
+unsafe fn last_key(frame: &ContainerFrame) -> Option<*mut ffi::PyObject> {
+    let (mut at, mut found) = (0, None);
+    // SAFETY: the caller guarantees the requirements; no code runs.
+    unsafe {
+        let entries = dict::entries(frame.object);
+        while at < frame.at
+            && let Some((key, _)) = entries.next(frame.object, &mut at)
+        {
+            found = Some(key);
+        }
+    }
+    found
+}
+
+/// Appends a key to a path: as `.name`, or as `['other name']` if the key is not an identifier. A
+/// long key is shortened.
+fn append_key(key: Borrowed<'_, '_, PyAny>, path: &mut String) {
+    const MOST: usize = 40;
+    let name = match key.cast::<PyString>() {
+        Ok(_) => text::own_units(text::as_str_object(key)).map_or_else(
+            |_| String::new(),
+            |units| {
+                onecopy_text::naive::code_points(units)
+                    .take(MOST)
+                    .map(|c| {
+                        c.ok()
+                            .and_then(char::from_u32)
+                            .unwrap_or(char::REPLACEMENT_CHARACTER)
+                    })
+                    .collect()
+            },
+        ),
+        Err(_) => return path.push_str("[…]"),
+    };
+    let is_name = |c: char| c == '_' || c.is_alphanumeric();
+    let _ = if !name.is_empty() && name.chars().all(is_name) {
+        write!(path, ".{name}")
+    } else {
+        write!(path, "[{name:?}]")
+    };
+}

@@ -1,0 +1,279 @@
+//! Writes arrays of NumPy as JSON, from the array's memory directly into the chunk.
+
+use onecopy_text::convert::Kernels;
+use onecopy_text::{Pen, Put};
+use onecopy_wire::json;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::{JsonEncoder, JsonNext, JsonStop, ROOM};
+use crate::raw::encode::frames::ContainerForm;
+use crate::raw::encode::standard_types::Native;
+use crate::raw::ndarray::{self, Subarray, View};
+
+/// The space in bytes for an array item and for the comma or bracket after it. It includes the
+/// bytes after the item's end that the kernels overwrite; it does not include a line break. The
+/// largest item is a datetime, which needs [`json::SCALAR_BYTES`]. Space for text is reserved
+/// separately.
+pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
+
+/// The NumPy array that is being written.
+pub(super) struct ArrayInput<'v> {
+    view: &'v View,
+    /// The array object, which is compared with the view after code has run; null if no code can
+    /// run.
+    object: *mut ffi::PyObject,
+    /// `true` if the encoder is allowed to reserve more space for the array. This may run code.
+    grows: bool,
+    /// A line break with the indent of the items of the innermost arrays; empty if the output has
+    /// no line breaks.
+    line: Vec<u8>,
+    /// The size of the indent of one level, in bytes.
+    indent_bytes: usize,
+}
+
+impl ArrayInput<'_> {
+    /// Returns the line break before an item of a subarray with `n_dims` dimensions. For the line
+    /// break before the subarray's end, `n_dims` is one more.
+    fn line(&self, n_dims: usize) -> &[u8] {
+        let n_left = (n_dims - 1) * self.indent_bytes;
+        &self.line[..self.line.len().saturating_sub(n_left)]
+    }
+}
+
+impl<'py> JsonEncoder<'_, 'py> {
+    /// Writes a NumPy array; for any other object, does the same as [`JsonEncoder::other`].
+    ///
+    /// # Safety
+    /// `object` must be alive and of this kind.
+    #[inline(never)]
+    pub(super) unsafe fn large<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        native: &Native,
+        object: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, JsonNext<'py>), JsonStop> {
+        // SAFETY: alive, as the caller guarantees; an array was found by its class.
+        unsafe {
+            if matches!(native, Native::Array)
+                && let Some(view) = ndarray::view_of(object, self.style.natives.numpy)
+            {
+                let pen = self.array(kernels, object, &view, true, pen)?;
+                return Ok((pen, JsonNext::Done));
+            }
+            let (pen, next) = self.other(object, pen)?;
+            let JsonNext::Memory(memory) = next else {
+                return Ok((pen, next));
+            };
+            // The reference keeps the array alive.
+            let object = memory.object.as_ptr();
+            let pen = self.array(kernels, object, &memory.view, false, pen)?;
+            Ok((pen, JsonNext::Done))
+        }
+    }
+
+    /// Writes the NumPy array that the view describes. No code must have run since the view was
+    /// created.
+    ///
+    /// # Safety
+    /// `object` must be alive, and the view must be its view.
+    unsafe fn array<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        object: *mut ffi::PyObject,
+        view: &View,
+        is_fresh: bool,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        if self.frames.depth() + view.n_dims() > self.style.max_depth {
+            return Err(JsonStop::TooDeep { is_circular: false });
+        }
+        let runs_python = self.target.runs_python;
+        if runs_python {
+            // SAFETY: alive, as the caller guarantees; attached.
+            let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
+            self.frames.push_owned(object, ContainerForm::Held, 0);
+        }
+        let mut array = ArrayInput {
+            view,
+            object: if runs_python {
+                object
+            } else {
+                std::ptr::null_mut()
+            },
+            grows: true,
+            line: Vec::new(),
+            indent_bytes: 0,
+        };
+        if !is_fresh {
+            self.check_array(&array)?;
+        }
+        if let Some(indent) = &self.style.indent {
+            array.indent_bytes = indent.len();
+            array.line.push(b'\n');
+            for _ in 0..self.frames.depth() + view.n_dims() {
+                array.line.extend_from_slice(indent);
+            }
+        }
+        pen = match view.item() {
+            Some(item) => {
+                pen = self.reserve(&array, 1, 0, pen)?;
+                self.item(kernels, item, pen)?
+            }
+            None => self.part(kernels, &array, view.whole(), pen)?,
+        };
+        if runs_python && self.frames.pop() {
+            self.keys.forget();
+        }
+        self.ensure_space(pen, ROOM)
+    }
+
+    /// Writes an array and a comma. Returns `false`, and leaves the output unchanged, if there is
+    /// not enough space, if the array has more than `n_dims` dimensions, or if JSON cannot
+    /// represent one of its items.
+    ///
+    /// # Safety
+    /// `object` must be alive and of a NumPy array class.
+    #[inline]
+    pub(super) unsafe fn small_array<K: Kernels>(
+        &mut self,
+        kernels: K,
+        object: *mut ffi::PyObject,
+        n_dims: usize,
+        pen: &mut Pen<'_>,
+    ) -> bool {
+        // SAFETY: the caller guarantees the requirements.
+        let view = unsafe { ndarray::view_of(object, self.style.natives.numpy) };
+        let Some(view) = view.filter(|view| (1..=n_dims).contains(&view.n_dims())) else {
+            return false;
+        };
+        let n_bytes = view.n_written().saturating_mul(ITEM_BYTES);
+        if pen.remaining() < n_bytes.saturating_add(ROOM) {
+            return false;
+        }
+        let array = ArrayInput {
+            view: &view,
+            object: std::ptr::null_mut(),
+            grows: false,
+            line: Vec::new(),
+            indent_bytes: 0,
+        };
+        // SAFETY: the rest of the space of the pen, which is not used until that is done.
+        let rest = unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.remaining()) };
+        let place = Pen::new(rest);
+        match self.part(kernels, &array, view.whole(), place) {
+            Ok(mut end) => {
+                end.put_byte(b',');
+                // SAFETY: all up to there was put.
+                unsafe { pen.set_at(end.at()) };
+                true
+            }
+            Err(_) => {
+                self.within.clear();
+                false
+            }
+        }
+    }
+
+    /// Reserves space for `n_items` items, with `n_after` bytes after each item.
+    #[inline(always)]
+    pub(super) fn reserve<'s>(
+        &mut self,
+        array: &ArrayInput<'_>,
+        n_items: usize,
+        n_after: usize,
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        let n_bytes = n_items * (ITEM_BYTES + n_after);
+        if pen.remaining() < n_bytes {
+            return self.grow_for(array, n_bytes, pen);
+        }
+        Ok(pen)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_for<'s>(
+        &mut self,
+        array: &ArrayInput<'_>,
+        n_bytes: usize,
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        if !array.grows {
+            return Err(JsonStop::Full);
+        }
+        let pen = self.grow(pen, n_bytes)?;
+        self.check_array(array)?;
+        Ok(pen)
+    }
+
+    /// Returns an error if code has run and has changed the memory of the array.
+    pub(super) fn check_array(&self, array: &ArrayInput<'_>) -> Result<(), JsonStop> {
+        if array.object.is_null() {
+            return Ok(());
+        }
+        // SAFETY: held by a frame.
+        let object = unsafe { Bound::from_borrowed_ptr(self.py(), array.object) };
+        match ndarray::is_current(&object, array.view)? {
+            true => Ok(()),
+            false => Err(JsonStop::ArrayChanged),
+        }
+    }
+
+    /// Writes a subarray of one or more dimensions.
+    fn part<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        array: &ArrayInput<'_>,
+        part: Subarray<'_>,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        let n_dims = part.n_dims();
+        let line = array.line(n_dims);
+        pen = self.reserve(array, 1, line.len(), pen)?;
+        if part.len() == 0 {
+            pen.put_short(b"[]", 2);
+            return Ok(pen);
+        }
+        pen.put_byte(b'[');
+        put_line(line, &mut pen);
+        if n_dims == 1 {
+            pen = self.row(kernels, array, part, line, pen)?;
+        } else {
+            for i in 0..part.len() {
+                pen = match self.part(kernels, array, part.part(i), pen) {
+                    Ok(pen) => pen,
+                    Err(stop) => return Err(self.at_index(i, stop)),
+                };
+                pen = self.reserve(array, 1, line.len(), pen)?;
+                pen.put_byte(b',');
+                put_line(line, &mut pen);
+            }
+        }
+        // SAFETY: a comma and the line were put last, and no space was made since.
+        unsafe { pen.set_at(pen.at().sub(1 + line.len())) };
+        let line = array.line(n_dims + 1);
+        pen = self.reserve(array, 1, line.len(), pen)?;
+        put_line(line, &mut pen);
+        pen.put_byte(b']');
+        Ok(pen)
+    }
+
+    /// Adds an index to the path of the array item that cannot be written. The innermost index is
+    /// added first.
+    #[cold]
+    pub(super) fn at_index(&mut self, index: usize, stop: JsonStop) -> JsonStop {
+        self.within.insert_str(0, &format!("[{index}]"));
+        stop
+    }
+}
+
+/// Writes a line break with its indent. An empty `line` is checked first, because a copy of zero
+/// bytes would still be a function call.
+#[inline(always)]
+pub(super) fn put_line(line: &[u8], pen: &mut Pen<'_>) {
+    if !line.is_empty() {
+        pen.put(line);
+    }
+}

@@ -1,0 +1,102 @@
+//! Writes objects for which Python code may have to run.
+
+use onecopy_text::{Pen, Put};
+use onecopy_wire::json;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::options::{JsonStop, ObjectForm};
+use super::{JsonEncoder, JsonNext, ROOM};
+use crate::raw::encode::frames::ContainerForm;
+use crate::raw::encode::{builtin_types, classes};
+use crate::raw::gil;
+
+impl<'py> JsonEncoder<'_, 'py> {
+    /// Writes an object that is not of a built-in type, or an `int` of more than two internal
+    /// digits (60 bits). Any Python code may run.
+    ///
+    /// # Safety
+    /// `object` must be alive.
+    #[inline(never)]
+    pub(super) unsafe fn other<'s>(
+        &mut self,
+        object: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<(Pen<'s>, JsonNext<'py>), JsonStop> {
+        // SAFETY: alive, as the caller guarantees; attached.
+        let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
+        self.close(&pen);
+        let text = if object.is_exact_instance_of::<pyo3::types::PyInt>() {
+            // SAFETY: an `int`.
+            match unsafe { builtin_types::int(object.as_ptr()) } {
+                Some(value) if self.style.exact_ints || value.unsigned_abs() < 1 << 53 => {
+                    let mut pen = self.open(ROOM)?;
+                    if value < 0 {
+                        json::put_i64(value as i64, &mut pen);
+                    } else {
+                        json::put_u64(value as u64, &mut pen);
+                    }
+                    return Ok((pen, JsonNext::Done));
+                }
+                _ => {
+                    self.before_code();
+                    self.forms.big_int(&object)?
+                }
+            }
+        } else {
+            self.before_code();
+            let other = gil::calls(self.py(), || {
+                classes::learn(&object);
+                Ok::<_, JsonStop>(match self.forms.other(&object)? {
+                    Some(other) => other,
+                    None => ObjectForm::Instead(self.forms.default(&object)?),
+                })
+            })?;
+            match other {
+                ObjectForm::Text(text) => text,
+                ObjectForm::Instead(instead) => {
+                    self.shared
+                        .check_held(object.as_ptr(), self.style.max_depth)?;
+                    let item = instead.as_ptr();
+                    self.frames.push_owned(instead, ContainerForm::Held, 0);
+                    return Ok((self.open(ROOM)?, JsonNext::Instead(item)));
+                }
+                ObjectForm::Memory(memory) => {
+                    return Ok((self.open(ROOM)?, JsonNext::Memory(memory)));
+                }
+                ObjectForm::Items => {
+                    self.check_depth(object.as_ptr())?;
+                    // Reserving space may run code that changes the list, so the number of items is
+                    // read afterwards.
+                    let mut pen = self.open(ROOM)?;
+                    if !self.push_items(object) {
+                        pen.put_short(b"[]", 2);
+                        return Ok((pen, JsonNext::Done));
+                    }
+                    pen.put_byte(b'[');
+                    return Ok((pen, JsonNext::Members));
+                }
+                ObjectForm::Pairs(pairs) => {
+                    self.check_depth(object.as_ptr())?;
+                    let n = pairs.len() as isize;
+                    if n == 0 {
+                        let mut pen = self.open(ROOM)?;
+                        pen.put_short(b"{}", 2);
+                        return Ok((pen, JsonNext::Done));
+                    }
+                    self.frames
+                        .push_owned(pairs.into_any(), ContainerForm::Pairs, n);
+                    let mut pen = self.open(ROOM)?;
+                    pen.put_byte(b'{');
+                    return Ok((pen, JsonNext::Members));
+                }
+            }
+        };
+        if self.is_latin1 && !text.is_ascii() {
+            self.leave_latin1()?;
+        }
+        let mut pen = self.open(text.len() + ROOM)?;
+        pen.put(&text);
+        Ok((pen, JsonNext::Done))
+    }
+}

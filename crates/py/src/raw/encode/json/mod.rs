@@ -1,0 +1,313 @@
+//! `JsonEncoder`: writes Python objects as JSON.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `array`, `array_items`, `numpy_scalar` | arrays of NumPy, their items, and scalars |
+//! | `by_python_code` | objects for which Python code may have to run |
+//! | `format` | implements the interface of the loop over members |
+//! | `options` | the encoder's options and target, and the reasons for which it fails |
+//! | `rows` | rows and columns of values as objects |
+//! | `sorted` | the members of a `dict` in the order of their keys |
+//! | `put_standard` | values of the standard library's types |
+//! | `step` | values and keys that a few instructions write |
+//! | `styled` | line breaks, indents and sorted keys |
+//! | `texts` | texts of any length and character width |
+//! | `ucs2_text` | text that is written directly into the resulting `str`, not into the chunk |
+
+mod array;
+mod array_items;
+mod by_python_code;
+mod format;
+mod numpy_scalar;
+mod options;
+mod put_standard;
+mod rows;
+mod sorted;
+mod step;
+mod styled;
+mod texts;
+mod ucs2_text;
+
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+
+use onecopy_text::convert::{self, JSON_PLAIN_BYTES, Kernels, Work, with_kernels};
+use onecopy_text::{Pen, Policy, Put, Tally, Units};
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+
+use super::builtin_types::{self, ObjectKind};
+use super::containers;
+use super::format::MemberEncoder as _;
+use super::state::EncoderState;
+use crate::raw::gil;
+use crate::raw::ndarray::Memory;
+use format::JsonFormat;
+pub(crate) use numpy_scalar::put as put_scalar;
+pub(crate) use options::{
+    EncodeFailure, JsonShape, JsonStop, JsonTarget, ObjectForm, ObjectForms, Style, Surrogates,
+};
+use styled::LineBreaks;
+pub(crate) use ucs2_text::Ucs2Text;
+
+/// Appends an object to the chunk as JSON.
+///
+/// The function is inlined. Otherwise its arguments would be stored in memory, and read back in
+/// larger words than those in which they were stored. Such a read stalls the processor for 4 ns.
+#[inline(always)]
+pub(crate) fn write<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    shape: JsonShape<'_>,
+    style: &Style,
+    forms: &dyn ObjectForms<'py>,
+    target: JsonTarget<'_>,
+    tally: Option<&mut Tally>,
+) -> Result<(), EncodeFailure> {
+    let mut encoder = JsonEncoder {
+        shared: EncoderState::new(object.py()),
+        style,
+        shape,
+        forms,
+        is_latin1: target.latin1.is_some_and(Cell::get),
+        // Copied, so that the reference to the chunk has the lifetime of the encoder's other
+        // references.
+        target: JsonTarget {
+            chunk: target.chunk,
+            ..target
+        },
+        lines: LineBreaks::default(),
+        within: String::new(),
+        is_counted: tally.is_some(),
+        n_texts: 0,
+        text_bytes: 0,
+    };
+    let done = with_kernels(EncodeWork {
+        encoder: &mut encoder,
+        root: object.as_ptr(),
+    });
+    if let Some(tally) = tally {
+        tally.converted_many(encoder.n_texts, encoder.text_bytes);
+    }
+    done.map_err(|stop| EncodeFailure {
+        stop,
+        path: encoder.path() + &encoder.within,
+    })
+}
+
+struct EncodeWork<'w, 'a, 'py> {
+    encoder: &'w mut JsonEncoder<'a, 'py>,
+    root: *mut ffi::PyObject,
+}
+
+impl Work for EncodeWork<'_, '_, '_> {
+    type Output = Result<(), JsonStop>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Result<(), JsonStop> {
+        // SAFETY: attached by the lifetime of the encoder; the caller holds the root.
+        unsafe {
+            if self.encoder.style.is_plain() {
+                self.encoder.run::<K, false>(kernels, self.root)
+            } else {
+                self.encoder.run::<K, true>(kernels, self.root)
+            }
+        }
+    }
+}
+
+/// The next action of the encoder after it has passed an object to [`ObjectForms`].
+enum JsonNext<'py> {
+    /// Nothing is left to do: the object was written.
+    Done,
+    /// The members of the object must be written: it is a container, and was pushed to the stack of
+    /// open containers.
+    Members,
+    /// The object must be written as this built-in type, from which its class derives.
+    Contents(ObjectKind),
+    /// This object must be written instead of the original object.
+    Instead(*mut ffi::PyObject),
+    /// The NumPy array or scalar must be written from its memory, by [`JsonEncoder::large`].
+    Memory(Memory<'py>),
+}
+
+/// The state of the JSON encoder during one call.
+struct JsonEncoder<'a, 'py> {
+    shared: EncoderState<'py>,
+    style: &'a Style,
+    shape: JsonShape<'a>,
+    forms: &'a dyn ObjectForms<'py>,
+    target: JsonTarget<'a>,
+    /// `true` while the chunk contains Latin-1; `false` if it contains UTF-8.
+    is_latin1: bool,
+    lines: LineBreaks,
+    /// The path from the object of the innermost frame to the array item that cannot be written,
+    /// such as `[3][5]`.
+    within: String,
+    /// `true` if the caller needs counts of the converted text, for `onecopy.ledger()`. Counting
+    /// takes about 1 ns per text.
+    is_counted: bool,
+    n_texts: u64,
+    text_bytes: u64,
+}
+
+impl<'py> Deref for JsonEncoder<'_, 'py> {
+    type Target = EncoderState<'py>;
+
+    #[inline(always)]
+    fn deref(&self) -> &EncoderState<'py> {
+        &self.shared
+    }
+}
+
+impl DerefMut for JsonEncoder<'_, '_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.shared
+    }
+}
+
+/// The space in bytes that must be available before a key and a short value are written. Each half
+/// is sufficient for a text of [`SHORT_UNITS`] code units with its quotes and escapes, or for a
+/// number.
+const ROOM: usize = 2 * (json_room_of_short() + 8);
+
+/// The largest number of code units of a text that is written in one step.
+const SHORT_UNITS: usize = JSON_PLAIN_BYTES;
+
+const fn json_room_of_short() -> usize {
+    6 * SHORT_UNITS + 64
+}
+
+impl<'py> JsonEncoder<'_, 'py> {
+    /// Writes the root object and all objects in it.
+    ///
+    /// # Safety
+    /// The GIL must be held while this runs, and the caller must hold a reference to `root`.
+    #[inline(always)]
+    unsafe fn run<K: Kernels, const STYLED: bool>(
+        &mut self,
+        kernels: K,
+        root: *mut ffi::PyObject,
+    ) -> Result<(), JsonStop> {
+        let mut pen = self.open(ROOM)?;
+        let encoder = JsonFormat::<STYLED>::of(self);
+        // SAFETY: alive, as the caller guarantees; the frames are those of the root.
+        unsafe {
+            if let JsonShape::Value = encoder.shape {
+                pen = match builtin_types::kind(root) {
+                    kind @ (ObjectKind::Dict | ObjectKind::List | ObjectKind::Tuple) => {
+                        encoder.enter(kernels, root, kind, pen)?
+                    }
+                    kind => {
+                        let tag = pen.at();
+                        encoder.any_value(kernels, root, kind, tag, pen)?
+                    }
+                };
+            } else {
+                encoder.enter_rows(root, &mut pen);
+            }
+            pen = containers::run(kernels, encoder, pen)?;
+            if !STYLED {
+                pen.set_at(pen.at().sub(1)); // the last comma
+            }
+        }
+        self.close(&pen);
+        Ok(())
+    }
+
+    /// Returns a [`Pen`], which writes to the spare capacity of the chunk. This capacity is at
+    /// least `n_bytes`.
+    #[inline(always)]
+    fn open<'s>(&mut self, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
+        let spare = self
+            .target
+            .chunk
+            .spare(n_bytes)
+            .map_err(|_| JsonStop::Full)?;
+        // SAFETY: the memory belongs to the chunk, which is not used until `close`; a Pen checks
+        // its capacity.
+        Ok(Pen::new(unsafe {
+            std::slice::from_raw_parts_mut(spare.as_mut_ptr(), spare.len())
+        }))
+    }
+
+    /// Commits the bytes that were written with the [`Pen`] to the chunk.
+    #[inline(always)]
+    fn close(&mut self, pen: &Pen<'_>) {
+        let start = self.target.chunk.committed().as_ptr_range().end;
+        // SAFETY: the pen was opened right after the contents of the chunk, and every byte up to
+        // its position was written.
+        unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
+    }
+
+    /// Commits the written bytes, and makes the chunk grow by at least `n_bytes`. Any Python code
+    /// may run.
+    #[cold]
+    #[inline(never)]
+    fn grow<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
+        self.close(&pen);
+        if self.target.runs_python {
+            self.before_code();
+        }
+        self.open(n_bytes)
+    }
+
+    /// Converts the contents of the chunk from Latin-1 to UTF-8; later text is written as UTF-8.
+    #[cold]
+    #[inline(never)]
+    fn leave_latin1(&mut self) -> Result<(), JsonStop> {
+        self.is_latin1 = false;
+        self.keys.forget();
+        let chunk = &mut *self.target.chunk;
+        if let Some(ucs2) = self.target.ucs2.take() {
+            // The chunk then moves all its bytes into the `str`.
+            ucs2.want(1);
+            chunk.spare(0).map_err(|_| JsonStop::Full)?;
+        }
+        let before = chunk.committed().to_vec();
+        chunk.cut(0);
+        if let Some(is_latin1) = self.target.latin1 {
+            is_latin1.set(false);
+        }
+        let mut utf8 = Vec::new();
+        convert::to_utf8(Units::Latin1(&before), Policy::Strict, &mut utf8)
+            .map_err(|_| JsonStop::Full)?;
+        chunk.put(&utf8).map_err(|_| JsonStop::Full)
+    }
+
+    #[inline(always)]
+    fn ensure_space<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
+        if pen.remaining() < n_bytes {
+            return self.grow(pen, n_bytes);
+        }
+        Ok(pen)
+    }
+
+    #[inline(always)]
+    fn check_depth(&self, object: *mut ffi::PyObject) -> Result<(), JsonStop> {
+        Ok(self.shared.check_depth(object, self.style.max_depth)?)
+    }
+
+    /// Writes a key of any type and length. Any Python code may run if the key is not a `str`.
+    ///
+    /// # Safety
+    /// `key` must be alive.
+    #[inline(never)]
+    unsafe fn key<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        key: *mut ffi::PyObject,
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        // SAFETY: alive, as the caller guarantees; attached.
+        unsafe {
+            if ffi::PyUnicode_CheckExact(key) != 0 {
+                return self.any_text(kernels, key, pen);
+            }
+            let key = Bound::from_borrowed_ptr(self.py(), key);
+            self.before_code();
+            let text = gil::calls(self.py(), || self.forms.key(&key))?;
+            self.any_text(kernels, text.as_ptr(), pen)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The interface of the JSON encoder: its options, the trait for code that it calls, its target,
+//! and the reasons for which it fails.
+
+use std::cell::Cell;
+
+use onecopy_text::ByteSink;
+use onecopy_wire::json::KeySegments;
+use onecopy_wire::{NonFinite, WriteError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use super::ucs2_text::Ucs2Text;
+use crate::raw::encode::standard_types::Natives;
+use crate::raw::encode::state::TooDeep;
+use crate::raw::ndarray::Memory;
+
+/// The reason for which the JSON encoder has failed.
+#[derive(Debug)]
+pub(crate) enum JsonStop {
+    /// Python code that was called, or an allocation, has raised this exception.
+    Python(PyErr),
+    /// The chunk cannot grow.
+    Full,
+    /// Containers are nested more deeply than allowed; `is_circular` is `true` if one contains
+    /// itself.
+    TooDeep { is_circular: bool },
+    /// A text contains the lone surrogate `unit`, at position `at` in its code units.
+    Surrogate { at: usize, unit: u32 },
+    /// A float is NaN or an infinity, and the options do not allow it.
+    NonFinite,
+    /// An `int` is larger than the option `big_ints` allows.
+    BigInt,
+    /// Python code has changed a `dict` while the encoder iterated over it.
+    Changed,
+    /// Python code has changed a NumPy array while it was written.
+    ArrayChanged,
+    /// A `datetime64` is outside of the years 0 to 9999, or has no unit.
+    Moment,
+    /// The row with this index (from 0) is not a list or tuple with one value for each name, or a
+    /// column is not as long as the first one.
+    Row { index: usize },
+    /// JSON cannot represent an object of this class, and `default` is not set.
+    Unknown { class: String },
+    /// A key is not a `str` but an object of this class.
+    Key { class: String },
+    /// A date, time or decimal cannot be represented in JSON.
+    Value(WriteError),
+}
+
+impl From<TooDeep> for JsonStop {
+    fn from(TooDeep { is_circular }: TooDeep) -> JsonStop {
+        JsonStop::TooDeep { is_circular }
+    }
+}
+
+/// A failure of the encoder, with the path of the value, such as `$.rows[3].price`.
+#[derive(Debug)]
+pub(crate) struct EncodeFailure {
+    pub(crate) stop: JsonStop,
+    pub(crate) path: String,
+}
+
+/// The form in which an object that is not of a built-in type is written.
+pub(crate) enum ObjectForm<'py> {
+    /// JSON text, which is written unchanged.
+    Text(Vec<u8>),
+    /// The encoder writes this object instead of the original object.
+    Instead(Bound<'py, PyAny>),
+    /// A NumPy array or scalar, which is read from its memory.
+    Memory(Memory<'py>),
+    /// An instance of a class derived from list or tuple: its items are written as an array.
+    Items,
+    /// A list of keys (each a `str`) and values, alternately, which are written as an object.
+    Pairs(Bound<'py, PyList>),
+}
+
+/// Determines the form of objects of types that the encoder itself does not support. Any Python
+/// code may run.
+pub(crate) trait ObjectForms<'py> {
+    /// Returns the form in which an object is to be written; `None` for a type that JSON cannot
+    /// represent.
+    fn other(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop>;
+
+    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`]
+    /// returned `None`. The encoder calls this method after `other` has returned, so that the
+    /// variables of `other` are not on the stack. This matters because the function may start
+    /// another encoder.
+    fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, JsonStop>;
+
+    /// Returns the text of an `int` of more than 64 bits: usually its digits.
+    fn big_int(&self, object: &Bound<'py, PyAny>) -> Result<Vec<u8>, JsonStop>;
+
+    /// Converts a key that is not a `str` to a `str`.
+    fn key(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyString>, JsonStop>;
+
+    /// Returns the keys and values of a `dict`, alternately, sorted by key.
+    fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, JsonStop>;
+}
+
+/// The treatment of lone surrogates in texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Surrogates {
+    /// Lone surrogates are an error.
+    #[default]
+    Error,
+    /// Lone surrogates are replaced with U+FFFD.
+    Replace,
+    /// Lone surrogates are written as the escape `\uXXXX`.
+    Escape,
+}
+
+/// The options that determine the bytes of the output.
+#[derive(Clone, Debug)]
+pub(crate) struct Style {
+    pub(crate) sort_keys: bool,
+    /// The indent of one level; `None` for output without line breaks.
+    pub(crate) indent: Option<Vec<u8>>,
+    pub(crate) ensure_ascii: bool,
+    pub(crate) surrogates: Surrogates,
+    pub(crate) nan: NonFinite,
+    /// `true` if all integers of up to 64 bits are written as numbers.
+    pub(crate) exact_ints: bool,
+    /// `true` if integers of more than 53 bits are written as strings of their digits; `false` if
+    /// they are an error. The field is not used if `exact_ints` is set.
+    pub(crate) text_ints: bool,
+    pub(crate) max_depth: usize,
+    pub(crate) natives: Natives,
+}
+
+impl Style {
+    /// Returns `true` if the loop that is compiled for default options can be used. Only that loop
+    /// supports every [`JsonShape`]; the other loop supports only `JsonShape::Value`.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.sort_keys
+            && self.indent.is_none()
+            && !self.ensure_ascii
+            && self.exact_ints
+            && self.surrogates == Surrogates::Error
+    }
+}
+/// The destination of the JSON text, and the text's encoding.
+pub(crate) struct JsonTarget<'a> {
+    pub(crate) chunk: &'a mut dyn ByteSink,
+    /// `true` if any Python code may run when the chunk grows.
+    pub(crate) runs_python: bool,
+    /// `None` for a chunk that contains UTF-8 from the start. Otherwise the value is `true` while
+    /// the chunk contains Latin-1. When the encoder finds a character outside of Latin-1, or JSON
+    /// that is already encoded, it converts the committed bytes to UTF-8 and sets the value to
+    /// `false`.
+    pub(crate) latin1: Option<&'a Cell<bool>>,
+    /// Receives UCS-2 text, which is written directly into the resulting `str` instead of the
+    /// Latin-1 chunk; `None` if the result is not a `str`.
+    pub(crate) ucs2: Option<&'a Ucs2Text>,
+}
+
+impl<'a> JsonTarget<'a> {
+    /// Creates a target for a chunk of UTF-8. No Python code runs when this chunk grows.
+    pub(crate) fn new(chunk: &'a mut dyn ByteSink) -> JsonTarget<'a> {
+        JsonTarget {
+            chunk,
+            runs_python: false,
+            latin1: None,
+            ucs2: None,
+        }
+    }
+}
+
+/// The layout of the object that is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum JsonShape<'k> {
+    /// Any object, which is written as it is.
+    Value,
+    /// A row: a list or tuple of values, which is written as an object with these keys.
+    Row(&'k KeySegments),
+    /// A list or tuple of at least one row, which is written as an array of objects.
+    Rows(&'k KeySegments),
+    /// A tuple of columns, which are lists or tuples of the same length (at least 1). It is written
+    /// as an array with an object for each row.
+    Columns(&'k KeySegments),
+}

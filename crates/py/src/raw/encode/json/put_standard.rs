@@ -1,0 +1,140 @@
+//! Writes values of the standard library's types as JSON. The values are read in place, so no code
+//! runs.
+
+use onecopy_text::{Pen, Put};
+use onecopy_wire::datetime::{Time, Timestamp};
+use onecopy_wire::json;
+use pyo3::ffi;
+
+use super::{Style, numpy_scalar};
+use crate::raw::encode::standard_types::{Native, Natives, RecentObjects, Zone, date};
+
+/// Writes a `date`, `time` or `datetime` as JSON. Returns `false` if the object is of another type,
+/// or cannot be read in place.
+///
+/// # Safety
+/// As [`standard_types::read`](crate::raw::encode::standard_types::read); the pen must have space
+/// for a scalar.
+#[inline(always)]
+pub(super) unsafe fn put_temporal(
+    object: *mut ffi::PyObject,
+    natives: &Natives,
+    recent: &mut RecentObjects,
+    pen: &mut Pen<'_>,
+) -> bool {
+    debug_assert!(pen.remaining() >= json::SCALAR_BYTES);
+    // SAFETY: alive, as the caller guarantees. The C API of `datetime` was imported with the
+    // module.
+    let (class, api) = unsafe { (ffi::Py_TYPE(object), &*ffi::PyDateTimeAPI()) };
+    if class == api.DateTimeType {
+        if !natives.temporal {
+            return false;
+        }
+        // SAFETY: a `datetime`, by its type.
+        let Some(at) = (unsafe { timestamp(object, natives, &mut recent.zone) }) else {
+            return false;
+        };
+        json::put_valid_timestamp(&at, natives.utc_z, pen);
+        return true;
+    }
+    if class == api.DateType {
+        if natives.temporal {
+            // SAFETY: a `date`, by its type.
+            json::put_valid_date(unsafe { date(object) }, pen);
+        }
+        return natives.temporal;
+    }
+    if class != api.TimeType || !natives.temporal {
+        return false;
+    }
+    // SAFETY: a `time`, by its type.
+    unsafe {
+        let is_naive = ffi::PyDateTime_TIME_GET_TZINFO(object) == ffi::Py_None();
+        if is_naive {
+            json::put_valid_time(time(object, natives), pen);
+        }
+        is_naive
+    }
+}
+
+/// Reads the fields of a `time`.
+///
+/// # Safety
+/// `time` must be a `time`.
+#[inline(always)]
+unsafe fn time(time: *mut ffi::PyObject, natives: &Natives) -> Time {
+    // SAFETY: a `time`, as the caller guarantees.
+    unsafe {
+        clock(
+            ffi::PyDateTime_TIME_GET_HOUR(time),
+            ffi::PyDateTime_TIME_GET_MINUTE(time),
+            ffi::PyDateTime_TIME_GET_SECOND(time),
+            ffi::PyDateTime_TIME_GET_MICROSECOND(time),
+            natives,
+        )
+    }
+}
+
+#[inline(always)]
+fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Natives) -> Time {
+    let microsecond = if natives.omit_microseconds {
+        0
+    } else {
+        microsecond.unsigned_abs()
+    };
+    Time {
+        hour: hour as u8,
+        minute: minute as u8,
+        second: second as u8,
+        nanosecond: microsecond * 1000,
+        digits: if microsecond == 0 { 0 } else { 6 },
+    }
+}
+
+/// Returns the timestamp of a `datetime` that has no zone, or whose UTC offset is a number of whole
+/// minutes that is known without running code. For any other `datetime` returns `None`:
+/// [`ObjectForms`](super::ObjectForms) rounds offsets with seconds.
+///
+/// # Safety
+/// `at` must be exactly of the class `datetime`.
+#[inline(always)]
+unsafe fn timestamp(
+    at: *mut ffi::PyObject,
+    natives: &Natives,
+    zone: &mut Zone,
+) -> Option<Timestamp> {
+    // SAFETY: a `datetime`, as the caller guarantees.
+    unsafe {
+        let tzinfo = ffi::PyDateTime_DATE_GET_TZINFO(at);
+        let offset_minutes = if tzinfo == ffi::Py_None() {
+            natives.naive_utc.then_some(0)
+        } else {
+            zone.offset_minutes(tzinfo, at)?
+        };
+        Some(Timestamp {
+            date: date(at),
+            time: clock(
+                ffi::PyDateTime_DATE_GET_HOUR(at),
+                ffi::PyDateTime_DATE_GET_MINUTE(at),
+                ffi::PyDateTime_DATE_GET_SECOND(at),
+                ffi::PyDateTime_DATE_GET_MICROSECOND(at),
+                natives,
+            ),
+            offset_minutes,
+        })
+    }
+}
+
+/// Writes a UUID, a decimal or a NumPy scalar as JSON. Returns `false` for any other value.
+#[inline(always)]
+pub(super) fn put_scalar(native: &Native, style: &Style, pen: &mut Pen<'_>) -> bool {
+    match native {
+        Native::Scalar(value) => return numpy_scalar::put(*value, style, pen).is_ok(),
+        Native::Uuid(bytes) => json::put_uuid(bytes, pen),
+        Native::Decimal(value) => {
+            json::put_decimal(value.negative, value.coefficient, value.scale, pen);
+        }
+        _ => return false,
+    }
+    true
+}

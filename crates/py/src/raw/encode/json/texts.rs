@@ -1,0 +1,263 @@
+//! Writes texts of any length and character width as JSON.
+
+use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels, Work, json_capacity};
+use onecopy_text::{Pen, Put, Units};
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+
+use super::{JsonEncoder, JsonStop, ROOM, Surrogates, Ucs2Text};
+use crate::raw::encode::builtin_types;
+use crate::raw::text;
+
+/// The number of code units of a long text for which space is reserved at once.
+pub(super) const BLOCK_UNITS: usize = 4096;
+
+impl JsonEncoder<'_, '_> {
+    /// Writes a text of any length: a short one in one step, a long one block by block.
+    ///
+    /// # Safety
+    /// `object` must be a live `str`.
+    #[inline(never)]
+    pub(super) unsafe fn any_text<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        object: *mut ffi::PyObject,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        // Reserving space may run code, which could release the caller's reference.
+        // SAFETY: alive, by the contract of this function; attached.
+        let _held = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
+        // SAFETY: a `str`, as the caller guarantees; `units` brings it into the form of PEP 393
+        // where it is not.
+        let (mut units, is_ascii, string) = unsafe {
+            let string = Borrowed::from_ptr(self.py(), object).cast_unchecked();
+            match builtin_types::text(object) {
+                Some((units, is_ascii)) => (units, is_ascii, string),
+                None => (
+                    text::units(string).map_err(JsonStop::Python)?,
+                    false,
+                    string,
+                ),
+            }
+        };
+        if self.target.latin1.is_some() {
+            // The text's own units are used, not its cached UTF-8: a block of UTF-8 could end
+            // inside a character, and each block is converted separately.
+            units = text::own_units(string).map_err(JsonStop::Python)?;
+            if let (Units::Ucs2(u), Some(ucs2)) = (units, self.target.ucs2)
+                && !self.style.ensure_ascii
+            {
+                self.count(units);
+                return self.wide_text(kernels, u, ucs2, pen);
+            }
+            if self.is_latin1 && !matches!(units, Units::Latin1(_)) {
+                self.close(&pen);
+                self.leave_latin1()?;
+                pen = self.open(ROOM)?;
+            }
+        }
+        self.count(units);
+        pen = self.ensure_space(pen, ROOM)?;
+        pen.put_byte(b'"');
+        pen = if self.style.ensure_ascii && !is_ascii {
+            self.by_characters(units, pen)?
+        } else {
+            LongText {
+                units,
+                is_ascii,
+                encoder: self,
+                pen,
+            }
+            .run(kernels)?
+        };
+        pen = self.ensure_space(pen, ROOM)?;
+        pen.put_byte(b'"');
+        Ok(pen)
+    }
+
+    /// Writes UCS-2 text directly into the resulting `str`, not into the chunk.
+    #[inline(never)]
+    fn wide_text<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        units: &[u16],
+        ucs2: &Ucs2Text,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        pen = self.ensure_space(pen, ROOM)?;
+        pen.put_byte(b'"');
+        for (i, block) in units.chunks(BLOCK_UNITS).enumerate() {
+            let n_most = json_capacity(block.len());
+            // SAFETY: the pen of the chunk.
+            if !unsafe { ucs2.put_before(n_most, &pen) } {
+                ucs2.want(n_most);
+                self.close(&pen);
+                pen = self.open(ROOM)?;
+            }
+            for (k, part) in block.chunks(JSON_PLAIN_UNITS).enumerate() {
+                if ucs2.put_plain(kernels, part) {
+                    continue;
+                }
+                for (j, &unit) in part.iter().enumerate() {
+                    let at = i * BLOCK_UNITS + k * JSON_PLAIN_UNITS + j;
+                    self.wide_unit(unit, at, ucs2)?;
+                }
+            }
+        }
+        pen.put_byte(b'"');
+        Ok(pen)
+    }
+
+    /// Writes one code unit into the resulting `str`, as an escape if JSON requires that.
+    fn wide_unit(&self, unit: u16, at: usize, ucs2: &Ucs2Text) -> Result<(), JsonStop> {
+        let mut place = [std::mem::MaybeUninit::uninit(); 8];
+        let mut pen = Pen::new(&mut place);
+        let start = pen.at();
+        match (char::from_u32(unit.into()), self.style.surrogates) {
+            (Some(c), _) if c >= ' ' && c != '"' && c != '\\' => ucs2.put(unit),
+            (Some(c), _) => self.put_char(c, &mut pen),
+            (None, Surrogates::Error) => {
+                let unit = unit.into();
+                return Err(JsonStop::Surrogate { at, unit });
+            }
+            (None, Surrogates::Replace) => ucs2.put(0xFFFD),
+            (None, Surrogates::Escape) => put_escape(unit.into(), &mut pen),
+        }
+        let n = pen.at().addr() - start.addr();
+        for &byte in &place[..n] {
+            // SAFETY: the pen has written as many bytes.
+            ucs2.put(unsafe { byte.assume_init() }.into());
+        }
+        Ok(())
+    }
+
+    /// Writes code units that contain surrogates, as the option `errors` requires.
+    #[cold]
+    fn surrogates<'s, U: Copy + Into<u32>>(
+        &mut self,
+        units: &[U],
+        at: usize,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        for (i, &unit) in units.iter().enumerate() {
+            let unit = unit.into();
+            pen = self.ensure_space(pen, ROOM)?;
+            let Some(c) = char::from_u32(unit) else {
+                match self.style.surrogates {
+                    Surrogates::Error => return Err(JsonStop::Surrogate { at: at + i, unit }),
+                    Surrogates::Replace => self.put_char(char::REPLACEMENT_CHARACTER, &mut pen),
+                    Surrogates::Escape => put_escape(unit, &mut pen),
+                }
+                continue;
+            };
+            self.put_char(c, &mut pen);
+        }
+        Ok(pen)
+    }
+
+    /// Writes a text character by character.
+    fn by_characters<'s>(
+        &mut self,
+        units: Units<'_>,
+        mut pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        for c in onecopy_text::naive::code_points(units) {
+            pen = self.ensure_space(pen, ROOM)?;
+            match (c, units) {
+                (Ok(c), _) => self.put_char(
+                    char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER),
+                    &mut pen,
+                ),
+                (Err(e), Units::Ucs2(u)) => {
+                    pen = self.surrogates(&u[e.at_units..=e.at_units], e.at_units, pen)?;
+                }
+                (Err(e), Units::Utf32(u)) => {
+                    pen = self.surrogates(&u[e.at_units..=e.at_units], e.at_units, pen)?;
+                }
+                (Err(_), _) => {}
+            }
+        }
+        Ok(pen)
+    }
+
+    /// Writes a character, as an escape if JSON or the option `ensure_ascii` requires that.
+    fn put_char(&self, c: char, pen: &mut Pen<'_>) {
+        match c {
+            '"' => pen.put(b"\\\""),
+            '\\' => pen.put(b"\\\\"),
+            '\u{8}' => pen.put(b"\\b"),
+            '\t' => pen.put(b"\\t"),
+            '\n' => pen.put(b"\\n"),
+            '\u{C}' => pen.put(b"\\f"),
+            '\r' => pen.put(b"\\r"),
+            '\0'..='\u{1F}' => put_escape(c.into(), pen),
+            _ if self.style.ensure_ascii && !c.is_ascii() => {
+                for &unit in c.encode_utf16(&mut [0; 2]).iter() {
+                    put_escape(unit.into(), pen);
+                }
+            }
+            _ => pen.put(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&mut self, units: Units<'_>) {
+        onecopy_text::planted::extra_work_on_text(units);
+        if self.is_counted {
+            self.n_texts += 1;
+            self.text_bytes += units.len_bytes() as u64;
+        }
+    }
+}
+
+/// Writes the code unit `unit` as the escape `\uXXXX`.
+fn put_escape(unit: u32, pen: &mut Pen<'_>) {
+    let digit = |shift: u32| b"0123456789abcdef"[(unit >> shift) as usize & 15];
+    pen.put(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
+}
+
+/// The arguments for writing a text of more than one block. The struct implements [`Work`], so its
+/// method `run` is compiled once for each instruction set.
+struct LongText<'l, 'w, 'a, 'py, 's> {
+    units: Units<'l>,
+    is_ascii: bool,
+    encoder: &'w mut JsonEncoder<'a, 'py>,
+    pen: Pen<'s>,
+}
+
+impl<'s> Work for LongText<'_, '_, '_, '_, 's> {
+    type Output = Result<Pen<'s>, JsonStop>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Result<Pen<'s>, JsonStop> {
+        let (encoder, mut pen) = (self.encoder, self.pen);
+        let is_plain = self.is_ascii || encoder.is_latin1;
+        macro_rules! blocks {
+            ($units:expr, $put:expr) => {{
+                let units = $units;
+                let n_bytes = json_capacity(BLOCK_UNITS.min(units.len()));
+                for (i, block) in units.chunks(BLOCK_UNITS).enumerate() {
+                    pen = encoder.ensure_space(pen, n_bytes)?;
+                    if !$put(block, &mut pen) {
+                        pen = encoder.surrogates(block, i * BLOCK_UNITS, pen)?;
+                    }
+                }
+            }};
+        }
+        match self.units {
+            Units::Latin1(u) => blocks!(u, |u, pen: &mut Pen<'s>| {
+                kernels.put_json_latin1(u, is_plain, pen);
+                true
+            }),
+            Units::Utf8(u) => blocks!(u, |u, pen: &mut Pen<'s>| {
+                kernels.put_json_utf8(u, pen);
+                true
+            }),
+            Units::Utf16(u) | Units::Ucs2(u) => {
+                blocks!(u, |u, pen: &mut Pen<'s>| kernels.put_json_ucs2(u, pen))
+            }
+            Units::Utf32(u) => blocks!(u, |u, pen: &mut Pen<'s>| kernels.put_json_ucs4(u, pen)),
+        }
+        Ok(pen)
+    }
+}

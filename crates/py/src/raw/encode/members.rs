@@ -1,0 +1,485 @@
+//! The loop over the members of a container. It is generic over the kind of container and the
+//! output format.
+//!
+//! A container that is written without an interruption needs no frame. The loop is interrupted if
+//! it needs more space, Python code or a slow path. Each open container then gets a frame, which
+//! records the position of the next member, and [`containers`](super::containers) continues at
+//! these positions.
+
+use onecopy_text::Pen;
+use onecopy_text::convert::{Kernels, Work};
+use pyo3::ffi;
+
+use super::builtin_types::{self, ObjectKind};
+use super::classes::{self, Class, Fields};
+use super::dict;
+use super::format::MemberEncoder;
+use super::format::Step;
+use super::frames::ContainerForm;
+use super::prefetch;
+use super::python_members::{DictMembers, FieldMembers, Pairs, SequenceItems};
+
+/// The largest number of nested containers that are entered by recursion, without a frame. Each
+/// level uses space on the C stack.
+pub(super) const LEVELS: usize = 16;
+
+/// The reason for which the loop over the members has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExitReason {
+    /// All members were written.
+    Done,
+    /// There may not be enough space for the next member.
+    Space,
+    /// The next key is long or not a `str`, or the next attribute of an instance cannot be read in
+    /// place. No byte of the member was written.
+    Key,
+    /// The value cannot be written by the fast path.
+    Slow(ObjectKind),
+    /// The value is not of a built-in type, or is a container that cannot be entered without a
+    /// frame.
+    Large(ObjectKind),
+}
+
+/// The position at which the loop over the members was interrupted.
+pub(super) struct Interruption {
+    pub(super) reason: ExitReason,
+    /// The value that must be written next; not used if the reason is `Space` or `Key`.
+    pub(super) value: *mut ffi::PyObject,
+    /// The position of the next member in the innermost container that had a frame before the
+    /// interruption. For the containers inside of it, frames were pushed with their own positions.
+    pub(super) at: isize,
+    /// The address in the output at which the member of `value` begins; in BSON, this is the
+    /// address of its tag.
+    pub(super) start: *mut u8,
+}
+
+impl Interruption {
+    pub(super) const NONE: Interruption = Interruption {
+        reason: ExitReason::Done,
+        value: std::ptr::null_mut(),
+        at: 0,
+        start: std::ptr::null_mut(),
+    };
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set(
+        &mut self,
+        reason: ExitReason,
+        value: *mut ffi::PyObject,
+        at: isize,
+        start: *mut u8,
+    ) {
+        *self = Interruption {
+            reason,
+            value,
+            at,
+            start,
+        };
+    }
+}
+
+/// The members of a live container, which is not changed because no code runs. A member may have a
+/// key. The value of a member is null if it can only be looked up by the key.
+pub(super) trait Members: Copy {
+    /// Returns the key and value of the next member, from position `at` on, and sets `at` to the
+    /// position after it. The key is null if the members have no keys.
+    ///
+    /// # Safety
+    /// The container must be alive and unchanged.
+    unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)>;
+
+    /// Writes the key of the member at position `at` by the fast path. Returns `false`, and writes
+    /// nothing, if that is not possible.
+    ///
+    /// # Safety
+    /// As [`Members::next`], which must have returned the key; there must be the space that
+    /// [`MemberEncoder::has_space`] requires.
+    unsafe fn put_key<'py, K: Kernels, F: MemberEncoder<'py>>(
+        &self,
+        kernels: K,
+        encoder: &mut F,
+        key: *mut ffi::PyObject,
+        at: isize,
+        index: &mut F::Index,
+        pen: &mut Pen<'_>,
+    ) -> bool;
+
+    /// Returns the space in bytes that the longest key of these members needs in addition to the
+    /// space that is available before each member.
+    #[inline(always)]
+    fn key_bytes(&self) -> usize {
+        0
+    }
+
+    /// Prefetches the object of a later member: one that is some positions after position `at`.
+    #[inline(always)]
+    fn prefetch(&self, _at: isize) {}
+
+    /// Examines the members from position `at` on, and prefetches the contents of containers.
+    ///
+    /// # Safety
+    /// As [`Members::next`].
+    #[inline(always)]
+    unsafe fn prefetch_contents<'py, F: MemberEncoder<'py>>(&self, _at: isize) {}
+
+    /// Returns the items from index `at` on; none if the members are not items of a list or tuple.
+    #[inline(always)]
+    fn items_from(&self, _at: isize) -> &[*mut ffi::PyObject] {
+        &[]
+    }
+}
+
+/// Writes the members from position `at` on. [`Interruption::reason`] is `Done` if all were
+/// written.
+///
+/// # Safety
+/// The container must be alive, and no code must run before the end.
+#[inline(always)]
+pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Members>(
+    kernels: K,
+    encoder: &mut F,
+    members: M,
+    mut at: isize,
+    levels: usize,
+    mut pen: Pen<'s>,
+) -> Pen<'s> {
+    let mut index = F::index(at);
+    loop {
+        let before = at;
+        // SAFETY: alive, as the caller guarantees, and not changed, as no code runs.
+        let Some((key, value)) = (unsafe { members.next(&mut at) }) else {
+            break;
+        };
+        if !encoder.has_space(levels, members.key_bytes(), &pen) {
+            encoder.interrupt(ExitReason::Space, value, before, pen.at());
+            return pen;
+        }
+        members.prefetch(before);
+        let start = pen.at();
+        encoder.before_member(before == 0, levels, &mut pen);
+        let tag = pen.at();
+        // The code is not in a closure, because a closure would not be compiled with the kernels'
+        // instructions.
+        let is_put = !value.is_null()
+            // SAFETY: the key was found just now, and there is space.
+            && unsafe { members.put_key(kernels, encoder, key, before, &mut index, &mut pen) };
+        if !is_put {
+            // SAFETY: what was put ends where the pen was before.
+            unsafe { pen.set_at(start) };
+            encoder.interrupt(ExitReason::Key, value, before, start);
+            return pen;
+        }
+        // SAFETY: the value was found just now, and there is space.
+        match unsafe { encoder.step(kernels, value, tag, &mut pen) } {
+            Step::Done => {}
+            Step::Constant => {
+                // SAFETY: the items are alive.
+                at += unsafe { encoder.constants(members.items_from(at), &mut pen) };
+            }
+            Step::Slow(kind) => {
+                encoder.interrupt(ExitReason::Slow(kind), value, at, tag);
+                return pen;
+            }
+            Step::Large(kind) => {
+                // SAFETY: the value is alive, and its member begins at `tag`.
+                unsafe {
+                    members.prefetch_contents::<F>(at);
+                    pen = container(kernels, encoder, value, kind, tag, at, levels, pen);
+                }
+                if encoder.shared().interruption.reason != ExitReason::Done {
+                    return pen;
+                }
+            }
+        }
+        encoder.after_member(&mut pen);
+    }
+    if !encoder.has_space_to_end(levels, &pen) {
+        encoder.interrupt(ExitReason::Space, std::ptr::null_mut(), at, pen.at());
+    }
+    pen
+}
+
+/// The arguments for writing the members of a list, tuple, `dict` or list of pairs. The struct
+/// implements [`Work`], so its method `run` is compiled once for each instruction set.
+struct WriteMembers<'w, 's, F, const FORM: u8> {
+    encoder: &'w mut F,
+    container: *mut ffi::PyObject,
+    at: isize,
+    levels: usize,
+    pen: Pen<'s>,
+}
+
+impl<'py, 's, F: MemberEncoder<'py>, const FORM: u8> Work for WriteMembers<'_, 's, F, FORM> {
+    type Output = Pen<'s>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Pen<'s> {
+        let WriteMembers {
+            encoder,
+            container,
+            at,
+            levels,
+            pen,
+        } = self;
+        // SAFETY: alive and of that form, as the caller of `write_form` guarantees.
+        unsafe {
+            if FORM == ContainerForm::Dict as u8 {
+                let members = DictMembers(dict::entries(container), container);
+                write(kernels, encoder, members, at, levels, pen)
+            } else if FORM == ContainerForm::Pairs as u8 {
+                let members = Pairs(builtin_types::items(container, true));
+                write(kernels, encoder, members, at, levels, pen)
+            } else {
+                let items = builtin_types::items(container, FORM == ContainerForm::List as u8);
+                write(kernels, encoder, SequenceItems(items), at, levels, pen)
+            }
+        }
+    }
+}
+
+/// Writes the members of a container of the form `FORM`, from position `at` on.
+///
+/// # Safety
+/// As [`write()`]; `container` must be of that form.
+#[inline(always)]
+unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>(
+    kernels: K,
+    encoder: &mut F,
+    container: *mut ffi::PyObject,
+    at: isize,
+    levels: usize,
+    pen: Pen<'s>,
+) -> Pen<'s> {
+    kernels.call(WriteMembers::<F, FORM> {
+        encoder,
+        container,
+        at,
+        levels,
+        pen,
+    })
+}
+
+/// Writes the members of a list, tuple, `dict` or list of pairs, from position `at` on.
+///
+/// # Safety
+/// As [`write_form`].
+#[inline(always)]
+pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    container: *mut ffi::PyObject,
+    form: ContainerForm,
+    at: isize,
+    levels: usize,
+    pen: Pen<'s>,
+) -> Pen<'s> {
+    const LIST: u8 = ContainerForm::List as u8;
+    const TUPLE: u8 = ContainerForm::Tuple as u8;
+    const DICT: u8 = ContainerForm::Dict as u8;
+    const PAIRS: u8 = ContainerForm::Pairs as u8;
+    // SAFETY: the caller guarantees the requirements.
+    unsafe {
+        match form {
+            ContainerForm::List => {
+                write_form::<K, F, LIST>(kernels, encoder, container, at, levels, pen)
+            }
+            ContainerForm::Dict => {
+                write_form::<K, F, DICT>(kernels, encoder, container, at, levels, pen)
+            }
+            ContainerForm::Pairs => {
+                write_form::<K, F, PAIRS>(kernels, encoder, container, at, levels, pen)
+            }
+            _ => write_form::<K, F, TUPLE>(kernels, encoder, container, at, levels, pen),
+        }
+    }
+}
+
+/// Writes a list, tuple, `dict`, dataclass or NumPy array that is a member of another container.
+/// `at` is the position of the next member of that container.
+///
+/// # Safety
+/// As [`write()`]; there must be the space that [`MemberEncoder::has_space`] requires; `tag` must
+/// be the position where the member begins.
+#[inline(always)]
+#[expect(clippy::too_many_arguments)]
+pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    value: *mut ffi::PyObject,
+    kind: ObjectKind,
+    tag: *mut u8,
+    at: isize,
+    levels: usize,
+    mut pen: Pen<'s>,
+) -> Pen<'s> {
+    let form = match kind {
+        ObjectKind::List => ContainerForm::List,
+        ObjectKind::Tuple => ContainerForm::Tuple,
+        ObjectKind::Dict => ContainerForm::Dict,
+        _ => ContainerForm::Held,
+    };
+    if levels == 0 || form == ContainerForm::Held {
+        // SAFETY: the caller guarantees the requirements.
+        return unsafe { other_container(kernels, encoder, value, kind, tag, at, levels, pen) };
+    }
+    // SAFETY: alive, as the caller guarantees. Each level takes what ends it besides its members,
+    // of the space that the last of them has left.
+    unsafe {
+        let n = match form {
+            ContainerForm::Dict => dict::len(value),
+            _ => ffi::Py_SIZE(value),
+        };
+        if n == 0 {
+            encoder.put_empty(form, tag, &mut pen);
+            return pen;
+        }
+        if !encoder.enters(kind) {
+            return other_container(kernels, encoder, value, kind, tag, at, levels, pen);
+        }
+        if F::FETCHES_DICTS && form == ContainerForm::Dict {
+            prefetch::fetch_values(value);
+        }
+        let start = encoder.begin(form, tag, &mut pen);
+        pen = write_members(kernels, encoder, value, form, 0, levels - 1, pen);
+        if encoder.shared().interruption.reason == ExitReason::Done {
+            encoder.end(form, start, levels - 1, &mut pen);
+        } else {
+            encoder.push_interrupted(value, form, n, start, at);
+        }
+    }
+    pen
+}
+
+/// Implements [`container`] for an object that is not a list, tuple or `dict`, or cannot be entered
+/// without a frame.
+///
+/// # Safety
+/// As [`container`].
+#[inline(never)]
+#[expect(clippy::too_many_arguments)]
+unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    value: *mut ffi::PyObject,
+    kind: ObjectKind,
+    tag: *mut u8,
+    at: isize,
+    levels: usize,
+    mut pen: Pen<'s>,
+) -> Pen<'s> {
+    let is_entered = levels > 0 && encoder.enters(kind);
+    if is_entered && kind == ObjectKind::Fields {
+        let class = encoder.shared().found;
+        // SAFETY: found just before, and valid as no code has run.
+        if let Some(fields) = unsafe { (*class).fields() } {
+            // SAFETY: the caller guarantees the requirements; the object is of the class of the
+            // fields.
+            return unsafe {
+                fields_of(kernels, encoder, value, class, fields, tag, at, levels, pen)
+            };
+        }
+    }
+    let is_array = is_entered && kind == ObjectKind::Array;
+    // SAFETY: the caller guarantees the requirements; an array, by its class.
+    let is_put = is_array && unsafe { encoder.small_array(kernels, value, levels, tag, &mut pen) };
+    if !is_put {
+        encoder.interrupt(ExitReason::Large(kind), value, at, tag);
+    }
+    pen
+}
+
+/// Implements [`container`] for an instance of a dataclass.
+///
+/// # Safety
+/// As [`container`]; the object must be of this class, which has these fields.
+#[inline(always)]
+#[expect(clippy::too_many_arguments)]
+unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    object: *mut ffi::PyObject,
+    class: *const Class,
+    fields: &Fields,
+    tag: *mut u8,
+    at: isize,
+    levels: usize,
+    mut pen: Pen<'s>,
+) -> Pen<'s> {
+    // SAFETY: the caller guarantees the requirements.
+    unsafe {
+        if fields.count(encoder.writes_private_fields()) == 0 {
+            encoder.put_empty(ContainerForm::Fields, tag, &mut pen);
+            return pen;
+        }
+        let start = encoder.begin(ContainerForm::Fields, tag, &mut pen);
+        pen = write_fields(kernels, encoder, object, fields, 0, levels - 1, pen);
+        if encoder.shared().interruption.reason == ExitReason::Done {
+            encoder.end(ContainerForm::Fields, start, levels - 1, &mut pen);
+        } else {
+            let index = encoder.shared().index_of_class(classes::own(class));
+            encoder.push_interrupted(object, ContainerForm::Fields, index, start, at);
+        }
+    }
+    pen
+}
+
+/// The arguments for writing the fields of a dataclass instance. The struct implements [`Work`], so
+/// its method `run` is compiled once for each instruction set.
+struct WriteFields<'w, 'f, 's, F> {
+    encoder: &'w mut F,
+    object: *mut ffi::PyObject,
+    fields: &'f Fields,
+    at: isize,
+    levels: usize,
+    pen: Pen<'s>,
+}
+
+impl<'py, 's, F: MemberEncoder<'py>> Work for WriteFields<'_, '_, 's, F> {
+    type Output = Pen<'s>;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> Pen<'s> {
+        let members = FieldMembers {
+            object: self.object,
+            fields: self.fields,
+            private: self.encoder.writes_private_fields(),
+        };
+        // SAFETY: alive, and of the class that has these fields, as the caller of `write_fields`
+        // guarantees.
+        unsafe {
+            write(
+                kernels,
+                self.encoder,
+                members,
+                self.at,
+                self.levels,
+                self.pen,
+            )
+        }
+    }
+}
+
+/// Writes the fields of an instance of a dataclass, from position `at` on.
+///
+/// # Safety
+/// As [`write()`]; `object` must be of the class with these fields.
+#[inline(always)]
+pub(super) unsafe fn write_fields<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
+    kernels: K,
+    encoder: &mut F,
+    object: *mut ffi::PyObject,
+    fields: &Fields,
+    at: isize,
+    levels: usize,
+    pen: Pen<'s>,
+) -> Pen<'s> {
+    kernels.call(WriteFields {
+        encoder,
+        object,
+        fields,
+        at,
+        levels,
+        pen,
+    })
+}

@@ -1,0 +1,68 @@
+//! The encoder of Python objects, for JSON and BSON.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `json`, `bson` | the formats: values, keys, texts, arrays of NumPy |
+//! | `format` | the interface between the loops and an output format |
+//! | `containers` | the loop over the open containers of an encoder |
+//! | `members` | the loop over the members of one container, and of the containers in it |
+//! | `python_members` | the members of lists, tuples, dicts and dataclasses |
+//! | `state` | the state that encoders of all formats have |
+//! | `frames` | the open containers of an encoder, and their references |
+//! | `key_cache` | the encoded bytes of recent keys |
+//! | `builtin_types`, `dict`, `attributes` | built-in objects, members of a `dict` and attributes,
+//! read in place |
+//! | `classes`, `class_forms`, `hints` | cached properties of classes: the form of their instances
+//! |
+//! | `standard_types` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
+//! | `decimal`, `bson_types` | `decimal.Decimal` and the BSON classes, read in place |
+//! | `prefetch` | objects that are loaded into the processor's cache before they are read |
+//! | `sinks` | destinations other than a new `bytes` |
+//!
+//! Texts, numbers and containers of CPython's built-in types are read from their memory, without
+//! reference counting and without running Python code. All other objects are passed to the
+//! `ObjectForms` of the format, which may run any code; before that, the encoder takes owned
+//! references to its open containers.
+
+mod attributes;
+pub(crate) mod bson;
+mod bson_types;
+mod builtin_types;
+mod class_forms;
+mod classes;
+mod containers;
+mod decimal;
+mod dict;
+mod format;
+mod frames;
+mod hints;
+pub(crate) mod json;
+mod key_cache;
+mod members;
+mod prefetch;
+mod python_members;
+mod sinks;
+mod standard_types;
+mod state;
+
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+
+use crate::raw::str_header;
+pub(crate) use class_forms::enumeration;
+pub(crate) use classes::{has_no_form, note_no_form};
+pub(crate) use hints::hints;
+pub(crate) use sinks::{Fixed, Flushing};
+pub(crate) use standard_types::Natives;
+
+/// Checks that objects have the memory layout that this module reads. It is called when the module
+/// is imported.
+pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
+    if str_header::is_known(py)? && builtin_types::reads_ints(py) && dict::is_known(py)? {
+        return attributes::check(py);
+    }
+    Err(PyImportError::new_err(
+        "the object layout of this interpreter is not supported\n\
+         install a wheel that was built for it",
+    ))
+}

@@ -1,0 +1,203 @@
+//! `Flushing` and `Fixed`: destinations of the encoder other than a new `bytes` object.
+
+use std::mem::MaybeUninit;
+
+use onecopy_text::{ByteSink, SinkFull};
+
+use crate::raw::buffer::WritableBuffer;
+
+/// A chunk that is flushed when it is full. The encoder checks between its steps whether the chunk
+/// is full, so the chunk exceeds its size by at most the longest step.
+pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
+    chunk: Vec<u8>,
+    full_bytes: usize,
+    flush: F,
+    written_bytes: u64,
+}
+
+impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
+    /// Creates a chunk that calls `flush` when it contains at least `full_bytes`. `flush` returns
+    /// `false` if it failed.
+    pub(crate) fn new(full_bytes: usize, flush: F) -> Flushing<F> {
+        Flushing {
+            chunk: Vec::new(),
+            full_bytes,
+            flush,
+            written_bytes: 0,
+        }
+    }
+
+    /// Flushes the remaining bytes. Returns the number of all bytes, or `None` if a flush failed.
+    pub(crate) fn finish(mut self) -> Option<u64> {
+        self.flush().then_some(self.written_bytes)
+    }
+
+    fn flush(&mut self) -> bool {
+        if !self.chunk.is_empty() {
+            onecopy_text::planted::extra_work_on_chunk(&self.chunk);
+            if !(self.flush)(&self.chunk) {
+                return false;
+            }
+            self.written_bytes += self.chunk.len() as u64;
+            self.chunk.clear();
+        }
+        true
+    }
+}
+
+// SAFETY: as of the Vec, which only `spare` moves and clears: all committed bytes were passed on
+// then.
+unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
+    fn committed(&self) -> &[u8] {
+        &self.chunk
+    }
+
+    fn committed_mut(&mut self) -> &mut [u8] {
+        &mut self.chunk
+    }
+
+    fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
+        if self.chunk.is_empty() && self.chunk.capacity() == 0 {
+            self.chunk.reserve(self.full_bytes + self.full_bytes / 8);
+        }
+        if self.chunk.len() >= self.full_bytes && !self.flush() {
+            return Err(SinkFull {
+                requested_bytes: n_bytes,
+            });
+        }
+        self.chunk.spare(n_bytes)
+    }
+
+    unsafe fn commit(&mut self, n_bytes: usize) {
+        // SAFETY: the caller guarantees the requirements.
+        unsafe { self.chunk.commit(n_bytes) };
+    }
+
+    fn cut(&mut self, len_bytes: usize) {
+        self.chunk.truncate(len_bytes);
+    }
+}
+
+/// A buffer that does not grow. A step of the encoder may request more space than it uses. If the
+/// buffer has less space than the step requests, the step writes to the separate buffer `tail`, and
+/// its bytes are copied to the buffer afterwards.
+pub(crate) struct Fixed<'a> {
+    place: WritableBuffer<'a>,
+    len: usize,
+    /// The bytes of the current step, if the step requested more space than the buffer has left.
+    tail: Vec<u8>,
+    in_tail: bool,
+    copied_bytes: usize,
+}
+
+impl<'a> Fixed<'a> {
+    pub(crate) fn new(place: WritableBuffer<'a>) -> Fixed<'a> {
+        Fixed {
+            place,
+            len: 0,
+            tail: Vec::new(),
+            in_tail: false,
+            copied_bytes: 0,
+        }
+    }
+
+    /// Returns the number of bytes written, and the number of those that were copied from `tail`.
+    /// `None` if the output does not fit into the buffer.
+    pub(crate) fn finish(mut self) -> Option<(usize, usize)> {
+        self.settle().then_some((self.len, self.copied_bytes))
+    }
+
+    /// Returns the number of bytes in the buffer while the current step writes to `tail`; otherwise
+    /// 0.
+    pub(super) fn settled(&self) -> usize {
+        if self.in_tail { self.len } else { 0 }
+    }
+
+    /// Overwrites bytes that were written to the buffer.
+    ///
+    /// # Panics
+    /// If they are not in the buffer.
+    pub(super) fn patch_settled(&mut self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.len, "not in the place");
+        // SAFETY: inside of the written part of the buffer, checked above.
+        unsafe {
+            let to = self.place.at.add(at);
+            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+
+    /// Copies the bytes of `tail` to the end of the buffer. Returns `false` if they do not fit.
+    fn settle(&mut self) -> bool {
+        if self.in_tail {
+            if self.tail.len() > self.place.len - self.len {
+                return false;
+            }
+            // SAFETY: they fit, as checked above; the tail is separate memory.
+            unsafe {
+                let to = self.place.at.add(self.len);
+                to.copy_from_nonoverlapping(self.tail.as_ptr(), self.tail.len());
+            }
+            self.len += self.tail.len();
+            self.copied_bytes += self.tail.len();
+            self.tail.clear();
+            self.in_tail = false;
+        }
+        true
+    }
+}
+
+// SAFETY: the spare area follows what is committed, in the fixed place or in the tail; `spare` goes
+// from one to the other, and then nothing is committed that it would have to follow.
+unsafe impl ByteSink for Fixed<'_> {
+    fn committed(&self) -> &[u8] {
+        if self.in_tail {
+            return &self.tail;
+        }
+        // SAFETY: as many bytes were committed.
+        unsafe { std::slice::from_raw_parts(self.place.at, self.len) }
+    }
+
+    fn committed_mut(&mut self) -> &mut [u8] {
+        if self.in_tail {
+            return &mut self.tail;
+        }
+        // SAFETY: as many bytes were committed.
+        unsafe { std::slice::from_raw_parts_mut(self.place.at, self.len) }
+    }
+
+    fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull> {
+        if !self.settle() {
+            return Err(SinkFull {
+                requested_bytes: n_bytes,
+            });
+        }
+        if self.place.len - self.len < n_bytes {
+            self.in_tail = true;
+            return self.tail.spare(n_bytes);
+        }
+        // SAFETY: as many bytes are left; MaybeUninit requires no initialisation.
+        Ok(unsafe {
+            std::slice::from_raw_parts_mut(
+                self.place.at.add(self.len).cast(),
+                self.place.len - self.len,
+            )
+        })
+    }
+
+    unsafe fn commit(&mut self, n_bytes: usize) {
+        if self.in_tail {
+            // SAFETY: the caller guarantees the requirements.
+            unsafe { self.tail.commit(n_bytes) };
+        } else {
+            self.len += n_bytes;
+        }
+    }
+
+    fn cut(&mut self, len_bytes: usize) {
+        if self.in_tail {
+            self.tail.truncate(len_bytes);
+        } else {
+            self.len = self.len.min(len_bytes);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Reads values of the standard library's types, and of classes derived from built-in types, in
+//! place and without running code.
+//!
+//! The encoders of all formats use this module: [`read`] returns the value of an object, and the
+//! encoder writes it.
+
+use onecopy_wire::datetime::Date;
+use pyo3::ffi;
+
+use super::attributes::Attribute;
+use super::bson_types::{BsonClass, ShortValue};
+use super::builtin_types::{self, ObjectKind};
+use super::classes::{Class, ClassForm, RecentClasses};
+use super::decimal::{self, ShortDecimal};
+use crate::raw::ndarray::{Choice, Scalar};
+use crate::raw::temporal;
+
+/// The types whose objects are written without running code, and the options that concern them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Natives {
+    pub(crate) temporal: bool,
+    pub(crate) uuid: bool,
+    pub(crate) enums: bool,
+    pub(crate) dataclasses: bool,
+    /// `true` to write instances of classes derived from built-in types. For a class derived from
+    /// `float` or from `tuple`, the option `floats` or `tuples` applies instead.
+    pub(crate) subclasses: bool,
+    pub(crate) floats: bool,
+    pub(crate) tuples: bool,
+    pub(crate) numpy: Choice,
+    /// `true` if instances of BSON classes are written like those of any other class. `false` if
+    /// they are written as [`Native::Short`], or by the `ObjectForms` of the format.
+    pub(crate) marked: bool,
+    /// `true` to write the fields of a dataclass whose names begin with an underscore.
+    pub(crate) private_fields: bool,
+    /// `true` if a `datetime` without a zone counts as UTC.
+    pub(crate) naive_utc: bool,
+    pub(crate) utc_z: bool,
+    pub(crate) omit_microseconds: bool,
+    pub(crate) decimals: bool,
+    /// `true` to write an `int` of any size as a number.
+    pub(crate) exact_ints: bool,
+    /// `true` if only objects of the classes that orjson supports are written, in the form of
+    /// orjson.
+    pub(crate) orjson: bool,
+}
+
+impl Natives {
+    pub(crate) const ALL: Natives = Natives {
+        temporal: true,
+        uuid: true,
+        enums: true,
+        dataclasses: true,
+        subclasses: true,
+        floats: true,
+        tuples: true,
+        numpy: Choice::Any,
+        marked: true,
+        private_fields: true,
+        naive_utc: false,
+        utc_z: false,
+        omit_microseconds: false,
+        decimals: true,
+        exact_ints: true,
+        orjson: false,
+    };
+}
+
+/// The value of an object that was read in place, or the way to write it.
+pub(super) enum Native {
+    Uuid([u8; 16]),
+    Decimal(ShortDecimal),
+    /// A value of a BSON class, as its tag and bytes.
+    Short(ShortValue),
+    /// The attribute `value` of a member of an enumeration, which is written instead of the member.
+    Instead(*mut ffi::PyObject),
+    /// The object is written as the built-in type from which its class derives.
+    Contents(ObjectKind),
+    /// The fields of a dataclass. The pointer is valid until code runs.
+    Fields(*const Class),
+    /// The value of a NumPy scalar.
+    Scalar(Scalar),
+    /// A NumPy array. [`ndarray::view_of`] returns a view of its memory.
+    Array,
+    /// The value cannot be read in place: code must run for the object.
+    Other,
+}
+
+/// The most recent time zone and classes. They are cached until code runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecentObjects {
+    pub(super) zone: Zone,
+    pub(super) classes: RecentClasses,
+}
+
+impl RecentObjects {
+    pub(super) const NONE: RecentObjects = RecentObjects {
+        zone: Zone::NONE,
+        classes: RecentClasses::NONE,
+    };
+}
+
+/// The UTC offset of the most recent time zone with a constant offset. The zone is identified by
+/// its address until code runs that might free it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zone {
+    zone: *mut ffi::PyObject,
+    us: Option<i64>,
+    /// The offset in minutes; `None` if the offset has seconds.
+    minutes: Option<i16>,
+}
+
+impl Zone {
+    const NONE: Zone = Zone {
+        zone: std::ptr::null_mut(),
+        us: None,
+        minutes: None,
+    };
+
+    /// Returns the UTC offset of a `datetime` in microseconds; `None` if code would have to run for
+    /// it.
+    ///
+    /// # Safety
+    /// `zone` must be the zone of `at`, which is exactly a `datetime`, and must not be `None`; both
+    /// must be alive.
+    #[inline(always)]
+    pub(super) unsafe fn offset(
+        &mut self,
+        zone: *mut ffi::PyObject,
+        at: *mut ffi::PyObject,
+    ) -> Option<Option<i64>> {
+        // SAFETY: the caller guarantees the requirements.
+        unsafe { self.found(zone, at).map(|zone| zone.us) }
+    }
+
+    /// Returns the UTC offset of a `datetime` in minutes. Returns `None` if code would have to run
+    /// for it, and for an offset with seconds, which [`ObjectForms`](super::ObjectForms) rounds.
+    ///
+    /// # Safety
+    /// As [`Zone::offset`].
+    #[inline(always)]
+    pub(super) unsafe fn offset_minutes(
+        &mut self,
+        zone: *mut ffi::PyObject,
+        at: *mut ffi::PyObject,
+    ) -> Option<Option<i16>> {
+        // SAFETY: the caller guarantees the requirements.
+        let found = unsafe { self.found(zone, at)? };
+        match found.us {
+            Some(_) => found.minutes.map(Some),
+            None => Some(None),
+        }
+    }
+
+    /// Returns a [`Zone`] with the UTC offset that the `tzinfo` object `zone` has at the `datetime`
+    /// `at`. Returns `None` if Python code would have to run to find the offset.
+    ///
+    /// # Safety
+    /// As [`Zone::offset`].
+    #[inline(always)]
+    unsafe fn found(&mut self, zone: *mut ffi::PyObject, at: *mut ffi::PyObject) -> Option<Zone> {
+        if zone == self.zone {
+            return Some(*self);
+        }
+        // SAFETY: the caller guarantees the requirements.
+        let offset = unsafe { temporal::offset_without_code(zone, at)? };
+        let found = Zone {
+            zone,
+            us: offset.us,
+            minutes: offset.us.and_then(temporal::whole_minutes),
+        };
+        if offset.is_constant {
+            *self = found;
+        }
+        Some(found)
+    }
+}
+
+/// Reads the value of an object that is neither of a built-in type nor a `date`, `time` or
+/// `datetime`.
+///
+/// # Safety
+/// `object` must be alive, and the GIL must be held. Borrowed parts are valid while the object is
+/// alive and no code runs; no code must have run since `recent` was [`RecentObjects::NONE`].
+#[inline(always)]
+pub(super) unsafe fn read(
+    object: *mut ffi::PyObject,
+    natives: &Natives,
+    recent: &mut RecentObjects,
+) -> Native {
+    // SAFETY: the caller guarantees the requirements.
+    let known = unsafe { recent.classes.of(object) };
+    // SAFETY: null, or valid until code runs.
+    let Some(class) = (unsafe { known.as_ref() }) else {
+        return Native::Other;
+    };
+    if natives.orjson && !class.is_orjson {
+        return Native::Other;
+    }
+    if class.is_marked && !natives.marked {
+        // SAFETY: an instance of this class.
+        let read = |marked: &BsonClass| unsafe { marked.read(object) };
+        let value = class.marked.as_ref().and_then(read);
+        return value.map_or(Native::Other, Native::Short);
+    }
+    // SAFETY: an `int`, where it is called.
+    let is_long = || unsafe { !is_short(object, natives.exact_ints) };
+    // SAFETY: an instance of the class that has this attribute.
+    let attribute = |of: &Attribute| unsafe { of.read(object) };
+    match &class.form {
+        ClassForm::EnumContents(ObjectKind::Int) if is_long() => Native::Other,
+        ClassForm::EnumContents(kind) if natives.enums => Native::Contents(*kind),
+        ClassForm::Contents(kind) if natives.subclasses => match kind {
+            ObjectKind::Float if !natives.floats => Native::Other,
+            ObjectKind::Tuple if !natives.tuples => Native::Other,
+            // For a larger value, `ObjectForms` creates an `int`, or returns another form.
+            ObjectKind::Int if is_long() => Native::Other,
+            kind => Native::Contents(*kind),
+        },
+        ClassForm::Scalar(scalar) if natives.numpy != Choice::Left => {
+            // SAFETY: an instance of this class of NumPy's.
+            Native::Scalar(unsafe { scalar.read(object) })
+        }
+        // A NumPy `float64` is also an instance of `float`, and can be written as one.
+        ClassForm::Scalar(scalar) if scalar.is_float() && natives.subclasses && natives.floats => {
+            Native::Contents(ObjectKind::Float)
+        }
+        ClassForm::Array { is_ndarray } if *is_ndarray || natives.numpy != Choice::Orjson => {
+            Native::Array
+        }
+        ClassForm::Enum(value) if natives.enums => {
+            attribute(value).map_or(Native::Other, Native::Instead)
+        }
+        ClassForm::Fields(fields) if natives.dataclasses => {
+            // SAFETY: an instance of the class that has these fields.
+            let is_written = || unsafe { fields.are_those_of_orjson(object) };
+            match natives.orjson && !is_written() {
+                true => Native::Other,
+                false => Native::Fields(known),
+            }
+        }
+        ClassForm::Uuid(number) if natives.uuid => {
+            let number = attribute(number).and_then(|number| {
+                // SAFETY: an attribute is alive as long as its object is.
+                unsafe { builtin_types::u128(number) }
+            });
+            number.map_or(Native::Other, |number| Native::Uuid(number.to_be_bytes()))
+        }
+        ClassForm::Decimal if natives.decimals => {
+            // SAFETY: of the class whose layout was compared.
+            let value = unsafe { decimal::read(object) };
+            value.map_or(Native::Other, Native::Decimal)
+        }
+        _ => Native::Other,
+    }
+}
+
+/// Returns `true` if an `int` is small enough to be written as a number without running code. Its
+/// magnitude must be below 2**53, or below 2**60 (two internal digits) if `exact` is `true`.
+///
+/// # Safety
+/// `object` must be an `int`, or of a class derived from it.
+unsafe fn is_short(object: *mut ffi::PyObject, exact: bool) -> bool {
+    // SAFETY: the caller guarantees the requirements.
+    let value = unsafe { builtin_types::small_int(object) };
+    value.is_some_and(|value| exact || value.unsigned_abs() < 1 << 53)
+}
+
+/// Reads the year, month and day of a `date`.
+///
+/// # Safety
+/// `date` must be a `date`.
+#[inline(always)]
+pub(super) unsafe fn date(date: *mut ffi::PyObject) -> Date {
+    // SAFETY: a `date`, as the caller guarantees.
+    unsafe {
+        Date {
+            year: ffi::PyDateTime_GET_YEAR(date),
+            month: ffi::PyDateTime_GET_MONTH(date) as u8,
+            day: ffi::PyDateTime_GET_DAY(date) as u8,
+        }
+    }
+}
+
+/// Returns the date of an object of exactly the class `date`; `None` for any other object.
+///
+/// # Safety
+/// As [`read`].
+pub(super) unsafe fn date_of(object: *mut ffi::PyObject, natives: &Natives) -> Option<Date> {
+    // SAFETY: alive, as the caller guarantees; a `date`, by its type.
+    unsafe {
+        let is_date = ffi::Py_TYPE(object) == (*ffi::PyDateTimeAPI()).DateType;
+        (is_date && natives.temporal).then(|| date(object))
+    }
+}

@@ -1,0 +1,236 @@
+//! `EncoderState`: the state that the encoders of all formats have.
+
+use std::rc::Rc;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use super::classes::Class;
+use super::format::Step;
+use super::frames::{self, ContainerForm, ContainerFrame, Frames};
+use super::key_cache::KeyCache;
+use super::members::{ExitReason, Interruption};
+use super::standard_types::RecentObjects;
+use super::{builtin_types, dict};
+use crate::raw::gil;
+
+/// The error that containers, or replacements of objects, are nested more deeply than allowed.
+pub(super) struct TooDeep {
+    pub(super) is_circular: bool,
+}
+
+/// The state of an encoder of any format, except for its write position.
+pub(super) struct EncoderState<'py> {
+    pub(super) frames: Frames<'py>,
+    pub(super) keys: KeyCache,
+    /// The position at which the loop over the members was interrupted.
+    pub(super) interruption: Interruption,
+    /// The classes and time zones that were found since code last ran.
+    pub(super) recent: RecentObjects,
+    /// The class of the dataclass that is entered next. The pointer is valid until code runs.
+    pub(super) found: *const Class,
+    /// The result of the fast path for the last object that it did not write.
+    pub(super) unwritten: Step,
+    /// The classes of the dataclasses that have frames.
+    pub(super) classes: Vec<Rc<Class>>,
+}
+
+impl<'py> EncoderState<'py> {
+    #[inline(always)]
+    pub(super) fn new(py: Python<'py>) -> EncoderState<'py> {
+        EncoderState {
+            frames: Frames::new(py),
+            keys: KeyCache::new(),
+            interruption: Interruption::NONE,
+            recent: RecentObjects::NONE,
+            found: std::ptr::null(),
+            unwritten: Step::Done,
+            classes: Vec::new(),
+        }
+    }
+
+    pub(super) fn py(&self) -> Python<'py> {
+        self.frames.py()
+    }
+
+    /// Makes the state independent of changes by Python code: the frames become owners of their
+    /// references, and cached keys, classes and time zones are forgotten. It must be called before
+    /// any Python code runs.
+    pub(super) fn before_code(&mut self) {
+        self.frames.own();
+        self.keys.forget();
+        self.recent = RecentObjects::NONE;
+        self.found = std::ptr::null();
+    }
+
+    /// After an interruption, stores the position of the next member in frame `n - 1`. The frames
+    /// after it were pushed from the innermost to the outermost, so their order is reversed.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, n: usize) {
+        if self.interruption.reason != ExitReason::Done {
+            self.frames.settle(n, self.interruption.at);
+        }
+    }
+
+    /// Returns the index of a class in `classes`, and adds the class if necessary.
+    pub(super) fn index_of_class(&mut self, class: Rc<Class>) -> isize {
+        frames::index_of_class(&mut self.classes, class)
+    }
+
+    /// Returns an error if another nested container would exceed the largest depth.
+    #[inline(always)]
+    pub(super) fn check_depth(
+        &self,
+        object: *mut ffi::PyObject,
+        max_depth: usize,
+    ) -> Result<(), TooDeep> {
+        if self.frames.depth() >= max_depth {
+            return Err(self.too_deep(object));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn too_deep(&self, object: *mut ffi::PyObject) -> TooDeep {
+        // A replacement is kept alive by a frame of its own, which is not a container.
+        let mut around = self.frames.iter().filter(|f| f.form != ContainerForm::Held);
+        TooDeep {
+            is_circular: around.any(|f| f.object == object),
+        }
+    }
+
+    /// Returns an error if the innermost object is in more than `max_depth` nested replacements of
+    /// objects. Such a chain of replacements may be endless. Replacements do not count as
+    /// containers, so an object with one replacement is written at any depth.
+    pub(super) fn check_held(
+        &self,
+        object: *mut ffi::PyObject,
+        max_depth: usize,
+    ) -> Result<(), TooDeep> {
+        if self.frames.n_held() <= max_depth {
+            return Ok(());
+        }
+        Err(TooDeep {
+            is_circular: self.frames.iter().any(|f| f.object == object),
+        })
+    }
+
+    /// Pushes a frame for the items of an instance of a class derived from list or tuple. Returns
+    /// `false`, and pushes no frame, if it has no items.
+    pub(super) fn push_items(&mut self, object: Bound<'py, PyAny>) -> bool {
+        // SAFETY: a list or tuple, as the caller guarantees, whose size is the number of items.
+        let n = unsafe { ffi::Py_SIZE(object.as_ptr()) };
+        let form = match object.is_instance_of::<PyList>() {
+            true => ContainerForm::List,
+            false => ContainerForm::Tuple,
+        };
+        if n != 0 {
+            self.frames.push_owned(object, form, n);
+        }
+        n != 0
+    }
+
+    /// Returns the next key of a container, and advances the position in its frame.
+    ///
+    /// # Safety
+    /// `frame` must be the innermost one. The key is borrowed until code runs.
+    pub(super) unsafe fn next_key(
+        &self,
+        frame: *mut ContainerFrame,
+        private: bool,
+    ) -> Option<*mut ffi::PyObject> {
+        // SAFETY: the frame's object is alive, and of its form.
+        unsafe {
+            let frame = &mut *frame;
+            match frame.form {
+                ContainerForm::Dict => {
+                    let entries = dict::entries(frame.object);
+                    entries
+                        .next(frame.object, &mut frame.at)
+                        .map(|(key, _)| key)
+                }
+                ContainerForm::Pairs => {
+                    let items = builtin_types::items(frame.object, true);
+                    frame.at += 2;
+                    items.get(frame.at.cast_unsigned() - 2).copied()
+                }
+                ContainerForm::Fields => {
+                    let class = &self.classes[frame.n.cast_unsigned()];
+                    class.fields()?.next_name(private, &mut frame.at)
+                }
+                _ => None,
+            }
+        }
+    }
+
+    /// Returns the value of the key that [`EncoderState::next_key`] returned last. `None` if a
+    /// `dict` was changed, or an instance does not have the attribute at its usual position.
+    ///
+    /// # Safety
+    /// As [`EncoderState::next_key`], which must have returned a key.
+    pub(super) unsafe fn value_of_key(
+        &self,
+        frame: *const ContainerFrame,
+    ) -> Option<*mut ffi::PyObject> {
+        // SAFETY: the frame's object is alive, and of its form.
+        unsafe {
+            let frame = &*frame;
+            match frame.form {
+                ContainerForm::Dict if dict::len(frame.object) == frame.n => {
+                    let mut at = frame.at - 1;
+                    let entries = dict::entries(frame.object);
+                    entries.next(frame.object, &mut at).map(|(_, value)| value)
+                }
+                ContainerForm::Pairs => {
+                    let items = builtin_types::items(frame.object, true);
+                    items.get(frame.at.cast_unsigned() - 1).copied()
+                }
+                ContainerForm::Fields => {
+                    let class = &self.classes[frame.n.cast_unsigned()];
+                    let is_of_it = class.is_of(frame.object);
+                    let fields = class.fields().filter(|_| is_of_it)?;
+                    fields.value_before(frame.object, frame.at)
+                }
+                _ => None,
+            }
+        }
+    }
+
+    /// Returns the value of an attribute of the instance in the innermost frame. Any Python code
+    /// may run.
+    ///
+    /// # Errors
+    /// The exception of the code that ran.
+    ///
+    /// # Safety
+    /// The innermost frame must be of fields, and `name` the name of one of them.
+    pub(super) unsafe fn attribute(
+        &mut self,
+        object: *mut ffi::PyObject,
+        name: *mut ffi::PyObject,
+    ) -> PyResult<*mut ffi::PyObject> {
+        self.before_code();
+        // SAFETY: both are alive: the frame holds the object, and its class the name.
+        let (object, name) = unsafe {
+            let name = Bound::from_borrowed_ptr(self.py(), name);
+            let object = Bound::from_borrowed_ptr(self.py(), object);
+            (object, name.cast_into_unchecked::<PyString>())
+        };
+        let value = gil::calls(self.py(), || object.getattr(name))?;
+        let borrowed = value.as_ptr();
+        self.frames.push_owned(value, ContainerForm::Held, 0);
+        Ok(borrowed)
+    }
+
+    /// Returns the path to the value that is being written, such as `$.rows[3].price`.
+    pub(super) fn path(&self) -> String {
+        let mut path = String::from("$");
+        for frame in self.frames.iter() {
+            // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or
+            // ours.
+            unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
+        }
+        path
+    }
+}

@@ -1,0 +1,249 @@
+//! Acquires and releases the GIL. While the interpreter is being finalized, a thread that would
+//! acquire the GIL waits until the process ends.
+//!
+//! Up to 3.13, CPython ends a daemon thread that attaches during finalization with `pthread_exit`.
+//! With glibc that unwinds the stack, and the process is aborted at the first Rust frame. (From
+//! 3.14 on, CPython lets such a thread wait, as this module does.)
+//!
+//! A callback of `atexit` runs before the finalization begins. It sets a flag, and waits for the
+//! threads that are attaching, or running Python code inside a call of this crate. From then on,
+//! each thread that would attach or run Python code is parked. No thread with Rust frames on its
+//! stack can then reach the code of CPython that ends it.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use onecopy_rows::deadlock::thread_number;
+use onecopy_rows::task::{Progress, Task};
+use onecopy_wire::lock;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyCFunction;
+
+use super::process;
+
+/// The number of the thread that finalizes the interpreter; 0 before the finalization.
+static ENDED_BY: AtomicU64 = AtomicU64::new(0);
+
+/// The number of threads that have a [`Crossing`].
+static N_CROSSING: AtomicIsize = AtomicIsize::new(0);
+
+/// The condition that the last thread notifies when it drops its [`Crossing`] during the
+/// finalization.
+static ALL_ARE_THROUGH: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+
+/// The longest time for which the finalization waits for threads that have a [`Crossing`].
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Registers the callback of `atexit`. It is called when the module is imported.
+pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
+    let begin = PyCFunction::new_closure(py, None, None, |args, _| begin(args.py()))?;
+    py.import("atexit")?.call_method1("register", (begin,))?;
+    Ok(())
+}
+
+fn begin(py: Python<'_>) {
+    ENDED_BY.store(thread_number(), SeqCst);
+    py.detach(|| {
+        let (mutex, all_are_through) = &ALL_ARE_THROUGH;
+        let locked = lock::lock(mutex);
+        let _ =
+            all_are_through.wait_timeout_while(locked, PATIENCE, |()| N_CROSSING.load(SeqCst) > 0);
+    });
+}
+
+/// Decrements the number of threads that have a [`Crossing`].
+fn end_crossing() {
+    if N_CROSSING.fetch_sub(1, SeqCst) == 1 && ENDED_BY.load(SeqCst) != 0 {
+        let (mutex, all_are_through) = &ALL_ARE_THROUGH;
+        drop(mutex.lock());
+        all_are_through.notify_all();
+    }
+}
+
+/// Returns `true` if a thread other than this one is finalizing the interpreter.
+fn is_ending() -> bool {
+    let by = ENDED_BY.load(SeqCst);
+    by != 0 && by != thread_number()
+}
+
+thread_local! {
+    /// The number of nested [`Crossing`]s of this thread. Only the outermost one counts in
+    /// [`N_CROSSING`].
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The guard of a thread that attaches, or runs Python code inside a call of this crate. The
+/// finalization waits until the guard is dropped.
+struct Crossing;
+
+impl Crossing {
+    fn begin() -> Crossing {
+        let depth = DEPTH.get();
+        DEPTH.set(depth + 1);
+        if depth == 0 {
+            N_CROSSING.fetch_add(1, SeqCst);
+        }
+        Crossing
+    }
+}
+
+impl Drop for Crossing {
+    fn drop(&mut self) {
+        let depth = DEPTH.get() - 1;
+        DEPTH.set(depth);
+        if depth == 0 {
+            end_crossing();
+        }
+    }
+}
+
+/// The number of [`Crossing`]s that a thread had when it released the GIL or was parked. Until this
+/// value is dropped, the thread is not counted in [`N_CROSSING`].
+struct Paused(usize);
+
+impl Paused {
+    fn begin() -> Paused {
+        let depth = DEPTH.replace(0);
+        if depth != 0 {
+            end_crossing();
+        }
+        Paused(depth)
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        if self.0 != 0 {
+            N_CROSSING.fetch_add(1, SeqCst);
+            DEPTH.set(DEPTH.get() + self.0);
+        }
+    }
+}
+
+/// During the finalization, parks this thread, which does not hold the GIL.
+fn park_if_ending() {
+    if is_ending() {
+        let _paused = Paused::begin();
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// During the finalization, releases the GIL, which this thread holds, and parks the thread.
+#[inline]
+fn park_attached_if_ending(_: Python<'_>) {
+    if is_ending() {
+        // SAFETY: attached. The thread state is never restored.
+        unsafe { ffi::PyEval_SaveThread() };
+        park_if_ending();
+    }
+}
+
+/// Calls `work` with the GIL released. This crate uses it instead of [`Python::detach`].
+///
+/// The function is inlined, so that the result of `work` is created at its destination and not
+/// copied. The copy would take time, because the result of a fetch is large, and because some
+/// drivers require one call for each cell.
+#[inline(always)]
+pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    /// A guard that is dropped after `work` has returned or panicked, before the thread acquires
+    /// the GIL.
+    struct Returning;
+    impl Drop for Returning {
+        fn drop(&mut self) {
+            std::mem::forget(Crossing::begin());
+            park_if_ending();
+        }
+    }
+    /// A guard that is dropped after the thread has acquired the GIL.
+    struct Returned<'py>(Python<'py>);
+    impl Drop for Returned<'_> {
+        fn drop(&mut self) {
+            drop(Crossing); // This drops the crossing that `Returning` has created on this thread.
+            park_attached_if_ending(self.0);
+        }
+    }
+    // The two guards are dropped in the reverse order.
+    let _paused = Paused::begin();
+    let _returned = Returned(py);
+    py.detach(move || {
+        let _returning = Returning;
+        work()
+    })
+}
+
+/// Resumes a task with the GIL released.
+pub(crate) fn resume<T: Send>(py: Python<'_>, task: &mut Task<T>) -> Progress<T> {
+    /// A wrapper that is `Send`, as `detach` requires. The task in it remains on this thread.
+    struct OfThisThread<T>(T);
+    // SAFETY: `detach` runs its closure on the calling thread; the bound is there to keep Python's
+    // objects out of it, which a task cannot hold: its call is `Send`.
+    unsafe impl<T> Send for OfThisThread<T> {}
+    let task = OfThisThread(task);
+    detach(py, move || {
+        let task = task;
+        OfThisThread(task.0.resume())
+    })
+    .0
+}
+
+/// Calls `work`, which may run any Python code, with the GIL held.
+#[inline]
+pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
+    let crossing = Crossing::begin();
+    park_attached_if_ending(py);
+    let done = work();
+    drop(crossing);
+    park_attached_if_ending(py);
+    done
+}
+
+/// Attaches the thread and calls `work`. `None` if there is no interpreter, or another thread
+/// finalizes it. This crate uses it instead of [`Python::try_attach`].
+pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    if process::is_attached() {
+        return Python::try_attach(work);
+    }
+    let _crossing = Crossing::begin();
+    if is_ending() {
+        return None;
+    }
+    Python::try_attach(work)
+}
+
+/// Attaches the thread and calls `work`. This crate uses it instead of [`Python::attach`].
+pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    if process::is_attached() {
+        return Python::attach(work);
+    }
+    let _crossing = Crossing::begin();
+    park_if_ending();
+    Python::attach(work)
+}
+
+/// Resets the count of crossings. It must be called in a forked child, which has no other threads.
+pub(super) fn forget_threads() {
+    N_CROSSING.store(0, SeqCst);
+}
+
+/// Locks a mutex. While another thread holds the mutex, the GIL is released.
+pub(crate) fn lock<'m, T>(_: Python<'_>, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
+    match mutex.try_lock() {
+        Ok(locked) => return locked,
+        Err(TryLockError::Poisoned(locked)) => return locked.into_inner(),
+        Err(TryLockError::WouldBlock) => {}
+    }
+    // SAFETY: attached; the thread state is restored below. Meanwhile nothing of Python's is
+    // touched.
+    let state = unsafe { ffi::PyEval_SaveThread() };
+    let locked = lock::lock(mutex);
+    let _crossing = Crossing::begin();
+    park_if_ending();
+    // SAFETY: that of this thread, saved above.
+    unsafe { ffi::PyEval_RestoreThread(state) };
+    locked
+}

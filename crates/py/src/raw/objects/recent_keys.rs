@@ -1,0 +1,177 @@
+//! `Keys`: a cache of keys, which also records which key followed each key last.
+
+use std::ptr::{null, null_mut};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// The number of slots for keys.
+const SLOTS: usize = 512;
+
+/// The index that means "no slot".
+pub(super) const NONE: u16 = u16::MAX;
+
+/// A cached key, and the keys that are likely after it.
+#[derive(Clone, Copy)]
+struct KeySlot {
+    /// The key: a `str` with an owned reference, whose hash was computed; null if the slot is
+    /// empty.
+    key: *mut ffi::PyObject,
+    /// The address of the key's UTF-8: of the characters of the `str` if it is ASCII, otherwise of
+    /// the bytes in [`Keys::others`].
+    text: *const u8,
+    len: u32,
+    hash: u32,
+    /// The slot of the key that followed this key last.
+    likely_next: u16,
+    /// The slot of the first key in the value of this key, when the value was last an object or a
+    /// list of objects.
+    first: u16,
+    is_ascii: bool,
+}
+
+/// The number of slots in which a key may be stored. If it were 1, some keys of a document with a
+/// hundred keys would evict each other repeatedly.
+const WAYS: usize = 4;
+
+/// A table of keys, in which a key's hash determines its slots.
+pub(super) struct Keys {
+    slots: Box<[KeySlot]>,
+    /// The UTF-8 of those keys that are not ASCII, by slot.
+    others: Box<[Box<[u8]>]>,
+}
+
+impl Keys {
+    /// The `owner` of an object that is not inside the value of a key, such as the outermost
+    /// object. It is the index that follows the index of the last slot.
+    pub(super) const ROOT: u16 = SLOTS as u16;
+
+    pub(super) fn new() -> Keys {
+        let empty = KeySlot {
+            key: null_mut(),
+            text: null(),
+            len: 0,
+            hash: 0,
+            likely_next: NONE,
+            first: NONE,
+            is_ascii: true,
+        };
+        Keys {
+            slots: vec![empty; SLOTS + 1].into_boxed_slice(),
+            others: vec![Box::default(); SLOTS].into_boxed_slice(),
+        }
+    }
+
+    /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
+    /// If there is no such key, returns, as the error, the slot in which the key may be stored.
+    #[inline(always)]
+    pub(super) fn find(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
+        let first = (hash >> 8) as usize % SLOTS / WAYS * WAYS;
+        for at in first..first + WAYS {
+            let at = at as u16;
+            if self.slots[usize::from(at)].hash == hash && self.text(at).is_some_and(&is_it) {
+                return Ok(at);
+            }
+        }
+        let free = (first..first + WAYS).find(|&at| self.slots[at].key.is_null());
+        Err(free.unwrap_or(first + (hash >> 4) as usize % WAYS) as u16)
+    }
+
+    /// Returns the UTF-8 of the key in a slot; `None` if the slot is empty.
+    #[inline(always)]
+    pub(super) fn text(&self, at: u16) -> Option<&[u8]> {
+        let slot = self.slots.get(usize::from(at))?;
+        if slot.key.is_null() {
+            return None;
+        }
+        // SAFETY: the data of a `str` that the slot refers to, or of `others`, which changes only
+        // with the slot; borrowed as long as the table.
+        Some(unsafe { std::slice::from_raw_parts(slot.text, slot.len as usize) })
+    }
+
+    /// Returns `true` if the key in a slot is ASCII.
+    #[inline(always)]
+    pub(super) fn is_ascii(&self, at: u16) -> bool {
+        self.slots[usize::from(at)].is_ascii
+    }
+
+    /// Returns the `str` of the key in a slot.
+    ///
+    /// # Panics
+    /// If the slot is empty, which is a bug of the caller.
+    #[inline(always)]
+    pub(super) fn get<'py>(&self, py: Python<'py>, at: u16) -> Bound<'py, PyAny> {
+        let key = self.slots[usize::from(at)].key;
+        assert!(!key.is_null());
+        // SAFETY: a `str` that the slot holds.
+        unsafe { Bound::from_borrowed_ptr(py, key) }
+    }
+
+    /// Stores a key in a slot: its `str` and its UTF-8. The previous key in the slot is released.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set(
+        &mut self,
+        at: u16,
+        hash: u32,
+        text: &[u8],
+        key: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let py = key.py();
+        key.hash()?; // which the `str` caches
+        let slot = &mut self.slots[usize::from(at)];
+        let before = std::mem::replace(&mut slot.key, key.clone().into_ptr());
+        slot.hash = hash;
+        slot.is_ascii = text.is_ascii();
+        slot.len = text.len() as u32;
+        if slot.is_ascii {
+            // SAFETY: a `str` that the slot holds.
+            let (n, data) = unsafe {
+                let n = ffi::PyUnicode_GET_LENGTH(slot.key).unsigned_abs();
+                (n, ffi::PyUnicode_DATA(slot.key).cast())
+            };
+            assert_eq!(n, text.len());
+            slot.text = data;
+        } else {
+            let other = &mut self.others[usize::from(at)];
+            *other = text.into();
+            slot.text = other.as_ptr();
+        }
+        // SAFETY: null or a `str` that the slot held, which runs no foreign code when it is freed.
+        drop(unsafe { Bound::from_owned_ptr_or_opt(py, before) });
+        Ok(())
+    }
+
+    /// Returns the slot of the key that followed the key in slot `at` the last time.
+    #[inline(always)]
+    pub(super) fn likely_next(&self, at: u16) -> u16 {
+        self.slots[usize::from(at)].likely_next
+    }
+
+    /// Returns the slot of the first key of the object, or list of objects, that was the last value
+    /// of the key in slot `owner`.
+    #[inline(always)]
+    pub(super) fn first(&self, owner: u16) -> u16 {
+        self.slots[usize::from(owner)].first
+    }
+
+    /// Records that the key in slot `at` followed the key in slot `last`. If `last` is [`NONE`],
+    /// records that the key in slot `at` was the first key of an object in the value of the key in
+    /// slot `owner`.
+    #[inline(always)]
+    pub(super) fn learn(&mut self, last: u16, owner: u16, at: u16) {
+        match self.slots.get_mut(usize::from(last)) {
+            Some(slot) => slot.likely_next = at,
+            None => self.slots[usize::from(owner)].first = at,
+        }
+    }
+
+    /// Releases all keys. The slots are then empty.
+    pub(super) fn clear(&mut self, _attached: Python<'_>) {
+        for slot in &mut self.slots {
+            let key = std::mem::replace(&mut slot.key, null_mut());
+            // SAFETY: null or a `str` that the slot held; attached.
+            unsafe { ffi::Py_XDECREF(key) };
+        }
+    }
+}

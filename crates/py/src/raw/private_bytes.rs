@@ -1,0 +1,71 @@
+//! `PrivateBytes`: private copies of buffers. Their memory is reused by the next call, because an
+//! allocation takes longer than the copy of a short buffer, and the page faults of a long
+//! allocation even longer.
+
+use std::sync::{Mutex, TryLockError};
+
+use onecopy_text::convert::VolatileBytes;
+use pyo3::PyResult;
+use pyo3::exceptions::PyMemoryError;
+
+/// The largest memory that is kept for the next call, in bytes.
+const KEPT_BYTES: usize = 512 << 10;
+/// The smallest amount of memory that is allocated for a copy, in bytes.
+const LEAST_BYTES: usize = 4 << 10;
+
+/// The memory of the last copy. A thread that finds the lock taken allocates its own memory.
+static KEPT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// A private copy of the bytes of a buffer.
+pub(crate) struct PrivateBytes(Vec<u8>);
+
+impl PrivateBytes {
+    /// Copies the bytes of a buffer. Copies: the bytes once.
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub(crate) fn copy_of(bytes: VolatileBytes<'_>) -> PyResult<PrivateBytes> {
+        let mut copy = PrivateBytes::empty(bytes.len())?;
+        bytes.append_to(&mut copy.0);
+        Ok(copy)
+    }
+
+    /// Returns empty memory with space for `capacity` bytes.
+    fn empty(capacity: usize) -> PyResult<PrivateBytes> {
+        let mut memory = match KEPT.try_lock() {
+            Ok(mut kept) => std::mem::take(&mut *kept),
+            Err(TryLockError::Poisoned(kept)) => std::mem::take(&mut *kept.into_inner()),
+            Err(TryLockError::WouldBlock) => Vec::new(),
+        };
+        memory.clear();
+        memory
+            .try_reserve(capacity.max(LEAST_BYTES))
+            .map_err(|_| PyMemoryError::new_err(()))?;
+        Ok(PrivateBytes(memory))
+    }
+
+    pub(super) fn of(bytes: Vec<u8>) -> PrivateBytes {
+        PrivateBytes(bytes)
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for PrivateBytes {
+    fn drop(&mut self) {
+        if self.0.capacity() > KEPT_BYTES {
+            return;
+        }
+        let mut kept = match KEPT.try_lock() {
+            Ok(kept) => kept,
+            Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if kept.capacity() < self.0.capacity() {
+            std::mem::swap(&mut *kept, &mut self.0);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `Ready`: bytes of a row stream that were written to a chunk and not returned yet. This module
+//! also implements the reads that return more or less than one chunk.
+
+use std::time::{Duration, Instant};
+
+use onecopy_rows::task;
+use onecopy_text::{ByteSink, Chunk, Ledger, Stage, Tally, planted};
+use onecopy_wire::{CancelHandle, ChunkSource, Filled};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{CHUNK_BYTES, Failure, LEAST_ROOM_BYTES, RowStream, StreamRest, StreamState};
+use crate::errors;
+use crate::raw::binary::BytesMemory;
+use crate::raw::interrupt;
+
+/// The longest time for which a call runs on the event loop before it is suspended, so that other
+/// tasks can run.
+const MOST_BUSY: Duration = Duration::from_millis(2);
+
+/// A chunk that was filled in advance, and the number of its bytes that were returned. At least one
+/// of its bytes was not returned yet.
+pub(super) struct Ready {
+    chunk: Py<PyBytes>,
+    at: usize,
+}
+
+impl Ready {
+    /// Creates a `Ready` from the bytes of `chunk`; `None` if the chunk is empty.
+    pub(super) fn new(py: Python<'_>, chunk: Chunk) -> PyResult<Option<Ready>> {
+        if chunk.is_empty() {
+            return Ok(None);
+        }
+        let chunk = BytesMemory::finish(py, chunk)?.unbind();
+        Ok(Some(Ready { chunk, at: 0 }))
+    }
+
+    /// Returns the number of bytes that were not returned yet.
+    pub(super) fn len(&self, py: Python<'_>) -> usize {
+        self.rest(py).len()
+    }
+
+    fn rest<'a>(&'a self, py: Python<'a>) -> &'a [u8] {
+        &self.chunk.bind(py).as_bytes()[self.at..]
+    }
+
+    /// Returns the remaining bytes as a `bytes` object: the chunk itself if none of its bytes was
+    /// returned yet, otherwise a copy.
+    pub(super) fn into_bytes<'py>(
+        self,
+        py: Python<'py>,
+        ledger: &Ledger,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        if self.at == 0 {
+            return Ok(self.chunk.into_bound(py));
+        }
+        Ok(copied(py, self.rest(py), ledger))
+    }
+
+    /// Writes the remaining bytes, as `RowStream::write_detached` does, and returns their number.
+    pub(super) fn write(
+        &self,
+        py: Python<'_>,
+        cancel: &CancelHandle,
+        write: &mut (impl FnMut(&[u8]) -> std::io::Result<usize> + Send),
+    ) -> PyResult<Result<u64, Failure>> {
+        let bytes = self.rest(py);
+        let mut written = 0;
+        while written < bytes.len() {
+            let wrote = interrupt::detached(py, || cancel.clone(), || write(&bytes[written..]))?;
+            match wrote {
+                Ok(n_bytes) => written += n_bytes,
+                // The signal handler has run, so the write continues.
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Ok(Err(Failure::Output(e))),
+            }
+        }
+        Ok(Ok(written as u64))
+    }
+}
+
+/// Appends all remaining bytes of a source to `chunk`. In a task, the function suspends itself
+/// every [`MOST_BUSY`], so that the event loop can run other tasks.
+pub(super) fn fill_all(source: &mut dyn ChunkSource, chunk: &mut Chunk) -> Result<Filled, Failure> {
+    let mut until = Instant::now() + MOST_BUSY;
+    loop {
+        if chunk.capacity() - chunk.len() < LEAST_ROOM_BYTES {
+            let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
+            chunk.spare(CHUNK_BYTES).map_err(full)?;
+        }
+        if source.fill(chunk).map_err(Failure::Source)? == Filled::Done {
+            planted::extra_work_on_chunk(chunk);
+            return Ok(Filled::Done);
+        }
+        if Instant::now() > until {
+            task::pause().map_err(Failure::Output)?;
+            until = Instant::now() + MOST_BUSY;
+        }
+    }
+}
+
+fn copied<'py>(py: Python<'py>, bytes: &[u8], ledger: &Ledger) -> Bound<'py, PyBytes> {
+    let mut tally = Tally::default();
+    tally.copied_again(bytes.len());
+    tally.enter(ledger, Stage::Encode);
+    PyBytes::new(py, bytes)
+}
+
+impl RowStream {
+    /// Returns up to `size` bytes; an empty `bytes` only at the end.
+    pub(super) fn read_some<'py>(
+        &self,
+        py: Python<'py>,
+        rest: &mut StreamRest,
+        size: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        if size == 0 {
+            return Ok(PyBytes::new(py, b""));
+        }
+        let ready = match rest.ready.take() {
+            Some(ready) => ready,
+            None => match self.next_chunk(py, rest)? {
+                Some(chunk) => Ready {
+                    chunk: chunk.unbind(),
+                    at: 0,
+                },
+                None => return Ok(PyBytes::new(py, b"")),
+            },
+        };
+        rest.is_touched = true;
+        if ready.len(py) <= size {
+            return ready.into_bytes(py, &self.ledger);
+        }
+        let given = copied(py, &ready.rest(py)[..size], &self.ledger);
+        rest.ready = Some(Ready {
+            at: ready.at + size,
+            ..ready
+        });
+        Ok(given)
+    }
+
+    /// Returns all remaining bytes as one `bytes` object.
+    pub(super) fn read_all<'py>(
+        &self,
+        py: Python<'py>,
+        rest: &mut StreamRest,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        match &rest.state {
+            StreamState::Open(_) => {}
+            StreamState::Failed(e) => return Err(errors::again(py, e)),
+            _ => {
+                rest.is_touched = true;
+                return match rest.ready.take() {
+                    Some(ready) => ready.into_bytes(py, &self.ledger),
+                    None => Ok(PyBytes::new(py, b"")),
+                };
+            }
+        }
+        let mut chunk = self.chunk_of_all(py, rest)?;
+        self.pump(py, &mut rest.state, |source| fill_all(source, &mut chunk))?;
+        BytesMemory::finish(py, chunk)
+    }
+
+    /// Returns a chunk that contains the bytes that were filled in advance, and to which all
+    /// remaining bytes can be appended.
+    pub(super) fn chunk_of_all(&self, py: Python<'_>, rest: &mut StreamRest) -> PyResult<Chunk> {
+        rest.is_touched = true;
+        let Some(ready) = rest.ready.take() else {
+            return BytesMemory::whole(CHUNK_BYTES);
+        };
+        let bytes = ready.rest(py);
+        let mut chunk = BytesMemory::longer(CHUNK_BYTES + bytes.len())?;
+        chunk
+            .put(bytes)
+            .map_err(|_| pyo3::exceptions::PyMemoryError::new_err(()))?;
+        let mut tally = Tally::default();
+        tally.copied_again(bytes.len());
+        tally.enter(&self.ledger, Stage::Encode);
+        Ok(chunk)
+    }
+}

@@ -1,0 +1,75 @@
+//! Passes a row stream to onecopy's own server, whose workers fill chunks with the GIL released.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use onecopy_text::Chunk;
+use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
+use pyo3::prelude::*;
+
+use super::{RowStream, StreamState};
+use crate::raw::pinned_bytes::PinnedBytes;
+
+/// The chunk source of a row stream in a server, with the objects that it keeps alive.
+struct Pumped<K: Send> {
+    // This field is dropped before the connection, so that the statement ends first.
+    source: Box<dyn ChunkSource>,
+    stream: Py<RowStream>,
+    _kept: K,
+}
+
+impl<K: Send> ChunkSource for Pumped<K> {
+    fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError> {
+        let filled = self.source.fill(chunk);
+        self.stream
+            .get()
+            .n_rows
+            .store(self.source.n_rows(), Relaxed);
+        filled
+    }
+
+    fn n_rows(&self) -> u64 {
+        self.source.n_rows()
+    }
+
+    fn cancel_handle(&self) -> CancelHandle {
+        self.source.cancel_handle()
+    }
+}
+
+impl RowStream {
+    /// Removes the source from the stream and returns it, for a server that fills its chunks with
+    /// the GIL released. The stream is closed for all other users. `kept` is dropped together with
+    /// the source.
+    pub(crate) fn chunks(slf: &Bound<'_, Self>, kept: impl Send + 'static) -> PyResult<Left> {
+        let mut rest = slf.get().lock(slf.py())?;
+        let begun = rest.ready.take();
+        let begun = begun
+            .map(|ready| ready.into_bytes(slf.py(), &slf.get().ledger))
+            .transpose()?
+            .map(PinnedBytes::new);
+        Ok(
+            match std::mem::replace(&mut rest.state, StreamState::Closed) {
+                StreamState::Open(source) => {
+                    let chunks = onecopy_serve::Chunks::new(Pumped {
+                        source: source.into_inner(),
+                        stream: slf.clone().unbind(),
+                        _kept: kept,
+                    });
+                    Left::Rows(match begun {
+                        Some(begun) => chunks.begun(onecopy_serve::SharedBytes::new(begun)),
+                        None => chunks,
+                    })
+                }
+                _ => Left::Bytes(begun),
+            },
+        )
+    }
+}
+
+/// The remaining bytes of a row stream, which a server must send.
+pub(crate) enum Left {
+    /// Bytes that were filled in advance, and the source of further chunks.
+    Rows(onecopy_serve::Chunks),
+    /// Only bytes that were filled in advance; `None` if there are none.
+    Bytes(Option<PinnedBytes>),
+}

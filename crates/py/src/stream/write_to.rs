@@ -1,0 +1,110 @@
+//! `RowStream.write_to`: writes the chunks of a stream to a file, a descriptor or a Python object.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use onecopy_files::{AtomicFile, OnFailure};
+use onecopy_text::{Chunk, planted};
+use onecopy_wire::Filled;
+use pyo3::prelude::*;
+
+use super::{CHUNK_BYTES, Failure, RowStream, StreamRest, failed};
+use crate::raw::gil;
+use crate::stream_output;
+
+/// The interval in which a long write checks for signals.
+const SIGNALS_EVERY: Duration = Duration::from_millis(100);
+
+impl RowStream {
+    /// Writes all bytes to a file that appears complete or not at all.
+    pub(super) fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+        let failed = |e: onecopy_files::Error| PyErr::from(std::io::Error::from(e));
+        // The file is created only after the stream was found to be readable.
+        self.with(py, |rest| {
+            let mut file =
+                gil::detach(py, || AtomicFile::create(&path, OnFailure::Remove)).map_err(failed)?;
+            let n_bytes = self.write_detached(py, rest, |bytes| file.write(bytes))?;
+            gil::detach(py, || file.commit()).map_err(failed)?;
+            Ok(n_bytes)
+        })
+    }
+
+    /// Writes all chunks with `write`, which writes at least one byte of its argument, or waits. If
+    /// the statement fails, the rows before the failure are written too.
+    pub(super) fn write_detached(
+        &self,
+        py: Python<'_>,
+        rest: &mut StreamRest,
+        mut write: impl FnMut(&[u8]) -> std::io::Result<usize> + Send,
+    ) -> PyResult<u64> {
+        rest.is_touched = true;
+        let mut n_bytes = match rest.ready.take() {
+            Some(ready) => {
+                let done = ready.write(py, &self.cancel, &mut write);
+                failed(py, &mut rest.state, done)?
+            }
+            None => 0,
+        };
+        let mut chunk = Chunk::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
+        let mut written = 0; // bytes of `chunk` that were written
+        let mut filled = Filled::More;
+        let mut failure = None;
+        loop {
+            // The GIL is released once for many chunks: to acquire it while another thread is busy
+            // takes milliseconds.
+            let done = self.pump(py, &mut rest.state, |source| {
+                let until = Instant::now() + SIGNALS_EVERY;
+                loop {
+                    while written < chunk.len() {
+                        match write(&chunk[written..]) {
+                            Ok(n) => written += n,
+                            // The signal handler runs when this thread has acquired the GIL again.
+                            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {
+                                return Ok(Filled::More);
+                            }
+                            Err(e) => return Err(Failure::Output(e)),
+                        }
+                    }
+                    n_bytes += written as u64;
+                    written = 0;
+                    chunk.clear();
+                    if let Some(failure) = failure.take() {
+                        return Err(Failure::Source(failure));
+                    }
+                    if filled == Filled::Done || Instant::now() > until {
+                        return Ok(filled);
+                    }
+                    let n_rows = source.n_rows();
+                    match source.fill(&mut chunk) {
+                        Ok(more) => filled = more,
+                        Err(e) if source.n_rows() > n_rows => failure = Some(e),
+                        Err(e) => return Err(Failure::Source(e)),
+                    }
+                    planted::extra_work_on_chunk(&chunk);
+                }
+            })?;
+            if done == Filled::Done {
+                return Ok(n_bytes);
+            }
+        }
+    }
+
+    /// Writes all chunks by calling `write`, which is a method of a Python object.
+    pub(super) fn write_to_object(
+        &self,
+        py: Python<'_>,
+        write: &Bound<'_, PyAny>,
+    ) -> PyResult<u64> {
+        let mut n_bytes = 0;
+        loop {
+            // The stream is not locked while Python code runs.
+            let chunk = self.with(py, |rest| self.next_chunk(py, rest))?;
+            let Some(chunk) = chunk else {
+                return Ok(n_bytes);
+            };
+            n_bytes += chunk.len()? as u64;
+            stream_output::write_all(write, chunk.as_any())?;
+        }
+    }
+}

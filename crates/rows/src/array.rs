@@ -1,0 +1,493 @@
+//! Parses arrays in PostgreSQL's text form, `{1,NULL,"a b"}`, and passes each element to an
+//! [`ArrayVisitor`]. The row sinks use this parser to write arrays as JSON or as text. Source:
+//! PostgreSQL's documentation, "Array Input and Output Syntax".
+
+use onecopy_text::Units;
+
+use crate::cell::{ArrayText, Cell, Date, ElementType, RangeText, Time, Timestamp};
+use crate::interval;
+
+/// The largest number of dimensions that PostgreSQL allows in an array.
+const MOST_DIMENSIONS: usize = 6;
+
+/// Receives the elements of an array, in order.
+pub trait ArrayVisitor {
+    /// The error with which a visitor refuses an element.
+    type Error;
+
+    /// Begins an array: the outermost array, or an array nested in another array.
+    ///
+    /// # Errors
+    /// The visitor's error; no further element is passed to the visitor.
+    fn begin(&mut self) -> Result<(), Self::Error>;
+
+    /// Receives the next element.
+    ///
+    /// # Errors
+    /// The visitor's error; no further element is passed to the visitor.
+    fn element(&mut self, cell: Cell<'_>) -> Result<(), Self::Error>;
+
+    /// Ends the innermost array that is open.
+    ///
+    /// # Errors
+    /// The visitor's error; no further element is passed to the visitor.
+    fn end(&mut self) -> Result<(), Self::Error>;
+}
+
+/// The reason for which [`ArrayText::visit`] did not reach the end of an array.
+#[derive(Debug)]
+pub enum ArrayError<E> {
+    /// The text is not an array in PostgreSQL's text form.
+    Malformed,
+    /// The visitor refused an element or an array with this error.
+    Visitor(E),
+}
+
+impl<E> From<E> for ArrayError<E> {
+    fn from(error: E) -> ArrayError<E> {
+        ArrayError::Visitor(error)
+    }
+}
+
+impl ArrayText<'_> {
+    /// Passes each element of the array to `visitor`.
+    ///
+    /// # Errors
+    /// [`ArrayError`]; the elements before the error were passed to the visitor.
+    pub fn visit<V: ArrayVisitor>(&self, visitor: &mut V) -> Result<(), ArrayError<V::Error>> {
+        let mut text = self.text;
+        // Skips the bounds of dimensions, as in `[0:1]={a,b}`: PostgreSQL writes them if an index
+        // does not begin at 1.
+        if text.first() == Some(&b'[') {
+            let end = text.iter().position(|b| *b == b'=');
+            text = &text[end.ok_or(ArrayError::Malformed)? + 1..];
+        }
+        let (mut at, mut depth, mut is_value_due) = (0, 0, true);
+        let mut unescaped = Vec::new();
+        while let Some(b) = text.get(at) {
+            at += 1;
+            match b {
+                b'{' if is_value_due && depth < MOST_DIMENSIONS => {
+                    visitor.begin()?;
+                    depth += 1;
+                    is_value_due = text.get(at) != Some(&b'}');
+                }
+                b'}' if depth > 0 && !is_value_due => {
+                    visitor.end()?;
+                    depth -= 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                b',' if depth > 0 && !is_value_due => is_value_due = true,
+                b'"' if depth > 0 && is_value_due => {
+                    let rest = &text[at..];
+                    let value = quoted(rest, &mut unescaped).ok_or(ArrayError::Malformed)?;
+                    at += value.1;
+                    give(self.element, value.0, visitor)?;
+                    is_value_due = false;
+                }
+                _ if depth > 0 && is_value_due => {
+                    let rest = &text[at - 1..];
+                    let end = rest.iter().position(|b| matches!(b, b',' | b'}'));
+                    let value = &rest[..end.ok_or(ArrayError::Malformed)?];
+                    if value.is_empty() {
+                        return Err(ArrayError::Malformed);
+                    }
+                    at += value.len() - 1;
+                    match value {
+                        b"NULL" => visitor.element(Cell::Null)?,
+                        value => give(self.element, value, visitor)?,
+                    }
+                    is_value_due = false;
+                }
+                _ => return Err(ArrayError::Malformed),
+            }
+        }
+        match depth == 0 && at == text.len() && at > 0 {
+            true => Ok(()),
+            false => Err(ArrayError::Malformed),
+        }
+    }
+}
+
+/// Parses a quoted element, after its opening quote. Returns the element without escapes, and the
+/// number of bytes of `rest` up to and including the closing quote; `None` if there is no closing
+/// quote.
+fn quoted<'a>(rest: &'a [u8], unescaped: &'a mut Vec<u8>) -> Option<(&'a [u8], usize)> {
+    let end = rest.iter().position(|b| matches!(b, b'"' | b'\\'))?;
+    if rest[end] == b'"' {
+        return Some((&rest[..end], end + 1));
+    }
+    unescaped.clear();
+    let mut bytes = rest.iter().enumerate();
+    while let Some((at, b)) = bytes.next() {
+        match b {
+            b'"' => return Some((unescaped, at + 1)),
+            b'\\' => unescaped.push(*bytes.next()?.1),
+            b => unescaped.push(*b),
+        }
+    }
+    None
+}
+
+fn give<V: ArrayVisitor>(
+    element: ElementType,
+    text: &[u8],
+    visitor: &mut V,
+) -> Result<(), V::Error> {
+    if element == ElementType::Bytes
+        && let Some(bytes) = bytes_of_hex(text)
+    {
+        return visitor.element(Cell::Bytes(&bytes));
+    }
+    // The value is emitted as text if it cannot be parsed, for example in a date style other than
+    // ISO.
+    visitor.element(cell(element, text).unwrap_or(Cell::Text(Units::Utf8(text))))
+}
+
+/// Parses the text of an array element; `None` if the text does not have the form of the element
+/// type.
+pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
+    let infinity = match text {
+        b"infinity" => Some(Date::INFINITY),
+        b"-infinity" => Some(Date::MINUS_INFINITY),
+        _ => None,
+    };
+    let as_str = || std::str::from_utf8(text).ok();
+    Some(match element {
+        ElementType::Text | ElementType::Bytes => return None,
+        ElementType::Json => Cell::Json(Units::Utf8(text)),
+        ElementType::Bool => match text {
+            b"t" => Cell::Bool(true),
+            b"f" => Cell::Bool(false),
+            _ => return None,
+        },
+        ElementType::Integer { .. } => Cell::I64(as_str()?.parse().ok()?),
+        ElementType::Real => Cell::F32(as_str()?.parse().ok()?),
+        ElementType::Double => Cell::F64(as_str()?.parse().ok()?),
+        ElementType::Decimal { .. } => match text {
+            b"NaN" => Cell::F64(f64::NAN),
+            b"Infinity" => Cell::F64(f64::INFINITY),
+            b"-Infinity" => Cell::F64(f64::NEG_INFINITY),
+            digits => Cell::Decimal(digits),
+        },
+        ElementType::Date => Cell::Date(match infinity {
+            Some(date) => date,
+            None => date(text)?,
+        }),
+        ElementType::Time(digits) => Cell::Time(time(text)?, digits),
+        ElementType::Timestamp(digits) => Cell::Timestamp(
+            match infinity {
+                Some(date) => date.midnight(None),
+                None => timestamp(text)?,
+            },
+            digits,
+        ),
+        ElementType::TimestampTz(digits) => Cell::Timestamp(
+            match infinity {
+                Some(date) => date.midnight(Some(0)),
+                None => timestamp_with_offset(text)?,
+            },
+            digits,
+        ),
+        ElementType::TimeTz(_) => time_with_offset(text)?,
+        ElementType::Interval => interval::cell(text),
+        ElementType::Uuid => Cell::Uuid(uuid(text)?),
+        ElementType::Range(bound) | ElementType::Multirange(bound) => Cell::Range(RangeText {
+            text,
+            bound,
+            is_multi: matches!(element, ElementType::Multirange(_)),
+        }),
+    })
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|n| n as u8)
+}
+
+fn bytes_of_hex(text: &[u8]) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix(b"\\x")?;
+    let pairs = digits.chunks(2);
+    pairs
+        .map(|pair| match pair {
+            [a, b] => Some(nibble(*a)? << 4 | nibble(*b)?),
+            _ => None,
+        })
+        .collect()
+}
+
+fn uuid(text: &[u8]) -> Option<[u8; 16]> {
+    let digits: Vec<u8> = text.iter().copied().filter(|b| *b != b'-').collect();
+    let mut uuid = [0; 16];
+    if digits.len() != 32 {
+        return None;
+    }
+    for (byte, pair) in uuid.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+    }
+    Some(uuid)
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    let is_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let add = |n: u32, d: &u8| n * 10 + u32::from(d - b'0');
+    (is_digits && digits.len() <= 9).then(|| digits.iter().fold(0, add))
+}
+
+fn two(a: u8, b: u8) -> Option<u8> {
+    number(&[a, b]).and_then(|n| u8::try_from(n).ok())
+}
+
+/// Returns the text without the suffix ` BC`, and `true` if it had that suffix.
+fn without_era(text: &[u8]) -> (&[u8], bool) {
+    text.strip_suffix(b" BC")
+        .map_or((text, false), |text| (text, true))
+}
+
+/// Parses a date in ISO style with a year of at least four digits; `None` for text in another form.
+fn date(text: &[u8]) -> Option<Date> {
+    let (text, is_before_christ) = without_era(text);
+    date_of(text, is_before_christ)
+}
+
+fn date_of(text: &[u8], is_before_christ: bool) -> Option<Date> {
+    let mut parts = text.split(|b| *b == b'-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let n_year = i32::try_from(number(year)?).ok()?;
+    (parts.next().is_none() && year.len() >= 4).then_some(Date {
+        year: if is_before_christ { 1 - n_year } else { n_year },
+        month: u8::try_from(number(month)?).ok()?,
+        day: u8::try_from(number(day)?).ok()?,
+    })
+}
+
+/// Parses a time of day in the form `hh:mm:ss[.f…]`; `None` for text in another form.
+fn time(text: &[u8]) -> Option<Time> {
+    let (clock, fraction) = match text.iter().position(|b| *b == b'.') {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &b""[..]),
+    };
+    let &[h1, h2, b':', m1, m2, b':', s1, s2] = clock else {
+        return None;
+    };
+    let nanosecond = match fraction.len() {
+        0 => 0,
+        n @ 1..=9 => number(fraction)? * 10u32.pow(9 - u32::try_from(n).ok()?),
+        _ => return None,
+    };
+    Some(Time {
+        hour: two(h1, h2)?,
+        minute: two(m1, m2)?,
+        second: two(s1, s2)?,
+        nanosecond,
+    })
+}
+
+/// Parses a timestamp in ISO style that has no offset from UTC; `None` for text in another form.
+fn timestamp(text: &[u8]) -> Option<Timestamp> {
+    let (text, is_before_christ) = without_era(text);
+    let split = text.iter().position(|b| *b == b' ')?;
+    Some(Timestamp {
+        date: date_of(&text[..split], is_before_christ)?,
+        time: time(&text[split + 1..])?,
+        offset_minutes: None,
+    })
+}
+
+/// Parses a timestamp in PostgreSQL's ISO style with its offset (`2024-02-29 12:00:00.5+01`,
+/// `…+05:30`); `None` for another style, for infinity and for an offset with seconds.
+pub(crate) fn timestamp_with_offset(text: &[u8]) -> Option<Timestamp> {
+    let (text, is_before_christ) = without_era(text);
+    let split = text.iter().position(|b| *b == b' ')?;
+    let rest = &text[split + 1..];
+    let (clock, offset_seconds) = split_offset(rest)?;
+    let is_whole = offset_seconds % 60 == 0;
+    Some(Timestamp {
+        date: date_of(&text[..split], is_before_christ)?,
+        time: time(clock)?,
+        offset_minutes: Some(
+            i16::try_from(offset_seconds / 60)
+                .ok()
+                .filter(|_| is_whole)?,
+        ),
+    })
+}
+
+/// Parses a time of day with its offset (`12:00:00.5+01`, `…+05:30:15`); `None` for text in another
+/// form.
+pub(crate) fn time_with_offset(text: &[u8]) -> Option<Cell<'_>> {
+    let (clock, offset_seconds) = split_offset(text)?;
+    Some(Cell::TimeTz {
+        time: time(clock)?,
+        offset_seconds,
+        text,
+    })
+}
+
+/// Splits a time of day at its offset from UTC; returns the text before the offset, and the offset
+/// in seconds. Returns `None` if the text has no valid offset.
+fn split_offset(text: &[u8]) -> Option<(&[u8], i32)> {
+    let sign = text.iter().position(|b| matches!(b, b'+' | b'-'))?;
+    let (clock, zone) = text.split_at(sign);
+    let (hours, minutes, seconds) = match zone[1..] {
+        [a, b] => (two(a, b)?, 0, 0),
+        [a, b, b':', c, d] => (two(a, b)?, two(c, d)?, 0),
+        [a, b, b':', c, d, b':', e, f] => (two(a, b)?, two(c, d)?, two(e, f)?),
+        _ => return None,
+    };
+    let offset = (i32::from(hours) * 60 + i32::from(minutes)) * 60 + i32::from(seconds);
+    Some((clock, if zone[0] == b'-' { -offset } else { offset }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const INTEGER: ElementType = ElementType::Integer {
+        bits: 32,
+        unsigned: false,
+    };
+
+    /// An [`ArrayVisitor`] for tests, which writes an array as `[a, b]`.
+    #[derive(Default)]
+    struct Written(String);
+
+    impl ArrayVisitor for Written {
+        type Error = std::convert::Infallible;
+
+        fn begin(&mut self) -> Result<(), Self::Error> {
+            self.0.push('[');
+            Ok(())
+        }
+
+        fn element(&mut self, cell: Cell<'_>) -> Result<(), Self::Error> {
+            let shown = match cell {
+                Cell::Text(Units::Utf8(text)) => format!("{:?}", String::from_utf8_lossy(text)),
+                cell => format!("{cell:?}"),
+            };
+            self.0.push_str(&shown);
+            self.0.push(' ');
+            Ok(())
+        }
+
+        fn end(&mut self) -> Result<(), Self::Error> {
+            self.0.push(']');
+            Ok(())
+        }
+    }
+
+    fn written(text: &str, element: ElementType) -> Option<String> {
+        let mut out = Written::default();
+        let text = text.as_bytes();
+        let visited = ArrayText { text, element }.visit(&mut out);
+        visited.ok().map(|()| out.0)
+    }
+
+    #[test]
+    fn elements_are_read_in_their_order() {
+        let of = |text, element| written(text, element).unwrap();
+        assert_eq!(of("{}", INTEGER), "[]");
+        assert_eq!(of("{1,NULL,-3}", INTEGER), "[I64(1) Null I64(-3) ]");
+        assert_eq!(
+            of("[0:1][2:3]={{1,2},{3,4}}", INTEGER),
+            "[[I64(1) I64(2) ][I64(3) I64(4) ]]"
+        );
+        assert_eq!(
+            of(r#"{a,"NULL","","{,}","q\"b\\c"}"#, ElementType::Text),
+            r#"["a" "NULL" "" "{,}" "q\"b\\c" ]"#
+        );
+        assert_eq!(of("{t,f}", ElementType::Bool), "[Bool(true) Bool(false) ]");
+        assert_eq!(
+            of(r#"{"\\x00ff"}"#, ElementType::Bytes),
+            "[Bytes([0, 255]) ]"
+        );
+    }
+
+    #[test]
+    fn moments_are_read_in_iso_style() {
+        let stamp = timestamp(b"0044-03-15 01:02:03.5 BC").unwrap();
+        assert_eq!((stamp.date.year, stamp.time.nanosecond), (-43, 500_000_000));
+        assert_eq!(date(b"12020-03-04").unwrap().year, 12_020);
+        assert_eq!(date(b"03/04/2020"), None);
+        let offset = |text: &str| match time_with_offset(text.as_bytes()) {
+            Some(Cell::TimeTz { offset_seconds, .. }) => Some(offset_seconds),
+            _ => None,
+        };
+        for (text, seconds) in [
+            ("12:34:56+00", Some(0)),
+            ("12:34:56.5-03:30", Some(-12_600)),
+            ("24:00:00+01:02:03", Some(3723)),
+            ("12:34:56", None),
+            ("12:34:56+1", None),
+            ("1:2:3+01", None),
+        ] {
+            assert_eq!(offset(text), seconds, "{text}");
+        }
+        let of = |text: &str| timestamp_with_offset(text.as_bytes());
+        assert_eq!(
+            of("2024-02-29 12:34:56.78-03:30").unwrap().offset_minutes,
+            Some(-210)
+        );
+        assert_eq!(
+            of("2024-02-29 12:34:56+01").unwrap().offset_minutes,
+            Some(60)
+        );
+        for text in [
+            "infinity",
+            "1890-01-01 00:00:00+00:53:28",
+            "29/02/2024 12:34:56 CET",
+            "2024-02-29",
+            "2024-02-29 12:34:56",
+            "",
+            "2024-02-29 1:2:3+00",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_array_is_refused() {
+        for text in [
+            "",
+            "{",
+            "}",
+            "{1",
+            "{1,}",
+            "{,1}",
+            "{1}}",
+            "{1}{2}",
+            "x",
+            "[0:1]",
+            "{\"a",
+            "{\"a\\",
+            "{{{{{{{1}}}}}}}",
+            "{1}x",
+            "{\"a\"b}",
+            "{{1}2}",
+        ] {
+            assert_eq!(written(text, ElementType::Text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_an_array_or_refused(text in "[-{},\"\\\\a1=\\[:NUL ]{0,40}") {
+            let _ = written(&text, INTEGER);
+            let _ = timestamp_with_offset(text.as_bytes());
+        }
+
+        #[test]
+        fn texts_come_back_as_they_were(texts in prop::collection::vec(".{0,8}", 1..5)) {
+            let quoted: Vec<String> = texts
+                .iter()
+                .map(|t| format!("\"{}\"", t.replace('\\', "\\\\").replace('"', "\\\"")))
+                .collect();
+            let expected: Vec<String> = texts.iter().map(|t| format!("{t:?} ")).collect();
+            let text = format!("{{{}}}", quoted.join(","));
+            let expected = format!("[{}]", expected.concat());
+            prop_assert_eq!(written(&text, ElementType::Text), Some(expected));
+        }
+    }
+}

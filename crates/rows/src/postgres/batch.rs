@@ -1,0 +1,104 @@
+//! Executes one statement for a batch of rows of parameters in one round trip.
+
+use std::sync::Arc;
+
+use postgres_protocol::message::frontend;
+
+use super::delivery::Completion;
+use super::execute::{begin, describe, prepare, write_execution};
+use super::parameters;
+use super::shared::Shared;
+use super::statement_cache::PreparedStatement;
+use super::wire::{Event, Wire};
+use crate::error::Error;
+use crate::value::Value;
+
+/// Executes `sql` once for each of `rows`; `first_row` is the index (from 0) of the batch's first
+/// row.
+pub(super) fn run_batch(
+    shared: &Shared,
+    wire: &mut Wire,
+    sql: &str,
+    rows: &[Vec<Value>],
+    first_row: u64,
+) -> Result<Option<u64>, Error> {
+    let (translated, _) = wire.cache.translated(sql);
+    // If a row cannot be sent, only the rows before it are executed.
+    let (mut rows, mut refused) = (rows, None);
+    for (i, values) in rows.iter().enumerate() {
+        if let Err(error) = parameters::check(translated.n_parameters, values)
+            .and_then(|()| parameters::check_types(&rows[..i], values))
+        {
+            let error = error.at_row(first_row + i as u64);
+            if i == 0 {
+                return Err(error);
+            }
+            (rows, refused) = (&rows[..i], Some(error));
+            break;
+        }
+    }
+    let declared = parameters::types_of_rows(rows, translated.n_parameters);
+    let prepared = prepare_many(shared, wire, sql, &declared).map_err(|e| e.at_row(first_row))?;
+    let (kinds, _) = describe(&prepared, wire);
+    for values in rows {
+        write_execution(wire, &prepared, values.iter(), &kinds)?;
+    }
+    frontend::sync(&mut wire.out);
+    wire.send()?;
+    let (ended, changed) = read_completions(wire, &translated.sql, rows.len(), first_row)?;
+    ended.and(refused.map_or(Ok(changed), Err))
+}
+
+/// Returns a prepared statement for many executions of `sql`, which is in the cache or is prepared
+/// now. If a transaction must be started, sends BEGIN first.
+pub(super) fn prepare_many(
+    shared: &Shared,
+    wire: &mut Wire,
+    sql: &str,
+    declared: &[u32],
+) -> Result<Arc<PreparedStatement>, Error> {
+    wire.check_for_pooler()?;
+    let (translated, n_uses) = wire.cache.translated(sql);
+    let preamble = begin(shared, wire, sql)?;
+    if let Some(kept) = wire.cache.prepared(sql, declared) {
+        wire.send()?;
+        wire.read_preamble(preamble)?;
+        return Ok(kept);
+    }
+    let name = wire.cache.new_name(n_uses.max(2));
+    let new = Arc::new(prepare(wire, &translated.sql, name, declared, preamble)?);
+    wire.cache.keep(sql, &new);
+    Ok(new)
+}
+
+/// Reads the server's responses to `n` executions, the first of which is for row `first_row`.
+/// Returns the first error, or the number of rows that the executions changed.
+///
+/// # Errors
+/// The connection was lost, or the server violated the protocol.
+pub(super) fn read_completions(
+    wire: &mut Wire,
+    sql: &str,
+    n: usize,
+    first_row: u64,
+) -> Result<(Result<(), Error>, Option<u64>), Error> {
+    let (mut n_done, mut changed, mut ended) = (0, Some(0), Ok(()));
+    loop {
+        match wire.event()? {
+            Event::Completed(completion) => {
+                n_done += 1;
+                changed = changed.zip(completion.n_changed).map(|(sum, n)| sum + n);
+            }
+            Event::Failed(fields) => {
+                ended = ended.and_then(|()| Err(fields.to_error(sql).at_row(first_row + n_done)));
+            }
+            Event::Row => wire.skip()?,
+            Event::Ready => {
+                let is_complete = ended.is_err() || n_done == n as u64;
+                wire.completed(is_complete.then(Completion::default))?;
+                return Ok((ended, changed));
+            }
+            _ => {}
+        }
+    }
+}

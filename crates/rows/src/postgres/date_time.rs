@@ -1,0 +1,212 @@
+//! Converts dates and times from and to PostgreSQL's binary format: days and microseconds since
+//! 2000-01-01.
+
+use crate::cell::{Cell, Date, Time, Timestamp};
+
+/// The number of days from 1970-01-01 to 2000-01-01.
+const DAYS_TO_2000: i64 = 10_957;
+/// The number of days from 0000-03-01 to 1970-01-01.
+const DAYS_TO_1970: i64 = 719_468;
+/// The number of microseconds of a day.
+pub(super) const DAY: i64 = 86_400_000_000;
+
+/// Returns the date that is `days` days after 2000-01-01; the year 0 is 1 BC.
+#[inline]
+pub(super) fn date_of_days(days: i32) -> Date {
+    // In this calculation a year begins in March, in a cycle of 400 years, so that the leap day is
+    // the last day of a year.
+    let days = i64::from(days) + DAYS_TO_2000 + DAYS_TO_1970;
+    let (cycle, day) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u32);
+    let year_of_cycle = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    Date {
+        // 32 bits of days span about 12 million years, so the year fits in 32 bits.
+        year: (cycle * 400) as i32 + year_of_cycle as i32 + next,
+        month: month as u8,
+        day: day as u8,
+    }
+}
+
+/// Returns the number of days from 2000-01-01 to a date; `None` if the date is invalid, or the
+/// number exceeds 32 bits.
+pub(super) fn days_of_date(date: &Date) -> Option<i32> {
+    if !(1..=12).contains(&date.month) || !(1..=31).contains(&date.day) {
+        return None;
+    }
+    let (month, day) = (i64::from(date.month), i64::from(date.day));
+    let year = i64::from(date.year) - i64::from(month <= 2);
+    let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_cycle = year * 365 + year / 4 - year / 100 + day_of_year;
+    let days = cycle * 146_097 + day_of_cycle - DAYS_TO_1970 - DAYS_TO_2000;
+    let days = i32::try_from(days).ok()?;
+    // A day that the month does not have becomes another date: 31 April becomes 1 May.
+    (date_of_days(days) == *date).then_some(days)
+}
+
+/// Returns the time of day that is `micros` microseconds after midnight, up to 24:00:00.
+#[inline]
+pub(super) fn time_of_micros(micros: i64) -> Time {
+    let micros = micros.clamp(0, DAY) as u64;
+    let seconds = (micros / 1_000_000) as u32;
+    Time {
+        hour: (seconds / 3600) as u8,
+        minute: (seconds / 60 % 60) as u8,
+        second: (seconds % 60) as u8,
+        nanosecond: (micros % 1_000_000) as u32 * 1000,
+    }
+}
+
+/// Returns the number of microseconds since midnight; a finer fraction is rounded.
+pub(super) fn micros_of_time(time: &Time) -> i64 {
+    let seconds =
+        (i64::from(time.hour) * 60 + i64::from(time.minute)) * 60 + i64::from(time.second);
+    seconds * 1_000_000 + (i64::from(time.nanosecond) + 500) / 1000
+}
+
+/// Returns the timestamp that is `micros` microseconds after 2000-01-01 00:00:00, with
+/// `offset_minutes` as its offset from UTC.
+#[inline]
+pub(super) fn timestamp_of_micros(micros: i64, offset_minutes: Option<i16>) -> Timestamp {
+    // 64 bits of microseconds are at most 107 million days, so the days fit in 32 bits.
+    let days = micros.div_euclid(DAY) as i32;
+    Timestamp {
+        date: date_of_days(days),
+        time: time_of_micros(micros.rem_euclid(DAY)),
+        offset_minutes,
+    }
+}
+
+/// Returns the number of microseconds from 2000-01-01 00:00:00 to a timestamp; `None` if the number
+/// exceeds 64 bits. A timestamp with an offset is converted to UTC before.
+pub(super) fn micros_of_timestamp(stamp: &Timestamp) -> Option<i64> {
+    let days = i64::from(days_of_date(&stamp.date)?);
+    let offset = i64::from(stamp.offset_minutes.unwrap_or(0)) * 60_000_000;
+    let micros = days
+        .checked_mul(DAY)?
+        .checked_add(micros_of_time(&stamp.time))?;
+    micros.checked_sub(offset)
+}
+
+/// Returns the text that the server writes for a date or timestamp outside the years 1 to 9999, or
+/// for a range with such a bound; `None` for any other cell.
+#[inline]
+pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
+    let (date, stamp) = match cell {
+        Cell::Date(date) => (date, None),
+        Cell::Timestamp(stamp, _) => (stamp.date, Some(stamp)),
+        Cell::Range(range) if range.has_far_bound() => {
+            return Some(String::from_utf8_lossy(range.text).into_owned());
+        }
+        _ => return None,
+    };
+    if (1..=9999).contains(&date.year) {
+        return None;
+    }
+    if let Some(name) = date.infinity() {
+        return Some(name.to_owned());
+    }
+    let rest = stamp.map_or_else(String::new, |stamp| {
+        let fraction = format!("{:06}", stamp.time.nanosecond / 1000);
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { "." };
+        let Time {
+            hour,
+            minute,
+            second,
+            ..
+        } = stamp.time;
+        let zone = stamp.offset_minutes.map_or_else(String::new, |offset| {
+            let (sign, n) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+            match n % 60 {
+                0 => format!("{sign}{:02}", n / 60),
+                minutes => format!("{sign}{:02}:{minutes:02}", n / 60),
+            }
+        });
+        format!(" {hour:02}:{minute:02}:{second:02}{point}{fraction}{zone}")
+    });
+    Some(with_era(&date, &rest))
+}
+
+/// Returns a date in ISO form followed by `rest`, and by ` BC` if the year is before 1.
+pub(super) fn with_era(date: &Date, rest: &str) -> String {
+    let (year, era) = match date.year {
+        year @ 1.. => (i64::from(year), ""),
+        year => (1 - i64::from(year), " BC"),
+    };
+    format!("{year:04}-{:02}-{:02}{rest}{era}", date.month, date.day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn date(year: i32, month: u8, day: u8) -> Date {
+        Date { year, month, day }
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (days, expected) in [
+            (0, date(2000, 1, 1)),
+            (-1, date(1999, 12, 31)),
+            (59, date(2000, 2, 29)),
+            (-10_957, date(1970, 1, 1)),
+            (-730_119, date(1, 1, 1)),
+            (-730_120, date(0, 12, 31)),
+            (-746_117, date(-43, 3, 15)),
+            (2_921_939, date(9999, 12, 31)),
+        ] {
+            assert_eq!(date_of_days(days), expected);
+            assert_eq!(days_of_date(&expected), Some(days));
+        }
+        assert_eq!(days_of_date(&date(2023, 2, 29)), None);
+        assert_eq!(days_of_date(&date(2023, 4, 31)), None);
+        assert_eq!(days_of_date(&date(2023, 13, 1)), None);
+    }
+
+    #[test]
+    fn far_dates_are_written_as_the_server_writes_them() {
+        let stamp = |year, offset_minutes| {
+            let mut stamp = date(year, 3, 15).midnight(offset_minutes);
+            stamp.time.second = 1;
+            stamp.time.nanosecond = 500_000_000;
+            Cell::Timestamp(stamp, 6)
+        };
+        for (cell, expected) in [
+            (Cell::Date(date(-43, 3, 15)), Some("0044-03-15 BC")),
+            (Cell::Date(Date::INFINITY), Some("infinity")),
+            (Cell::Date(date(1, 1, 1)), None),
+            (stamp(0, None), Some("0001-03-15 00:00:01.5 BC")),
+            (stamp(12_020, Some(0)), Some("12020-03-15 00:00:01.5+00")),
+            (stamp(9999, None), None),
+        ] {
+            assert_eq!(far_text(cell).as_deref(), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_day_is_one_date(days in any::<i32>()) {
+            let date = date_of_days(days);
+            prop_assert_eq!(days_of_date(&date), Some(days));
+            prop_assert!(date_of_days(days.saturating_add(1)) != date || days == i32::MAX);
+        }
+
+        #[test]
+        fn each_microsecond_is_one_moment(micros in any::<i64>()) {
+            let stamp = timestamp_of_micros(micros, None);
+            // The date of the smallest timestamps begins before the range of 64 bits.
+            prop_assume!(micros > i64::MIN + DAY);
+            prop_assert_eq!(micros_of_timestamp(&stamp), Some(micros));
+        }
+    }
+}

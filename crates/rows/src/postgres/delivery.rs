@@ -1,0 +1,58 @@
+//! `Delivery`: passes the rows and the end of a result from the connection to its statement.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+
+use onecopy_wire::lock::lock;
+
+use super::buffer::Buffer;
+use crate::error::Error;
+
+/// The completion of a SQL command, as the server reported it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Completion {
+    /// The number of inserted, changed or deleted rows; `None` if the command does not count rows.
+    pub(super) n_changed: Option<u64>,
+}
+
+impl Completion {
+    pub(super) fn of_tag(tag: &str) -> Completion {
+        let changes = ["INSERT ", "UPDATE ", "DELETE ", "MERGE ", "COPY "];
+        let number = tag.rsplit(' ').next().and_then(|n| n.parse().ok());
+        Completion {
+            n_changed: number.filter(|_| changes.iter().any(|c| tag.starts_with(c))),
+        }
+    }
+}
+
+/// The end of a result: the completion of its command, or the error.
+pub(super) type ResultEnd = Result<Completion, Error>;
+
+/// The rows and the end of a result that were received and that the statement has not read yet.
+#[derive(Debug, Default)]
+pub(super) struct Delivery {
+    state: Mutex<Delivered>,
+    /// The SQL text of the statement, to show the position of an error.
+    pub(super) sql: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Delivered {
+    /// Rows that were received before the statement requested them, so that another statement could
+    /// be executed.
+    pub(super) chunks: VecDeque<Buffer>,
+    pub(super) end: Option<ResultEnd>,
+}
+
+impl Delivery {
+    pub(super) fn new(sql: &str) -> Delivery {
+        Delivery {
+            sql: sql.to_owned(),
+            ..Delivery::default()
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, Delivered> {
+        lock(&self.state)
+    }
+}

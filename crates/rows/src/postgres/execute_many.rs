@@ -1,0 +1,62 @@
+//! Executes one statement for many rows of parameters, in batches.
+
+use std::sync::Arc;
+
+use super::batch::run_batch;
+use super::execute::check_text;
+use super::multi_row_insert::RepeatedInsert;
+use super::server::TransactionStatus;
+use super::shared::Shared;
+use crate::error::Error;
+use crate::value::{Value, batch};
+
+/// Calls `f` in a transaction of its own if the connection is in autocommit mode.
+pub(super) fn in_transaction<T>(
+    shared: &Arc<Shared>,
+    f: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let is_own = shared.autocommit()
+        && shared.call(|wire| Ok(wire.server.status() == TransactionStatus::Idle))?;
+    if !is_own {
+        return f();
+    }
+    shared.call(|wire| wire.command("BEGIN"))?;
+    let done = f();
+    let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = shared.call(|wire| wire.command(end));
+    // The error of a row takes precedence over an error of the rollback.
+    done.and_then(|done| ended.map(|_| done))
+}
+
+/// Executes a statement for each row of parameters, many rows in one round trip.
+pub(super) fn execute_many(
+    shared: &Arc<Shared>,
+    sql: &str,
+    rows: &mut dyn Iterator<Item = Vec<Value>>,
+) -> Result<Option<u64>, Error> {
+    check_text(sql)?;
+    // The iterator may run the caller's code, so it is called while the session is not locked.
+    let mut values = batch(rows);
+    if values.is_empty() {
+        return Ok(Some(0));
+    }
+    in_transaction(shared, || {
+        let (mut n_rows, mut changed) = (0, Some(0));
+        let repeated = RepeatedInsert::new(shared, sql, values.len())?;
+        while !values.is_empty() {
+            let n = shared.call(|wire| {
+                let id = shared.activity.begin();
+                let many = match &repeated {
+                    Some(repeated) => repeated.run(shared, wire, sql, &values, n_rows),
+                    None => run_batch(shared, wire, sql, &values, n_rows),
+                };
+                shared.activity.finish();
+                many.map_err(|error| shared.error_of(id, error))
+            })?;
+            changed = changed.zip(n).map(|(sum, n)| sum + n);
+            n_rows += values.len() as u64;
+            values = batch(rows);
+        }
+        Ok(changed)
+    })
+}

@@ -1,0 +1,133 @@
+//! `Further`: the second and later statements of a SQL text. Each is executed when the caller
+//! requests its result. If the connection has to execute another SQL text before that, the
+//! remaining statements are executed first, and their results are stored in memory.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use onecopy_wire::lock::lock;
+
+use super::execute::execute_one;
+use super::shared::Shared;
+use super::statement::Statement;
+use super::waiting::{Pieces, Waiting};
+use super::wire::Wire;
+use crate::error::Error;
+use crate::source::Source;
+use crate::value::Value;
+
+/// Of the second and later statements of a SQL text: the statements that were not executed yet, and
+/// the results that were not read yet.
+#[derive(Debug)]
+pub(super) struct Further {
+    pieces: Arc<Mutex<Pieces>>,
+    results: Mutex<VecDeque<Result<Statement, Error>>>,
+}
+
+/// Executes the next statement of the SQL text. If it fails, the statements after it are not
+/// executed. Returns `None` if no statement is left.
+fn run(
+    pieces: &Mutex<Pieces>,
+    shared: &Arc<Shared>,
+    wire: &mut Wire,
+) -> Option<Result<Statement, Error>> {
+    let mut pieces = lock(pieces);
+    let text = pieces.texts.pop_front()?;
+    let (translated, n_uses) = wire.cache.translated(&text);
+    let n_values = translated.n_parameters.min(pieces.values.len());
+    let values: Vec<Value> = pieces.values.drain(..n_values).collect();
+    let result = execute_one(shared, wire, &text, (&translated, n_uses), &values);
+    if result.is_err() {
+        pieces.texts.clear();
+    }
+    Some(result)
+}
+
+/// Executes all remaining statements of the SQL text, because the connection has to execute another
+/// text. Stores their results, unless the `Statement` that would read them was dropped.
+fn run_all(waiting: Waiting, shared: &Arc<Shared>, wire: &mut Wire) -> Result<(), Error> {
+    while let Some(result) = run(&waiting.pieces, shared, wire) {
+        let further = waiting.results.upgrade();
+        if let Some(further) = further.and_then(|further| further.downcast::<Further>().ok()) {
+            lock(&further.results).push_back(result);
+        }
+        wire.settle()?;
+    }
+    Ok(())
+}
+
+impl Waiting {
+    /// Discards the statements that were not executed yet.
+    pub(super) fn clear(self) {
+        lock(&self.pieces).texts.clear();
+    }
+}
+
+impl Further {
+    /// Creates the list of the statements `texts` of a SQL text; `values` are the values of the
+    /// parameters of all these statements.
+    pub(super) fn new(texts: &[String], values: &[Value]) -> Arc<Further> {
+        Arc::new(Further {
+            pieces: Arc::new(Mutex::new(Pieces {
+                texts: texts.iter().cloned().collect(),
+                values: values.iter().cloned().collect(),
+            })),
+            results: Mutex::default(),
+        })
+    }
+
+    pub(super) fn waiting(self: &Arc<Self>) -> Waiting {
+        let results: Arc<dyn Any + Send + Sync> = Arc::<Further>::clone(self);
+        Waiting {
+            pieces: Arc::clone(&self.pieces),
+            results: Arc::downgrade(&results),
+            run_all,
+        }
+    }
+
+    /// Returns `true` if a statement of the SQL text was not executed yet, or a result was not
+    /// read.
+    pub(super) fn has_more(&self) -> bool {
+        !lock(&self.results).is_empty() || !lock(&self.pieces).texts.is_empty()
+    }
+
+    /// Returns the next result: a stored result, otherwise the result of executing the next
+    /// statement.
+    pub(super) fn run_next(
+        &self,
+        shared: &Arc<Shared>,
+        wire: &mut Wire,
+    ) -> Option<Result<Statement, Error>> {
+        let kept = lock(&self.results).pop_front();
+        kept.or_else(|| run(&self.pieces, shared, wire))
+    }
+
+    /// Executes the next statement and stores its result; returns `true` if the result is complete,
+    /// so that another statement can be executed.
+    pub(super) fn run_ahead(&self, shared: &Arc<Shared>, wire: &mut Wire) -> bool {
+        let Some(result) = run(&self.pieces, shared, wire) else {
+            return false;
+        };
+        let is_at_end = result.as_ref().is_ok_and(Statement::is_at_end);
+        lock(&self.results).push_back(result);
+        is_at_end
+    }
+}
+
+impl Statement {
+    /// Moves to the next result of the SQL text that has rows; returns `false` if no result is
+    /// left.
+    pub(super) fn go_on(&mut self, further: &Further, wire: &mut Wire) -> Result<bool, Error> {
+        let shared = Arc::clone(self.shared());
+        while let Some(next) = further.run_next(&shared, wire) {
+            let mut next = next?;
+            self.append_messages(&mut next);
+            if next.schema().n_columns() > 0 {
+                self.replace_result(next);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,159 @@
+//! Executes an INSERT for many rows of parameters as an INSERT of several rows (`VALUES (…), (…)`),
+//! which costs the server less than a statement for each row.
+
+use std::sync::Arc;
+
+use postgres_protocol::message::frontend;
+
+use super::batch::{prepare_many, read_completions, run_batch};
+use super::execute::{begin, write_execution};
+use super::parameters::{check, check_types, translate, types_of_rows};
+use super::server::TransactionStatus;
+use super::shared::Shared;
+use super::wire::Wire;
+use crate::error::Error;
+use crate::sql::insert::RowInsert;
+use crate::value::Value;
+
+/// The largest number of rows of one statement: a statement with more rows takes more time per row.
+const MOST_ROWS: usize = 32;
+
+/// The largest number of parameters of one INSERT of several rows.
+const MOST_PARAMETERS: usize = 512;
+
+/// The smallest number of rows of parameters for which an INSERT of several rows is faster,
+/// although the table has to be examined by an extra query.
+const LEAST_ROWS: usize = 128;
+
+/// An INSERT of several rows, made from an INSERT of one row.
+#[derive(Debug)]
+pub(super) struct RepeatedInsert {
+    sql: String,
+    /// The number of parameters in one row of the statement.
+    n_parameters: usize,
+    n_rows: usize,
+}
+
+/// Returns a query that checks if an INSERT of several rows into the table has the same effect as
+/// several INSERTs of one row. Its result has a row if the table is not a view, and has neither
+/// rules nor statement triggers.
+fn is_plain_table(table: &str) -> String {
+    let literal = table.replace('\'', "''");
+    format!(
+        "select 1 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('{literal}') \
+         and relkind in ('r', 'p') and not relhasrules and not exists \
+         (select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and t.tgtype & 1 = 0)"
+    )
+}
+
+impl RepeatedInsert {
+    /// Converts an INSERT of one row to an INSERT of several rows, for the insertion of `n_rows`
+    /// rows of parameters. Returns `None` if each row must be inserted by a statement of its own.
+    ///
+    /// # Errors
+    /// The connection was lost.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        sql: &str,
+        n_rows: usize,
+    ) -> Result<Option<RepeatedInsert>, Error> {
+        let Some(insert) = RowInsert::read(sql).filter(|_| n_rows >= LEAST_ROWS) else {
+            return Ok(None);
+        };
+        let n_parameters = translate(sql).n_parameters;
+        let n_rows = MOST_ROWS.min(MOST_PARAMETERS / n_parameters.max(1));
+        // A backslash could be an escape in the string of the query, so such a table is excluded.
+        if n_parameters == 0 || n_rows < 2 || insert.table.contains('\\') {
+            return Ok(None);
+        }
+        let is_plain = shared.call(|wire| match wire.server.status() {
+            TransactionStatus::Failed => Ok(false),
+            _ => Ok(wire.value(&is_plain_table(insert.table))?.is_some()),
+        })?;
+        Ok(is_plain.then(|| RepeatedInsert {
+            sql: insert.of_rows(n_rows),
+            n_parameters,
+            n_rows,
+        }))
+    }
+
+    /// Inserts `rows`, whose first row has the index `first_row` (from 0); `single` is the INSERT
+    /// of one row. If a row fails, all rows are inserted one by one to find it.
+    ///
+    /// # Errors
+    /// The errors of [`run_batch`].
+    pub(super) fn run(
+        &self,
+        shared: &Shared,
+        wire: &mut Wire,
+        single: &str,
+        rows: &[Vec<Value>],
+        first_row: u64,
+    ) -> Result<Option<u64>, Error> {
+        let n_whole = rows.len() - rows.len() % self.n_rows;
+        let (whole, rest) = rows.split_at(n_whole);
+        if whole.is_empty() || !self.are_alike(rows) {
+            return run_batch(shared, wire, single, rows, first_row);
+        }
+        let preamble = begin(shared, wire, single)?;
+        wire.send()?;
+        wire.read_preamble(preamble)?;
+        wire.command("SAVEPOINT onecopy_rows")?;
+        match self.run_whole(shared, wire, whole) {
+            Ok(changed) => {
+                wire.command("RELEASE SAVEPOINT onecopy_rows")?;
+                if rest.is_empty() {
+                    return Ok(changed);
+                }
+                let first_row = first_row + n_whole as u64;
+                let more = run_batch(shared, wire, single, rest, first_row)?;
+                Ok(changed.zip(more).map(|(sum, n)| sum + n))
+            }
+            Err(error) if wire.is_lost || !is_of_a_row(&error) => Err(error),
+            Err(_) => {
+                wire.command("ROLLBACK TO SAVEPOINT onecopy_rows")?;
+                run_batch(shared, wire, single, rows, first_row)
+            }
+        }
+    }
+
+    /// Returns `true` if the values of every row can be sent, and no parameter is binary in some
+    /// rows and not in others.
+    fn are_alike(&self, rows: &[Vec<Value>]) -> bool {
+        rows.iter().enumerate().all(|(i, values)| {
+            check(self.n_parameters, values).is_ok() && check_types(&rows[..i], values).is_ok()
+        })
+    }
+
+    /// Inserts `rows`, whose number must be a multiple of the number of rows that this statement
+    /// inserts.
+    fn run_whole(
+        &self,
+        shared: &Shared,
+        wire: &mut Wire,
+        rows: &[Vec<Value>],
+    ) -> Result<Option<u64>, Error> {
+        let declared = types_of_rows(rows, self.n_parameters).repeat(self.n_rows);
+        let prepared = prepare_many(shared, wire, &self.sql, &declared)?;
+        for rows in rows.chunks_exact(self.n_rows) {
+            write_execution(wire, &prepared, rows.iter().flatten(), &[])?;
+        }
+        frontend::sync(&mut wire.out);
+        wire.send()?;
+        let n = rows.len() / self.n_rows;
+        let (ended, changed) = read_completions(wire, &self.sql, n, 0)?;
+        ended.map(|()| changed).map_err(|mut error| {
+            error.row = None;
+            error
+        })
+    }
+}
+
+/// Returns `true` if an error may be caused by one row: by its values, a constraint, a trigger or a
+/// limit.
+fn is_of_a_row(error: &Error) -> bool {
+    let classes = ["0A", "22", "23", "27", "42", "44", "54", "P0"];
+    classes
+        .iter()
+        .any(|class| error.sqlstate.starts_with(class))
+}

@@ -1,0 +1,30 @@
+//! `Waiting`: the session's reference to the statements of a SQL text that were not executed yet.
+//! The session executes them before any other SQL text.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, Weak};
+
+use super::shared::Shared;
+use super::wire::Wire;
+use crate::error::Error;
+use crate::value::Value;
+
+/// The statements of a SQL text that were not executed yet, and the values of their parameters.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    pub(super) texts: VecDeque<String>,
+    pub(super) values: VecDeque<Value>,
+}
+
+/// The type of the function that executes the remaining statements of a SQL text.
+pub(super) type RunAll = fn(Waiting, &Arc<Shared>, &mut Wire) -> Result<(), Error>;
+
+/// The session's reference to the remaining statements of a SQL text. Their results belong to the
+/// `Statement` that reads them.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) pieces: Arc<Mutex<Pieces>>,
+    pub(super) results: Weak<dyn Any + Send + Sync>,
+    pub(super) run_all: RunAll,
+}

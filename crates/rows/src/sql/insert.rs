@@ -1,0 +1,202 @@
+//! `TableInsert`: the statement that inserts rows into a table, in the dialect of the database.
+
+use super::dialect::Dialect;
+use super::lexer::{Lexer, Token, TokenKind};
+
+/// A table and the columns of its new rows, with names quoted for the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableInsert {
+    /// The quoted name of the table, with its schema if the caller named one.
+    pub table: String,
+    /// The quoted names of the columns, separated by commas.
+    pub columns: String,
+    n_columns: usize,
+}
+
+impl TableInsert {
+    /// Quotes the names of a table and its columns. `table` may begin with a schema and a point.
+    #[must_use]
+    pub fn new(table: &str, columns: &[&str], dialect: Dialect) -> TableInsert {
+        let table: Vec<String> = table.split('.').map(|part| quoted(part, dialect)).collect();
+        let names: Vec<String> = columns.iter().map(|name| quoted(name, dialect)).collect();
+        TableInsert {
+            table: table.join("."),
+            columns: names.join(", "),
+            n_columns: names.len(),
+        }
+    }
+
+    /// Returns the `INSERT` statement, with a parameter for each column.
+    #[must_use]
+    pub fn sql(&self) -> String {
+        let values = vec!["?"; self.n_columns].join(", ");
+        let TableInsert { table, columns, .. } = self;
+        format!("INSERT INTO {table} ({columns}) VALUES ({values})")
+    }
+}
+
+/// An INSERT of one row whose values are constants and parameters: `INSERT INTO t (a, b) VALUES (?,
+/// 1)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowInsert<'a> {
+    /// The name of the table, as it is written in the statement.
+    pub(crate) table: &'a str,
+    /// The text of the statement before its list of values.
+    head: &'a str,
+    /// The values of the row, in parentheses.
+    values: &'a str,
+}
+
+impl<'a> RowInsert<'a> {
+    /// Parses an INSERT of one row in PostgreSQL's dialect; `None` for any other statement. An
+    /// INSERT with a computed value is refused, because the value may come from a query whose
+    /// result depends on the rows inserted before this row.
+    pub(crate) fn read(sql: &'a str) -> Option<RowInsert<'a>> {
+        let mut tokens = Lexer::of_statement(sql, Dialect::Postgres)
+            .filter(|token| !token.is_blank())
+            .peekable();
+        let mut keyword = |word: &str| tokens.next_if(|token| token.is(word)).map(|_| ());
+        keyword("INSERT")?;
+        keyword("INTO")?;
+        let first = tokens.next().filter(is_name)?;
+        let mut last = first;
+        // The first of three parts names the database, which must be the connected one: `None`.
+        if tokens.next_if(|token| token.text == ".").is_some() {
+            last = tokens.next().filter(is_name)?;
+        }
+        if tokens.next_if(|token| token.text == "(").is_some() {
+            loop {
+                tokens.next().filter(is_name)?;
+                match tokens.next()?.text {
+                    "," => {}
+                    ")" => break,
+                    _ => return None,
+                }
+            }
+        }
+        tokens.next_if(|token| token.is("VALUES"))?;
+        let open = tokens.next().filter(|token| token.text == "(")?;
+        let end = loop {
+            tokens.next().filter(is_constant)?;
+            let token = tokens.next()?;
+            match token.text {
+                "," => {}
+                ")" => break token.start + 1,
+                _ => return None,
+            }
+        };
+        match tokens.all(|token| token.kind == TokenKind::Semicolon) {
+            true => Some(RowInsert {
+                table: &sql[first.start..last.start + last.text.len()],
+                head: &sql[..open.start],
+                values: &sql[open.start..end],
+            }),
+            false => None,
+        }
+    }
+
+    /// Returns this INSERT with `n_rows` rows of values. The parameters of each row follow the
+    /// parameters of the row before.
+    pub(crate) fn of_rows(&self, n_rows: usize) -> String {
+        let values = vec![self.values; n_rows];
+        format!("{}{}", self.head, values.join(", "))
+    }
+}
+
+fn is_name(token: &Token<'_>) -> bool {
+    let is_word = token.kind == TokenKind::Word && !token.is("VALUES");
+    is_word || token.kind == TokenKind::Quoted && token.text.starts_with('"')
+}
+
+fn is_constant(token: &Token<'_>) -> bool {
+    let words = ["NULL", "TRUE", "FALSE", "DEFAULT"];
+    match token.kind {
+        TokenKind::QuestionMark => true,
+        TokenKind::Quoted => token.text.starts_with('\''),
+        TokenKind::Word => {
+            words.iter().any(|word| token.is(word))
+                || token.text.bytes().all(|b| b.is_ascii_digit())
+        }
+        _ => false,
+    }
+}
+
+/// Quotes a name for the database, and doubles the closing quotes inside it.
+fn quoted(name: &str, dialect: Dialect) -> String {
+    let (open, close) = match dialect {
+        Dialect::MySql => ('`', '`'),
+        Dialect::SqlServer => ('[', ']'),
+        _ => ('"', '"'),
+    };
+    let inside = name.replace(close, &format!("{close}{close}"));
+    format!("{open}{inside}{close}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inserts_of_one_row_are_repeated() {
+        let of = |sql| RowInsert::read(sql).map(|insert| (insert.table, insert.of_rows(2)));
+        for (sql, table, two) in [
+            (
+                "insert into t values (?, ?)",
+                "t",
+                "insert into t values (?, ?), (?, ?)",
+            ),
+            (
+                "insert into t values (?) -- )",
+                "t",
+                "insert into t values (?), (?)",
+            ),
+            (
+                "INSERT INTO s.\"T )\" (a, \"b(\") VALUES\n(?, null, DEFAULT, 'x)', 7) ; ",
+                "s.\"T )\"",
+                "INSERT INTO s.\"T )\" (a, \"b(\") VALUES\n(?, null, DEFAULT, 'x)', 7), (?, null, DEFAULT, 'x)', 7)",
+            ),
+        ] {
+            assert_eq!(of(sql), Some((table, two.to_owned())), "{sql}");
+        }
+        for sql in [
+            "insert into t values (?), (?)",
+            "insert into t values (?) returning a",
+            "insert into t values (?) on conflict do nothing",
+            "insert into t select ?",
+            "insert into t default values",
+            "insert into t as u values (?)",
+            "insert into a.b.c values (?)",
+            "insert into t () values (?)",
+            "insert into t (a[1]) values (?)",
+            "insert into t values ((select max(a) from t))",
+            "insert into t values (f(?))",
+            "insert into t values (? + 1)",
+            "insert into t values (current_timestamp)",
+            "insert into t values (?); select 1",
+            "insert into t values (?",
+            "insert into t values",
+            "with a as (select 1) insert into t values (?)",
+            "update t set a = ?",
+            "",
+        ] {
+            assert_eq!(of(sql), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_as_each_database_wants() {
+        let of = |dialect| TableInsert::new("s.t\"`]", &["a", "b c"], dialect).sql();
+        assert_eq!(
+            of(Dialect::Postgres),
+            "INSERT INTO \"s\".\"t\"\"`]\" (\"a\", \"b c\") VALUES (?, ?)"
+        );
+        assert_eq!(
+            of(Dialect::MySql),
+            "INSERT INTO `s`.`t\"``]` (`a`, `b c`) VALUES (?, ?)"
+        );
+        assert_eq!(
+            of(Dialect::SqlServer),
+            "INSERT INTO [s].[t\"`]]] ([a], [b c]) VALUES (?, ?)"
+        );
+    }
+}

@@ -1,0 +1,334 @@
+//! Calls that suspend instead of blocking, so that an event loop needs no thread for them.
+//!
+//! A [`Task`] runs a call on a stack of its own. Code that has to wait for a file descriptor calls
+//! `wait`. Within a task, `wait` suspends the task, and [`Task::resume`] returns the [`Wait`] to
+//! the event loop. Outside a task, `wait` returns `false`, and the caller blocks. All other code is
+//! the same within and outside a task, so a protocol is implemented once.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use rustix::event::{Timespec, poll};
+
+use crate::fork;
+
+/// The size of a task's stack, in bytes. Pages that were never written use no memory.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The largest number of unused stacks that a thread keeps for its next tasks.
+const KEPT_STACKS: usize = 64;
+
+/// The event that a suspended task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The file descriptor, which stays open until the task is resumed; −1 to wait only until
+    /// `deadline`.
+    pub fd: RawFd,
+    /// `true` to wait until the descriptor is readable or writable; `false` to wait until it is
+    /// readable.
+    pub is_for_write: bool,
+    /// The time at which the task is resumed even if the event has not occurred; `None` for no
+    /// limit.
+    pub deadline: Option<Instant>,
+}
+
+/// The reason for which a task is resumed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resumed {
+    /// The event loop has resumed the task: the event has occurred, or may have occurred.
+    Ready,
+    /// The task was dropped, so nobody waits for its result: every `wait` of the call fails.
+    Abandoned,
+}
+
+/// The state of a task after [`Task::resume`] returned.
+#[derive(Debug)]
+pub enum Progress<T> {
+    /// The task is suspended until this event.
+    Waiting(Wait),
+    /// The call has returned this value.
+    Done(T),
+}
+
+type Suspender = Yielder<Resumed, Wait>;
+
+thread_local! {
+    /// The task that runs on this thread; `None` outside a task.
+    static CURRENT: Cell<Option<NonNull<Suspender>>> = const { Cell::new(None) };
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns `true` if a task runs on this thread; calls must then not block.
+pub(crate) fn is_running() -> bool {
+    CURRENT.get().is_some()
+}
+
+/// Suspends the task that runs on this thread until `event`, and returns `true`. The event may not
+/// have occurred when this function returns. Outside a task, returns `false` at once.
+///
+/// # Errors
+/// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
+pub(crate) fn wait(event: Wait) -> io::Result<bool> {
+    let Some(suspender) = CURRENT.take() else {
+        return Ok(false);
+    };
+    // SAFETY: `CURRENT` is set only while the closure of `Task::new` runs, which borrows the
+    // `Yielder` during its whole life. This code runs on that closure's stack, because `resume`
+    // clears `CURRENT` before another stack runs.
+    let resumed = unsafe { suspender.as_ref() }.suspend(event);
+    CURRENT.set(Some(suspender));
+    match resumed {
+        Resumed::Ready => Ok(true),
+        Resumed::Abandoned => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
+}
+
+/// Suspends the task that runs on this thread so that the event loop can run other tasks; does
+/// nothing outside a task.
+///
+/// # Errors
+/// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
+pub fn pause() -> io::Result<()> {
+    let now = Wait {
+        fd: -1,
+        is_for_write: false,
+        deadline: Some(Instant::now()),
+    };
+    wait(now).map(drop)
+}
+
+/// Waits for `time` because there is no event to wait for: suspends the task that runs on this
+/// thread, or blocks outside a task.
+///
+/// # Errors
+/// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
+pub(crate) fn sleep(time: Duration) -> io::Result<()> {
+    let end = Instant::now() + time;
+    let until_end = Wait {
+        fd: -1,
+        is_for_write: false,
+        deadline: Some(end),
+    };
+    // An event loop may resume a task early, and a signal ends a poll early.
+    while Instant::now() < end {
+        if !wait(until_end)? {
+            let left = end.saturating_duration_since(Instant::now());
+            let _ = poll(&mut [], Timespec::try_from(left).ok().as_ref());
+        }
+    }
+    Ok(())
+}
+
+/// A call on a stack of its own, which suspends instead of blocking.
+pub struct Task<T: 'static> {
+    /// The call's stack and state; `None` only after the call has returned.
+    coroutine: Option<Coroutine<Resumed, Wait, T>>,
+    fork_generation: u32,
+}
+
+impl<T: 'static> Task<T> {
+    /// Creates a task that runs `call` at its first resume. The thread that resumes the task first
+    /// must also make all further resumes.
+    ///
+    /// # Errors
+    /// The system has no memory for a stack.
+    pub fn new(call: impl FnOnce() -> T + Send + 'static) -> io::Result<Task<T>> {
+        fork::watch_forks();
+        let stack = match STACKS.with_borrow_mut(Vec::pop) {
+            Some(stack) => stack,
+            None => DefaultStack::new(STACK_BYTES)?,
+        };
+        let coroutine = Coroutine::with_stack(stack, |suspender: &Suspender, resumed| {
+            CURRENT.set(Some(NonNull::from(suspender)));
+            // A task that is dropped before its first resume does not run: `Coroutine` drops the
+            // call.
+            debug_assert!(resumed == Resumed::Ready);
+            call()
+        });
+        Ok(Task {
+            coroutine: Some(coroutine),
+            fork_generation: fork::generation(),
+        })
+    }
+
+    /// Runs the call until it has to wait, or to its end. Resumes a panic of the call in the
+    /// caller.
+    ///
+    /// # Panics
+    /// If the call has returned before.
+    pub fn resume(&mut self) -> Progress<T> {
+        self.resume_as(Resumed::Ready)
+    }
+
+    fn resume_as(&mut self, resumed: Resumed) -> Progress<T> {
+        /// Restores, when dropped, the task that was current on this thread before this task was
+        /// resumed; also after a panic.
+        struct Outer(Option<NonNull<Suspender>>);
+        impl Drop for Outer {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let coroutine = self.coroutine.as_mut().expect("the call has returned");
+        let outer = Outer(CURRENT.take());
+        let ran = coroutine.resume(resumed);
+        drop(outer);
+        match ran {
+            CoroutineResult::Yield(wait) => Progress::Waiting(wait),
+            CoroutineResult::Return(value) => {
+                if let Some(coroutine) = self.coroutine.take() {
+                    keep(coroutine.into_stack());
+                }
+                Progress::Done(value)
+            }
+        }
+    }
+}
+
+/// Stores a stack for the next task of this thread, up to [`KEPT_STACKS`].
+fn keep(stack: DefaultStack) {
+    STACKS.with_borrow_mut(|stacks| {
+        if stacks.len() < KEPT_STACKS {
+            stacks.push(stack);
+        }
+    });
+}
+
+impl<T: 'static> Drop for Task<T> {
+    fn drop(&mut self) {
+        if self.fork_generation != fork::generation() {
+            // The process was forked: the call continues in the parent process, so nothing of it is
+            // dropped here.
+            std::mem::forget(self.coroutine.take());
+            return;
+        }
+        // The waits of the call fail, so the call returns early and drops its values in order.
+        while let Some(coroutine) = &self.coroutine
+            && coroutine.started()
+            && !coroutine.done()
+        {
+            let ended = std::panic::AssertUnwindSafe(|| self.resume_as(Resumed::Abandoned));
+            if std::panic::catch_unwind(ended).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for Task<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Task").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+    use super::*;
+
+    fn pause(fd: RawFd) -> io::Result<bool> {
+        wait(Wait {
+            fd,
+            is_for_write: false,
+            deadline: None,
+        })
+    }
+
+    fn fd_of(progress: &Progress<i32>) -> Option<RawFd> {
+        match progress {
+            Progress::Waiting(wait) => Some(wait.fd),
+            Progress::Done(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_call_outside_of_a_task_blocks() {
+        assert!(!is_running());
+        assert!(!pause(1).expect("no task was dropped"));
+    }
+
+    #[test]
+    fn tasks_take_turns_and_return() {
+        let count = |from: RawFd| {
+            move || {
+                let mut sum = 0;
+                for fd in from..from + 3 {
+                    assert!(pause(fd).expect("no task was dropped"));
+                    assert!(is_running());
+                    sum += fd;
+                }
+                sum
+            }
+        };
+        let mut tasks = [1, 10].map(|from| Task::new(count(from)).expect("a stack"));
+        for i in 0..3 {
+            for (task, from) in tasks.iter_mut().zip([1, 10]) {
+                assert_eq!(fd_of(&task.resume()), Some(from + i));
+                assert!(!is_running());
+            }
+        }
+        let sums = tasks.each_mut().map(|task| match task.resume() {
+            Progress::Done(sum) => sum,
+            Progress::Waiting(_) => 0,
+        });
+        assert_eq!(sums, [6, 33]);
+    }
+
+    #[test]
+    fn a_task_within_a_task_leaves_the_outer_one_running() {
+        let mut outer = Task::new(|| {
+            let mut inner = Task::new(|| i32::from(pause(1).is_ok())).expect("a stack");
+            assert_eq!(fd_of(&inner.resume()), Some(1));
+            assert!(is_running());
+            assert!(pause(2).expect("no task was dropped"));
+            match inner.resume() {
+                Progress::Done(value) => value,
+                Progress::Waiting(_) => 0,
+            }
+        })
+        .expect("a stack");
+        assert_eq!(fd_of(&outer.resume()), Some(2));
+        assert!(matches!(outer.resume(), Progress::Done(1)));
+    }
+
+    #[test]
+    fn the_waits_of_a_dropped_task_fail_and_its_values_are_dropped() {
+        let held = Arc::new(());
+        let (inside, refused) = (held.clone(), Arc::new(AtomicI32::new(0)));
+        let n_refused = refused.clone();
+        let mut task = Task::new(move || {
+            let _inside = inside;
+            while pause(1).is_ok() {}
+            n_refused.store(1 + i32::from(pause(1).is_err()), SeqCst);
+            0
+        })
+        .expect("a stack");
+        assert_eq!(fd_of(&task.resume()), Some(1));
+        drop(task);
+        assert_eq!((refused.load(SeqCst), Arc::strong_count(&held)), (2, 1));
+        // A task that was never resumed.
+        let inside = held.clone();
+        drop(Task::new(move || Arc::strong_count(&inside)));
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    #[test]
+    fn a_panic_is_passed_on() {
+        let mut task = Task::new(|| {
+            assert!(pause(1).is_err(), "as planned");
+            0
+        })
+        .expect("a stack");
+        assert_eq!(fd_of(&task.resume()), Some(1));
+        let resumed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.resume()));
+        assert!(resumed.is_err());
+        assert!(!is_running());
+    }
+}

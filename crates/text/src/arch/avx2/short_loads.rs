@@ -1,0 +1,175 @@
+//! Loads the start of a text of any length in whole vectors.
+//!
+//! AVX2 has no masked byte loads, and a branch on the length is mispredicted for about half of all
+//! short texts. So whole vectors are loaded, including bytes after the text (an overread): a
+//! processor that may read one byte of a page may read all of it. Such a load is written in
+//! assembly, because Rust does not permit it. If a load would cross the end of a page, the text is
+//! first copied to a buffer.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+/// The size in bytes of the smallest page of memory.
+const PAGE: usize = 4096;
+
+/// Returns `true` if `n` bytes may be loaded from the start of `text`: either `text` has `n` bytes,
+/// or it is not empty and the `n` bytes are in one page.
+#[inline(always)]
+fn is_readable(text: &[u8], n: usize) -> bool {
+    // This single branch nearly always has the same result.
+    let is_in_page = text.as_ptr() as usize % PAGE <= PAGE - n;
+    (text.len() >= n) | (is_in_page & !text.is_empty())
+}
+
+/// Returns `true` if the 64 bytes after the end of `text` may be loaded too.
+#[inline(always)]
+pub(super) fn is_readable_behind(text: &[u8]) -> bool {
+    let last = (text.as_ptr() as usize)
+        .wrapping_add(text.len())
+        .wrapping_sub(1);
+    last % PAGE < PAGE - 64 && !text.is_empty()
+}
+
+/// # Safety
+/// All 32 bytes must be in pages that contain a readable byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn load(p: *const u8) -> __m256i {
+    let v: __m256i;
+    // SAFETY: only a load, by this function's contract from pages that are mapped.
+    unsafe {
+        asm!(
+            "vmovdqu {v}, ymmword ptr [{p}]",
+            v = out(ymm_reg) v,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    v
+}
+
+/// Loads the first 32 bytes of `text`. If `text` is shorter, the bytes after its end are
+/// unspecified. The same is true of [`load_start`] and [`load_most`].
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_half(text: &[u8]) -> __m256i {
+    // SAFETY: readable, or copied.
+    unsafe {
+        if is_readable(text, 32) {
+            load(text.as_ptr())
+        } else {
+            _mm256_loadu_si256(copied(text).as_ptr().cast())
+        }
+    }
+}
+
+/// Loads the first 64 bytes of `text`.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
+    // SAFETY: readable, or copied.
+    unsafe {
+        if is_readable(text, 64) {
+            (load(text.as_ptr()), load(text.as_ptr().wrapping_add(32)))
+        } else {
+            let all = copied(text);
+            let p = all.as_ptr();
+            (
+                _mm256_loadu_si256(p.cast()),
+                _mm256_loadu_si256(p.add(32).cast()),
+            )
+        }
+    }
+}
+
+/// Loads the first 48 bytes of `text`.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
+    // SAFETY: readable, or copied.
+    unsafe {
+        if is_readable(text, 48) {
+            (
+                load(text.as_ptr()),
+                load_quarter(text.as_ptr().wrapping_add(32)),
+            )
+        } else {
+            let all = copied(text);
+            let p = all.as_ptr();
+            (
+                _mm256_loadu_si256(p.cast()),
+                _mm_loadu_si128(p.add(32).cast()),
+            )
+        }
+    }
+}
+
+/// The number of bytes that [`with_more`] makes loadable: 64 of the text, and 16 for loads that
+/// start one or two bytes later.
+const MOST: usize = 80;
+
+/// Calls `work` with an address from which 80 bytes may be loaded by [`load_quarter`]: the address
+/// of the text, or of a copy of it.
+///
+/// `work` should call a separate function that is compiled with the target features.
+#[inline(always)]
+pub(super) fn with_more(text: &[u8], work: impl FnOnce(*const u8)) {
+    if is_readable(text, MOST) {
+        work(text.as_ptr());
+    } else {
+        work(copied(text).as_ptr());
+    }
+}
+
+/// # Safety
+/// All 16 bytes must be in pages that contain a readable byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
+    let v: __m128i;
+    // SAFETY: only a load, by this function's contract from pages that are mapped.
+    unsafe {
+        asm!(
+            "vmovdqu {v}, xmmword ptr [{p}]",
+            v = out(xmm_reg) v,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    v
+}
+
+/// # Safety
+/// All 4 bytes must be in pages that contain a readable byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn load_four(p: *const u8) -> u32 {
+    let v: u32;
+    // SAFETY: only a load, by this function's contract from pages that are mapped.
+    unsafe {
+        asm!(
+            "mov {v:e}, dword ptr [{p}]",
+            v = out(reg) v,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    v
+}
+
+/// Returns a copy of the first 80 bytes of `text`, followed by zeros if it is shorter.
+#[cold]
+#[inline(never)]
+fn copied(text: &[u8]) -> [u8; MOST] {
+    let mut all = [0; MOST];
+    let n = text.len().min(MOST);
+    all[..n].copy_from_slice(&text[..n]);
+    all
+}
+
+/// Returns the memory of the units as a slice of bytes.
+#[inline(always)]
+pub(super) fn bytes<U>(units: &[U]) -> &[u8] {
+    // SAFETY: integers, seen as their bytes.
+    unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }
+}

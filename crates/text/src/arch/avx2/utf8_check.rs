@@ -1,0 +1,129 @@
+//! Validation of UTF-8 while it is decoded.
+#![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
+
+use std::arch::x86_64::*;
+
+use super::out::StrUnit;
+use crate::arch::by_simdutf::is_utf8;
+
+/// The state of the validation of UTF-8 that is decoded. Bit masks show that continuation bytes
+/// occur exactly where lead bytes require them; comparisons of every two adjacent bytes show that
+/// no character is overlong or a surrogate.
+pub(super) struct Utf8Check {
+    /// A mask of the bytes of the next vector that must be continuation bytes, because they belong
+    /// to a character that begins in the previous vector.
+    due: u32,
+    bad: u32,
+    /// A vector that collects errors: it has a bit set if any byte or unit was found invalid.
+    wrong: __m256i,
+}
+
+impl Utf8Check {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new() -> Utf8Check {
+        Utf8Check {
+            due: 0,
+            bad: 0,
+            wrong: _mm256_setzero_si256(),
+        }
+    }
+
+    /// Called at a position at which a character starts. Records an error if the previous character
+    /// still requires continuation bytes.
+    #[inline(always)]
+    pub(super) fn begin(&mut self) {
+        self.bad |= self.due;
+        self.due = 0;
+    }
+
+    /// Records that the continuation bytes that were due have been found.
+    #[inline(always)]
+    pub(super) fn settle(&mut self) {
+        self.due = 0;
+    }
+
+    /// Returns `true` if exactly `n` continuation bytes are due.
+    #[inline(always)]
+    pub(super) fn owes(&self, n: usize) -> bool {
+        self.due == (1 << n) - 1
+    }
+
+    /// Checks the 32 bytes of the vector `v`. `second` has the byte after each of them. `high` is a
+    /// mask of the non-ASCII bytes, `tails` of the continuation bytes, and `four` of the bytes from
+    /// 0xF0 on.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn look<U: StrUnit>(
+        &mut self,
+        v: __m256i,
+        second: __m256i,
+        high: u32,
+        tails: u32,
+        four: u32,
+    ) {
+        let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
+        let mut due = u64::from(high & !tails) << 1 | u64::from(self.due);
+        // The leads 0xC0 and 0xC1 are always overlong.
+        let mut wrong = _mm256_cmpeq_epi8(_mm256_and_si256(v, splat(0xFE)), splat(0xC0));
+        if U::WIDE {
+            let is_three = _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(0xE0)), v);
+            due |= u64::from(_mm256_movemask_epi8(is_three) as u32) << 2;
+            // If the second byte is not a continuation byte, another check finds it. After 0xE0, a
+            // second byte below 0xA0 is overlong; after 0xED, one from 0xA0 on is a surrogate.
+            let upper = _mm256_cmpgt_epi8(second, splat(0x9F));
+            let overlong = _mm256_andnot_si256(upper, _mm256_cmpeq_epi8(v, splat(0xE0)));
+            let half = _mm256_and_si256(upper, _mm256_cmpeq_epi8(v, splat(0xED)));
+            wrong = _mm256_or_si256(wrong, _mm256_or_si256(overlong, half));
+        }
+        if four != 0 {
+            due |= u64::from(four) << 3;
+            // After 0xF0, a second byte below 0x90 is overlong; after 0xF4, one from 0x90 on is
+            // past U+10FFFF; leads from 0xF5 on are past it with any second byte.
+            let upper = _mm256_cmpgt_epi8(second, splat(0x8F));
+            let overlong = _mm256_andnot_si256(upper, _mm256_cmpeq_epi8(v, splat(0xF0)));
+            let past = _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(0xF4)), v);
+            let last = _mm256_cmpeq_epi8(v, splat(0xF4));
+            let past = _mm256_andnot_si256(_mm256_andnot_si256(upper, last), past);
+            wrong = _mm256_or_si256(wrong, _mm256_or_si256(overlong, past));
+        }
+        self.bad |= due as u32 ^ tails;
+        self.due = (due >> 32) as u32;
+        self.wrong = _mm256_or_si256(self.wrong, wrong);
+    }
+
+    /// Checks 16 units, each decoded from three bytes: none may be overlong (below U+0800) or a
+    /// surrogate.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn look_at_units(&mut self, units: __m256i) {
+        let splat = |u: u16| _mm256_set1_epi16(u as i16);
+        // The unit is invalid if it is below U+0800, or if its distance from the first surrogate is
+        // less than that.
+        let least = _mm256_min_epu16(units, _mm256_sub_epi16(units, splat(0xD800)));
+        let top = _mm256_and_si256(least, splat(0xF800));
+        let wrong = _mm256_cmpeq_epi16(top, _mm256_setzero_si256());
+        self.wrong = _mm256_or_si256(self.wrong, wrong);
+    }
+
+    /// Returns `true` if all bytes of `src` are valid: those before `at`, which were checked while
+    /// they were decoded, and those from `at` on, which this function validates.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn is_good_with(&self, src: &[u8], at: usize) -> bool {
+        if self.bad != 0 || _mm256_testz_si256(self.wrong, self.wrong) == 0 {
+            return false;
+        }
+        // The remaining bytes are checked from the start of the incomplete character.
+        let n_begun = if self.due == 0 {
+            0
+        } else {
+            1 + src[..at]
+                .iter()
+                .rev()
+                .take_while(|&b| b & 0xC0 == 0x80)
+                .count()
+        };
+        is_utf8(&src[at.saturating_sub(n_begun)..])
+    }
+}

@@ -1,0 +1,330 @@
+//! [`SenderState`] checks that the messages of a sender follow the protocol: their order, sizes and
+//! limits. It does no I/O.
+
+use std::fmt;
+
+use crate::error::Reason;
+use crate::message::{FileHead, Message, SKIP, VERSION};
+use crate::name::{self, MAX_DEPTH, MAX_PATH_BYTES, NameProblem};
+
+/// The limits that a receiver sets for transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest total size of all files in bytes.
+    pub max_bytes: u64,
+    /// The largest total number of files and folders.
+    pub max_entries: u64,
+}
+
+impl Default for Limits {
+    /// Returns the default limits: one TiB, and 100,000 files and folders.
+    fn default() -> Limits {
+        Limits {
+            max_bytes: 1 << 40,
+            max_entries: 100_000,
+        }
+    }
+}
+
+/// A violation of the protocol or of a limit by a sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The version of the protocol is unknown.
+    Version(u16),
+    /// The protocol does not permit the message at this point.
+    OutOfTurn,
+    /// The name of a file or folder is invalid. The first value is this name.
+    Name(String, NameProblem),
+    /// The path given here is too long, or has too many folders.
+    Deep(String),
+    /// The files have more bytes in total than the receiver's limit, which is given here.
+    TooManyBytes(u64),
+    /// There are more files and folders than the receiver's limit, which is given here.
+    TooManyEntries(u64),
+    /// The sender has sent more or fewer files, folders or bytes than its list announced.
+    NotAsListed,
+    /// A block extends past the end of its file, or a block other than the last one of its file is
+    /// shorter than the block size.
+    BlockLength,
+}
+
+impl Violation {
+    /// Returns the reason that the receiver sends to the sender when it refuses the transfer.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        match self {
+            Violation::Version(_) => Reason::Version,
+            Violation::Name(..) | Violation::Deep(_) => Reason::Name,
+            Violation::TooManyBytes(_) | Violation::TooManyEntries(_) => Reason::Limit,
+            Violation::OutOfTurn | Violation::NotAsListed | Violation::BlockLength => Reason::Data,
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Version(version) => write!(
+                f,
+                "the sender uses protocol version {version}, the receiver {VERSION}\n\
+                 use the same `onecopy` on both sides"
+            ),
+            Violation::OutOfTurn => f.write_str("a message arrived out of order"),
+            Violation::Name(name, problem) => write!(f, "the name `{name}` {problem}\nrename it"),
+            Violation::Deep(path) => write!(
+                f,
+                "`{path}` is nested too deep: paths have at most {MAX_PATH_BYTES} bytes and {MAX_DEPTH} folders"
+            ),
+            Violation::TooManyBytes(most) => write!(
+                f,
+                "the transfer has more than {most} bytes\nraise the limit with `receive --max-bytes`"
+            ),
+            Violation::TooManyEntries(most) => write!(
+                f,
+                "the transfer has more than {most} files and folders\nraise the limit with `receive --max-files`"
+            ),
+            Violation::NotAsListed => {
+                f.write_str("the files differ from the list: they changed in the meantime")
+            }
+            Violation::BlockLength => f.write_str("a block has another length than it must have"),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// The kind of message that the sender may send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Hello,
+    /// An entry of the list, which announces a file or folder; or the end of the list.
+    List,
+    /// A file or folder that is transferred now; or the end of the transfer.
+    Entry,
+    /// A block of the current file, or its end.
+    Block,
+    /// The hash of the block that was just received.
+    BlockHash,
+    /// No message, because the transfer is complete.
+    Nothing,
+}
+
+/// Checks each message of a sender, in order. The receiver must act on a message only after this
+/// type has accepted it.
+#[derive(Clone, Debug)]
+pub struct SenderState {
+    limits: Limits,
+    due: Expected,
+    hashed: bool,
+    block_bytes: u64,
+    /// The names of the folders from the outermost to the current one. `path_bytes` is the length
+    /// in bytes of their path.
+    path: Vec<String>,
+    path_bytes: usize,
+    /// The number of bytes of all files, and the number of files and folders, that the list has
+    /// announced.
+    n_listed: (u64, u64),
+    /// The number of bytes of the files, and the number of files and folders, that the sender has
+    /// begun to send after the list.
+    n_come: (u64, u64),
+    /// The number of bytes of the current file that no received block contains.
+    left_bytes: u64,
+    file_bytes: u64,
+}
+
+impl SenderState {
+    /// Creates the state before the first message of a sender.
+    #[must_use]
+    pub fn new(limits: Limits) -> SenderState {
+        SenderState {
+            limits,
+            due: Expected::Hello,
+            hashed: false,
+            block_bytes: 1,
+            path: Vec::new(),
+            path_bytes: 0,
+            n_listed: (0, 0),
+            n_come: (0, 0),
+            left_bytes: 0,
+            file_bytes: 0,
+        }
+    }
+
+    /// Returns `true` if the sender sends hashes of blocks and files.
+    #[must_use]
+    pub fn is_hashed(&self) -> bool {
+        self.hashed
+    }
+
+    /// Returns the total size in bytes of all files that the list has announced so far.
+    #[must_use]
+    pub fn listed_bytes(&self) -> u64 {
+        self.n_listed.0
+    }
+
+    /// Returns the number of files and folders that the list has announced so far.
+    #[must_use]
+    pub fn listed_entries(&self) -> u64 {
+        self.n_listed.1
+    }
+
+    /// Returns `true` if the current file has at most one block; the hash of that block is the hash
+    /// of the file.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        self.file_bytes <= self.block_bytes
+    }
+
+    /// Returns the number of bytes of the current file that have not been received.
+    #[must_use]
+    pub fn left_bytes(&self) -> u64 {
+        self.left_bytes
+    }
+
+    /// Returns the path of the current folder.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.path.join("/")
+    }
+
+    /// Returns the path of `name` in the current folder.
+    #[must_use]
+    pub fn path_of(&self, name: &str) -> String {
+        let mut path = self.path.join("/");
+        if !path.is_empty() {
+            path.push('/');
+        }
+        path + name
+    }
+
+    /// Checks that the protocol permits `message` as the sender's next message, and updates the
+    /// state.
+    ///
+    /// # Errors
+    /// [`Violation`]. Later messages must be ignored.
+    pub fn take(&mut self, message: &Message) -> Result<(), Violation> {
+        match (self.due, message) {
+            (
+                Expected::Hello,
+                Message::Hello {
+                    version,
+                    hashed,
+                    block_log2,
+                    ..
+                },
+            ) => {
+                if *version != VERSION {
+                    return Err(Violation::Version(*version));
+                }
+                self.hashed = *hashed;
+                self.block_bytes = 1 << block_log2;
+                self.due = Expected::List;
+            }
+            (Expected::List | Expected::Entry, Message::Folder { name, .. }) => {
+                let name = self.named(name)?;
+                if self.path.len() >= MAX_DEPTH {
+                    return Err(Violation::Deep(self.path_of(&name)));
+                }
+                self.count(0)?;
+                self.path_bytes += name.len() + 1;
+                self.path.push(name);
+            }
+            (Expected::List | Expected::Entry, Message::FolderEnd { .. }) => {
+                let name = self.path.pop().ok_or(Violation::OutOfTurn)?;
+                self.path_bytes -= name.len() + 1;
+            }
+            (Expected::List | Expected::Entry, Message::File(head)) => {
+                self.named(&head.name)?;
+                self.count(head.len_bytes)?;
+                if self.due == Expected::Entry {
+                    self.begin(head);
+                }
+            }
+            (Expected::List, Message::EndOfList) if self.path.is_empty() => {
+                self.due = Expected::Entry
+            }
+            (Expected::Block, Message::Block(n)) => self.block(u64::from(*n))?,
+            (Expected::BlockHash, Message::BlockHash(_)) => self.due = Expected::Block,
+            (Expected::Block, Message::FileEnd(_)) if self.left_bytes == 0 => {
+                self.due = Expected::Entry
+            }
+            (Expected::Entry, Message::Done) if self.path.is_empty() => {
+                if self.n_come != self.n_listed {
+                    return Err(Violation::NotAsListed);
+                }
+                self.due = Expected::Nothing;
+            }
+            (
+                Expected::List | Expected::Entry | Expected::Block | Expected::BlockHash,
+                Message::Abort(_),
+            ) => {
+                self.due = Expected::Nothing;
+            }
+            _ => return Err(Violation::OutOfTurn),
+        }
+        Ok(())
+    }
+
+    /// Records the receiver's reply for the current file: the receiver already has `n_blocks`
+    /// blocks of it, or the whole file if `n_blocks` is [`SKIP`].
+    pub fn resume(&mut self, n_blocks: u64) {
+        if n_blocks == SKIP {
+            self.left_bytes = 0;
+            self.due = Expected::Entry;
+        } else {
+            let present = n_blocks.saturating_mul(self.block_bytes);
+            self.left_bytes = self.file_bytes.saturating_sub(present);
+        }
+    }
+
+    fn named(&self, name: &[u8]) -> Result<String, Violation> {
+        let shown = || {
+            String::from_utf8_lossy(&name[..name.len().min(300)])
+                .escape_debug()
+                .to_string()
+        };
+        let taken = name::check(name).map_err(|problem| Violation::Name(shown(), problem))?;
+        if self.path_bytes + taken.len() > MAX_PATH_BYTES {
+            return Err(Violation::Deep(self.path_of(taken)));
+        }
+        Ok(taken.to_owned())
+    }
+
+    fn count(&mut self, len_bytes: u64) -> Result<(), Violation> {
+        let (bytes, entries) = match self.due {
+            Expected::List => &mut self.n_listed,
+            _ => &mut self.n_come,
+        };
+        *bytes = bytes.saturating_add(len_bytes);
+        *entries += 1;
+        let (bytes, entries) = (*bytes, *entries);
+        if self.due != Expected::List {
+            if bytes > self.n_listed.0 || entries > self.n_listed.1 {
+                return Err(Violation::NotAsListed);
+            }
+        } else if bytes > self.limits.max_bytes {
+            return Err(Violation::TooManyBytes(self.limits.max_bytes));
+        } else if entries > self.limits.max_entries {
+            return Err(Violation::TooManyEntries(self.limits.max_entries));
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, head: &FileHead) {
+        self.file_bytes = head.len_bytes;
+        self.left_bytes = head.len_bytes;
+        self.due = Expected::Block;
+    }
+
+    fn block(&mut self, n_bytes: u64) -> Result<(), Violation> {
+        if n_bytes == 0 || n_bytes != self.left_bytes.min(self.block_bytes) {
+            return Err(Violation::BlockLength);
+        }
+        self.left_bytes -= n_bytes;
+        if self.hashed && !self.is_small() {
+            self.due = Expected::BlockHash;
+        }
+        Ok(())
+    }
+}

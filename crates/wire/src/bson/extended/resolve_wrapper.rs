@@ -1,0 +1,317 @@
+//! [`resolve`] handles type wrappers: JSON objects that represent one BSON value, such as
+//! `{"$code": "…", "$scope": {…}}`. It handles those that have several keys, or a value that is not
+//! a string. Such an object is first written as a plain document, because its keys may be in any
+//! order. At the end of the object, this document is examined and replaced by the value.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use onecopy_text::{ByteSink, Policy, Units};
+
+use super::error::Reason;
+use super::wrapper::subtype;
+use crate::bson::{
+    self, Frame, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag, UUID_BYTES, VALUE_BYTES,
+};
+
+/// The number of base64 characters decoded in one step: a multiple of 4, so that a step ends with a
+/// complete group.
+const STEP_BYTES: usize = 1024;
+
+/// The value of one key of a type wrapper, such as that of `$regex` or `$options`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WrapperPart<'a> {
+    /// A text, without the NUL that ends it in BSON.
+    Text(&'a [u8]),
+    /// The elements of a document, without its length and its terminator.
+    Document(&'a [u8]),
+    Int32(i32),
+    Int64(i64),
+    ObjectId(&'a [u8]),
+    Bool(bool),
+    /// A value of a type that does not occur in a wrapper.
+    Other,
+}
+
+impl WrapperPart<'_> {
+    /// Returns the value as an unsigned 32-bit integer; `None` if it is not one.
+    fn unsigned(self) -> Option<u32> {
+        match self {
+            WrapperPart::Int32(value) => value.try_into().ok(),
+            WrapperPart::Int64(value) => value.try_into().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Iterates over the elements of a document that this module has written, whose lengths are
+/// therefore correct. The iteration ends at the first value of a type that does not occur in a
+/// wrapper.
+struct WrapperElements<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> WrapperElements<'a> {
+    fn take(&mut self, n: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(n);
+        self.rest = rest;
+        taken
+    }
+
+    fn int<const N: usize>(&mut self) -> [u8; N] {
+        self.take(N).try_into().expect("as many bytes were taken")
+    }
+
+    fn length(&mut self) -> usize {
+        i32::from_le_bytes(self.int()) as usize
+    }
+}
+
+impl<'a> Iterator for WrapperElements<'a> {
+    type Item = (&'a [u8], WrapperPart<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (&tag, rest) = self.rest.split_first()?;
+        let end = rest.iter().position(|b| *b == 0)?;
+        self.rest = &rest[end + 1..];
+        let part = match Tag::of(tag) {
+            Some(Tag::String) => {
+                let length = self.length();
+                WrapperPart::Text(&self.take(length)[..length - 1])
+            }
+            Some(Tag::Document) => {
+                let length = self.length() - 4;
+                WrapperPart::Document(&self.take(length)[..length - 1])
+            }
+            Some(Tag::Int32) => WrapperPart::Int32(i32::from_le_bytes(self.int())),
+            Some(Tag::Int64) => WrapperPart::Int64(i64::from_le_bytes(self.int())),
+            Some(Tag::ObjectId) => WrapperPart::ObjectId(self.take(12)),
+            Some(Tag::Bool) => WrapperPart::Bool(self.take(1) == [1]),
+            _ => {
+                self.rest = &[];
+                WrapperPart::Other
+            }
+        };
+        Some((&rest[..end], part))
+    }
+}
+
+/// Returns the value of the key `first`, and the value of the key `second` or `None` if the
+/// document has no such key. The keys may be in either order. Returns `None` if `first` is missing,
+/// if a key occurs twice, or if the document has a third key.
+fn pair<'a>(
+    elements: &'a [u8],
+    first: &[u8],
+    second: &[u8],
+) -> Option<(WrapperPart<'a>, Option<WrapperPart<'a>>)> {
+    let (mut a, mut b) = (None, None);
+    for (key, part) in (WrapperElements { rest: elements }) {
+        let place = match key {
+            key if key == first => &mut a,
+            key if key == second => &mut b,
+            _ => return None,
+        };
+        if place.replace(part).is_some() {
+            return None;
+        }
+    }
+    Some((a?, b))
+}
+
+fn both<'a>(
+    elements: &'a [u8],
+    first: &[u8],
+    second: &[u8],
+) -> Option<(WrapperPart<'a>, WrapperPart<'a>)> {
+    let (a, b) = pair(elements, first, second)?;
+    Some((a, b?))
+}
+
+/// Appends the BSON value of the type wrapper that these elements form, and returns the tag of its
+/// type. `n_wrapped` is the number of values in the wrapper that were themselves type wrappers.
+/// Returns `None` if the elements are not a wrapper; the sink may then contain incomplete output.
+///
+/// # Errors
+/// [`Reason`] if the elements have the keys of a wrapper, but invalid values.
+pub(super) fn resolve<S: ByteSink>(
+    elements: &[u8],
+    n_wrapped: u32,
+    sink: &mut S,
+) -> Result<Option<Tag>, Reason> {
+    let Some((key, value)) = (WrapperElements { rest: elements }).next() else {
+        return Ok(None);
+    };
+    match key {
+        b"$binary" | b"$type" => binary(elements, sink),
+        b"$code" | b"$scope" => code(elements, sink),
+        b"$regularExpression" => match one(elements, value) {
+            Some(WrapperPart::Document(inner)) => regex(both(inner, b"pattern", b"options"), sink),
+            _ => Ok(None),
+        },
+        b"$regex" | b"$options" => match pair(elements, b"$regex", b"$options") {
+            Some((pattern, options)) => regex(
+                Some((pattern, options.unwrap_or(WrapperPart::Text(b"")))),
+                sink,
+            ),
+            None => Ok(None),
+        },
+        _ => put_short(key, one(elements, value), n_wrapped, sink),
+    }
+}
+
+/// Returns `value` if its element is the only one of `elements`; otherwise `None`.
+fn one<'a>(elements: &'a [u8], value: WrapperPart<'a>) -> Option<WrapperPart<'a>> {
+    (WrapperElements { rest: elements }.count() == 1).then_some(value)
+}
+
+/// Appends the value of a type wrapper that has one key, such as `$timestamp` or `$date`. Returns
+/// `None` if the object is not such a wrapper.
+fn put_short<S: ByteSink>(
+    key: &[u8],
+    value: Option<WrapperPart<'_>>,
+    n_wrapped: u32,
+    sink: &mut S,
+) -> Result<Option<Tag>, Reason> {
+    let mut window = sink.window(VALUE_BYTES)?;
+    Ok(match (key, value) {
+        // A plain number as `$date` is not a date: it must have been a wrapper itself.
+        (b"$date", Some(WrapperPart::Int64(unix_ms))) if n_wrapped == 1 => {
+            bson::put_i64(unix_ms, &mut window);
+            Some(Tag::DateTime)
+        }
+        (b"$timestamp", Some(WrapperPart::Document(inner))) if n_wrapped == 0 => {
+            match both(inner, b"t", b"i") {
+                Some((seconds, increment)) => match (seconds.unsigned(), increment.unsigned()) {
+                    (Some(seconds), Some(increment)) => {
+                        bson::put_timestamp(seconds, increment, &mut window);
+                        Some(Tag::Timestamp)
+                    }
+                    _ => None,
+                },
+                None => None,
+            }
+        }
+        (b"$minKey", Some(WrapperPart::Int32(1))) if n_wrapped == 0 => Some(Tag::MinKey),
+        (b"$maxKey", Some(WrapperPart::Int32(1))) if n_wrapped == 0 => Some(Tag::MaxKey),
+        (b"$undefined", Some(WrapperPart::Bool(true))) => Some(Tag::Undefined),
+        (b"$dbPointer", Some(WrapperPart::Document(inner))) => match both(inner, b"$ref", b"$id") {
+            Some((WrapperPart::Text(name), WrapperPart::ObjectId(id))) => {
+                drop(window);
+                text(name, sink)?;
+                sink.put(id)?;
+                Some(Tag::DbPointer)
+            }
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Appends a BSON text (its length, its bytes and NUL); the bytes must be well-formed UTF-8.
+fn text<S: ByteSink>(text: &[u8], sink: &mut S) -> Result<(), Reason> {
+    let frame = Frame::begin(sink)?;
+    sink.put(text)?;
+    Ok(frame.end_text(sink)?)
+}
+
+/// Appends the binary value of a `$binary` wrapper. Its form is `{"$binary": {"base64": "…",
+/// "subType": "00"}}`, or the legacy form `{"$binary": "…", "$type": "00"}`.
+fn binary<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Reason> {
+    let parts = match pair(elements, b"$binary", b"$type") {
+        Some((WrapperPart::Document(inner), None)) => both(inner, b"base64", b"subType"),
+        Some((data @ WrapperPart::Text(_), Some(kind))) => Some((data, kind)),
+        _ => None,
+    };
+    let Some((WrapperPart::Text(data), WrapperPart::Text(kind))) = parts else {
+        return Ok(None);
+    };
+    let Some(subtype) = subtype(kind) else {
+        return Ok(None);
+    };
+    let frame = Frame::begin_binary(subtype, sink)?;
+    let inner = match subtype {
+        SUBTYPE_OLD => Some(Frame::begin(sink)?),
+        _ => None,
+    };
+    let mut n_bytes = 0;
+    let mut decoded = [0; STEP_BYTES / 4 * 3];
+    let mut steps = data.chunks(STEP_BYTES).peekable();
+    while let Some(step) = steps.next() {
+        match STANDARD.decode_slice(step, &mut decoded) {
+            // Padding is allowed only at the end.
+            Ok(n) if n == decoded.len() || steps.peek().is_none() => {
+                sink.put(&decoded[..n])?;
+                n_bytes += n;
+            }
+            _ => return Ok(None),
+        }
+    }
+    if matches!(subtype, SUBTYPE_OLD_UUID | SUBTYPE_UUID) && n_bytes != UUID_BYTES {
+        return Ok(None);
+    }
+    if let Some(inner) = inner {
+        // The second length includes only the bytes that follow it.
+        inner.end_bytes(sink)?;
+    }
+    frame.end_binary(sink)?;
+    Ok(Some(Tag::Binary))
+}
+
+/// Appends the code value of a `$code` wrapper. Its form is `{"$code": "…"}`, or with a scope
+/// `{"$code": "…", "$scope": {…}}`.
+fn code<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Reason> {
+    match pair(elements, b"$code", b"$scope") {
+        Some((WrapperPart::Text(code), None)) => {
+            text(code, sink)?;
+            Ok(Some(Tag::Code))
+        }
+        Some((WrapperPart::Text(code), Some(WrapperPart::Document(scope)))) => {
+            let frame = Frame::begin(sink)?;
+            text(code, sink)?;
+            let inner = Frame::begin(sink)?;
+            sink.put(scope)?;
+            inner.end_document(sink)?;
+            frame.end_whole(sink)?;
+            Ok(Some(Tag::CodeWithScope))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Appends the value of a regular expression: its pattern and its options, which BSON requires in
+/// alphabetical order.
+fn regex<S: ByteSink>(
+    parts: Option<(WrapperPart<'_>, WrapperPart<'_>)>,
+    sink: &mut S,
+) -> Result<Option<Tag>, Reason> {
+    let Some((WrapperPart::Text(pattern), WrapperPart::Text(options))) = parts else {
+        return Ok(None);
+    };
+    let options = sorted(options);
+    let (pattern, options) = (Units::Utf8(pattern), Units::Utf8(&options));
+    bson::write_regex(pattern, options, Policy::Strict, sink)?;
+    Ok(Some(Tag::Regex))
+}
+
+/// Returns the options of a regular expression in alphabetical order.
+pub(super) fn sorted(options: &[u8]) -> Vec<u8> {
+    // The known options are ASCII letters; for other characters, the bytes of a character stay
+    // together.
+    let mut chars: Vec<char> = String::from_utf8_lossy(options).chars().collect();
+    chars.sort_unstable();
+    chars.into_iter().collect::<String>().into_bytes()
+}
+
+/// Returns the contents that the wrapper with this key requires, as a phrase for error messages.
+pub(super) fn expected(key: &str) -> &'static str {
+    match key {
+        "$binary" => "`base64` and `subType`, two strings, nothing else, and 16 bytes for a UUID",
+        "$code" | "$scope" => "`$code`, a string, and perhaps `$scope`, an object",
+        "$timestamp" => "`t` and `i`, two integers of 32 bits without a sign",
+        "$regularExpression" => "`pattern` and `options`, two strings",
+        "$dbPointer" => "`$ref`, a string, and `$id`, an object id",
+        "$minKey" | "$maxKey" => "the number 1",
+        "$undefined" => "true",
+        "$date" => "a string with a date and time (RFC 3339), or `$numberLong`",
+        _ => "the only key",
+    }
+}

@@ -1,0 +1,235 @@
+package io.github.onecopy;
+
+import io.github.onecopy.internal.Encoder;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.ReadOnlyBufferException;
+import java.util.Objects;
+
+/**
+ * A destination of BSON: an array, a direct buffer, or an output that grows. Positions are indexes
+ * into it; the writer keeps them, calls {@link #reserve}, and {@link #publish}es complete
+ * documents. The {@code put} methods require reserved space; the methods that return a position
+ * reserve it themselves.
+ */
+final class BsonTarget {
+    private static final VarHandle INT32 = MethodHandles.byteArrayViewVarHandle(int[].class,
+            ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle INT64 = MethodHandles.byteArrayViewVarHandle(long[].class,
+            ByteOrder.LITTLE_ENDIAN);
+
+    /** Up to this length, the worst case is reserved for a text; a longer text is measured first.
+     */
+    private static final int WORST_CASE_UNITS = 1 << 16;
+
+    private static final int LENGTH_BYTES = 4;
+
+    private final Encoder encoder = new Encoder();
+    private final Malformed malformed;
+
+    /** Null for a buffer. */
+    private final BsonOutput output;
+
+    /** The caller's buffer, whose position is moved; null for an output. */
+    private final ByteBuffer target;
+
+    /** All of a direct buffer, little-endian; null if there is an array. */
+    private final ByteBuffer direct;
+
+    private byte[] array;
+    private int limit;
+
+    BsonTarget(BsonOutput output, Malformed malformed) {
+        this.malformed = Objects.requireNonNull(malformed);
+        this.output = output;
+        this.target = null;
+        this.direct = null;
+        start();
+    }
+
+    BsonTarget(ByteBuffer target, Malformed malformed) {
+        this.malformed = Objects.requireNonNull(malformed);
+        this.output = null;
+        this.target = target;
+        if (target.isReadOnly()) {
+            throw new ReadOnlyBufferException();
+        }
+        if (target.hasArray()) {
+            this.direct = null;
+            this.array = target.array();
+        } else {
+            ByteBuffer all = target.duplicate();
+            all.clear();
+            this.direct = all.order(ByteOrder.LITTLE_ENDIAN);
+        }
+        start();
+    }
+
+    /** The position of the next document: after the published ones, or wherever the caller has
+     * moved the buffer's position. */
+    int start() {
+        if (output != null) {
+            array = output.array;
+            limit = array.length;
+            return output.size;
+        }
+        int offset = offset();
+        limit = offset + target.limit();
+        return offset + target.position();
+    }
+
+    /** Publishes the bytes between {@code first} and {@code end} to the caller. */
+    void publish(int first, int end) {
+        if (output != null) {
+            if (output.array != array || output.size != first) {
+                throw new IllegalStateException(
+                        "the output was changed or reset while a document was open");
+            }
+            output.size = end;
+        } else {
+            target.position(end - offset());
+        }
+    }
+
+    /** The distance between index 0 here and that of the buffer. */
+    private int offset() {
+        return direct == null ? target.arrayOffset() : 0;
+    }
+
+    /**
+     * Ensures {@code more} bytes of space from {@code at} on.
+     *
+     * @throws BufferOverflowException if there are fewer
+     */
+    void reserve(int at, long more) {
+        if (limit - at < more) {
+            grow(at, more);
+        }
+    }
+
+    private void grow(int at, long more) {
+        if (output == null) {
+            throw new BufferOverflowException();
+        }
+        output.grow(at, more);
+        array = output.array;
+        limit = array.length;
+    }
+
+    void putByte(int at, int value) {
+        if (array != null) {
+            array[at] = (byte) value;
+        } else {
+            direct.put(at, (byte) value);
+        }
+    }
+
+    void putInt32(int at, int value) {
+        if (array != null) {
+            INT32.set(array, at, value);
+        } else {
+            direct.putInt(at, value);
+        }
+    }
+
+    void putInt64(int at, long value) {
+        if (array != null) {
+            INT64.set(array, at, value);
+        } else {
+            direct.putLong(at, value);
+        }
+    }
+
+    /** All of an array; returns the index after it. */
+    int putBytes(int at, byte[] bytes) {
+        return putBytes(at, bytes, 0, bytes.length);
+    }
+
+    int putBytes(int at, byte[] bytes, int from, int n) {
+        if (array != null) {
+            System.arraycopy(bytes, from, array, at, n);
+        } else {
+            direct.put(at, bytes, from, n);
+        }
+        return at + n;
+    }
+
+    /** Copies the rest of a buffer, which keeps its position; returns the index after it. */
+    int putBuffer(int at, ByteBuffer bytes) {
+        int n = bytes.remaining();
+        if (array != null) {
+            bytes.get(bytes.position(), array, at, n);
+        } else {
+            direct.put(at, bytes, bytes.position(), n);
+        }
+        return at + n;
+    }
+
+    /** The bytes of an index as a name, its NUL included. */
+    static int indexBytes(int index) {
+        int n = 2;
+        for (int rest = index / 10; rest != 0; rest /= 10) {
+            n++;
+        }
+        return n;
+    }
+
+    /** The digits of an index that has no {@link BsonName}, and a NUL; returns the index after
+     * them. */
+    int putIndex(int at, int index) {
+        int end = at + indexBytes(index) - 1;
+        putByte(end, 0);
+        int rest = index;
+        for (int i = end; i > at; rest /= 10) {
+            putByte(--i, '0' + rest % 10);
+        }
+        return end + 1;
+    }
+
+    /** A length, UTF-8 and a NUL, the length counting the NUL; returns the index after them.
+     * Copies: the one conversion. */
+    int text(int at, String text) {
+        reserveText(at, text, LENGTH_BYTES + 1);
+        int from = at + LENGTH_BYTES;
+        int end = from + encode(text, from);
+        putInt32(at, end + 1 - from);
+        putByte(end, 0);
+        return end + 1;
+    }
+
+    /** UTF-8 and a NUL; returns the index after them. The caller has checked it for NULs. Copies:
+     * the one conversion. */
+    int cstring(int at, String text) {
+        reserveText(at, text, 1);
+        int end = at + encode(text, at);
+        putByte(end, 0);
+        return end + 1;
+    }
+
+    /** Writes UTF-8 and reserves space for a NUL. */
+    private int encode(String text, int at) {
+        if (array != null) {
+            return encoder.encode(text, array, at, limit - 1, malformed);
+        }
+        return encoder.encode(text, direct, at, limit - 1, malformed);
+    }
+
+    /** Reserves space for a text and its framing; in a destination that does not grow, only for the
+     * framing. */
+    private void reserveText(int at, String text, int around) {
+        long most = 3L * text.length() + around;
+        if (most <= limit - at) {
+            return;
+        }
+        if (output == null) {
+            reserve(at, around);
+        } else if (text.length() <= WORST_CASE_UNITS && at + most <= output.maxBytes()) {
+            grow(at, most);
+        } else {
+            reserve(at, Utf8.encodedLength(text) + around);
+        }
+    }
+}

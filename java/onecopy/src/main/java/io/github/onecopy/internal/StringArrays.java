@@ -1,0 +1,127 @@
+package io.github.onecopy.internal;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.invoke.VarHandle;
+import java.nio.BufferOverflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * The arrays of strings, if the JVM was started with them open (decision 0103): {@code --add-opens
+ * java.base/java.lang=ALL-UNNAMED}. Encoding from there needs no scratch array.
+ *
+ * The layout is verified once with known strings; if it is not as expected, or closed, {@link
+ * #OPEN} is false and nothing else of this class may be used. An opened array is only read.
+ */
+public final class StringArrays {
+    private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class,
+            ByteOrder.LITTLE_ENDIAN);
+    private static final int WORD = Long.BYTES;
+    private static final VarHandle VALUE = find();
+    private static final MethodHandle HAS_NEGATIVES = findHasNegatives();
+
+    /** True if the arrays are accessible. */
+    public static final boolean OPEN = VALUE != null && HAS_NEGATIVES != null && isAsExpected();
+
+    private StringArrays() {}
+
+    private static VarHandle find() {
+        try {
+            return MethodHandles.privateLookupIn(String.class, MethodHandles.lookup())
+                    .findVarHandle(String.class, "value", byte[].class);
+        } catch (ReflectiveOperationException | RuntimeException closed) {
+            return null;
+        }
+    }
+
+    private static MethodHandle findHasNegatives() {
+        try {
+            Class<?> coding = Class.forName("java.lang.StringCoding");
+            MethodType type = MethodType.methodType(boolean.class, byte[].class, int.class,
+                    int.class);
+            return MethodHandles.privateLookupIn(coding, MethodHandles.lookup())
+                    .findStatic(coding, "hasNegatives", type);
+        } catch (ReflectiveOperationException | RuntimeException absent) {
+            return null;
+        }
+    }
+
+    /** One byte for each character up to U+00FF, else two in the machine's order; with
+     * -XX:-CompactStrings always two. */
+    private static boolean isAsExpected() {
+        byte[] narrow = bytes("a\u00E9");
+        byte[] wide = bytes("a\u0434");
+        boolean little = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
+        return (narrow.length == 4
+                || narrow.length == 2 && narrow[0] == 'a' && narrow[1] == (byte) 0xE9)
+                && wide.length == 4
+                && wide[little ? 0 : 1] == 'a'
+                && wide[little ? 2 : 3] == 0x34
+                && wide[little ? 3 : 2] == 0x04;
+    }
+
+    /** The array, which must not be written to. */
+    static byte[] bytes(String s) {
+        return (byte[]) VALUE.get(s);
+    }
+
+    static boolean isNarrow(String s) {
+        return bytes(s).length == s.length();
+    }
+
+    /** Copies the contents of an ASCII string; returns the number of bytes. */
+    static int copy(String s, byte[] dst, int at, int limit) {
+        byte[] held = bytes(s);
+        int n = held.length;
+        if (n > limit - at) {
+            throw new BufferOverflowException();
+        }
+        if (n >= WORD && n <= 2 * WORD) {
+            LONGS.set(dst, at, word(held, 0));
+            LONGS.set(dst, at + n - WORD, word(held, n - WORD));
+        } else {
+            System.arraycopy(held, 0, dst, at, n);
+        }
+        return n;
+    }
+
+    static int copy(String s, ByteBuffer dst, int at, int limit) {
+        byte[] held = bytes(s);
+        int n = held.length;
+        if (n > limit - at) {
+            throw new BufferOverflowException();
+        }
+        if (n >= WORD && n <= 2 * WORD) {
+            long first = word(held, 0);
+            long last = word(held, n - WORD);
+            boolean big = dst.order() == ByteOrder.BIG_ENDIAN;
+            dst.putLong(at, big ? Long.reverseBytes(first) : first);
+            dst.putLong(at + n - WORD, big ? Long.reverseBytes(last) : last);
+        } else {
+            dst.put(at, held, 0, n);
+        }
+        return n;
+    }
+
+    /** Returns true if a string is entirely ASCII. */
+    static boolean isAscii(String s) {
+        byte[] held = bytes(s);
+        int n = held.length;
+        return n == s.length() && !hasNegatives(held, n);
+    }
+
+    /** By the JDK's own method, which compilers replace by an instruction or two. */
+    private static boolean hasNegatives(byte[] held, int n) {
+        try {
+            return (boolean) HAS_NEGATIVES.invokeExact(held, 0, n);
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static long word(byte[] b, int at) {
+        return (long) LONGS.get(b, at);
+    }
+}

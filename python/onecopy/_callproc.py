@@ -1,0 +1,172 @@
+"""The implementation of `Cursor.callproc`: the statement of a call, and its output parameters.
+
+PostgreSQL and MariaDB return the values of output parameters as the last result of the call: one
+row with a column per output parameter, in its declared type. For SQL Server `onecopy._tsql` writes
+a batch that returns such a row. One query of the catalog finds the parameters and their modes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from onecopy import _core, _tsql
+from onecopy.errors import NotSupportedError, ProgrammingError
+
+if TYPE_CHECKING:
+    from onecopy._core import Connection, Cursor
+
+__all__ = ["call"]
+
+#: A name, or names joined by dots; each either plain, or in the database's quotes.
+_NAME = re.compile(r"""(?:\w[\w$]*|"(?:[^"]|"")+"|`(?:[^`]|``)+`)""")
+
+
+class _Routine(NamedTuple):
+    """A procedure or function in the catalog, with the mode and name of each parameter."""
+
+    is_procedure: bool
+    modes: str  # of each parameter: i(n), o(ut), b(oth)
+    names: tuple[str, ...]
+    n_optional: int = 0
+    gives_rows: bool = False
+
+    def places(self) -> list[int]:
+        """Return the indexes of the output parameters."""
+        return [i for i, mode in enumerate(self.modes) if mode in "ob"]
+
+    def n_inputs(self) -> int:
+        return sum(mode != "o" for mode in self.modes)
+
+    def takes(self, n: int) -> bool:
+        """True if the routine can be called with ``n`` values."""
+        least = (len(self.modes) if self.is_procedure else self.n_inputs()) - self.n_optional
+        return least <= n <= len(self.modes)
+
+
+def _parts(name: str) -> list[str]:
+    """Split the name of a routine at its dots. Raises for text that is not a name, since the name
+    is inserted into the statement."""
+    parts = []
+    at = 0
+    while found := _NAME.match(name, at):
+        parts.append(found[0])
+        at = found.end()
+        if at == len(name):
+            return parts
+        if name[at] != ".":
+            break
+        at += 1
+    raise ProgrammingError(
+        f"`{name}` is not the name of a procedure\nwrite `name` or `schema.name`, each plain or quoted as in SQL"
+    )
+
+
+def _plain(part: str, *, fold: bool) -> str:
+    """Convert a part of a name, plain or quoted, to the name in the catalog."""
+    if part[0] in '"`':
+        return part[1:-1].replace(part[0] * 2, part[0])
+    return part.lower() if fold else part
+
+
+_OF_POSTGRESQL = """
+select p.prokind::text, coalesce(array_to_string(p.proargmodes, ''), repeat('i', p.pronargs)),
+       coalesce(array_to_string(p.proargnames, chr(10)), ''), p.pronargdefaults, p.proretset
+from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+where p.proname = ? and case when ? = '' then pg_catalog.pg_function_is_visible(p.oid) else n.nspname = ? end
+"""
+
+_OF_MARIADB = """
+select r.routine_type, p.parameter_mode, p.parameter_name
+from information_schema.routines r left join information_schema.parameters p
+    on p.specific_schema = r.routine_schema and p.specific_name = r.specific_name
+    and p.routine_type = r.routine_type and p.ordinal_position > 0
+where r.routine_schema = coalesce(nullif(?, ''), database()) and r.routine_name = ?
+order by r.routine_type, p.ordinal_position
+"""
+
+
+def _of_postgresql(con: Connection, schema: str, name: str, n: int) -> _Routine | None:
+    found = []
+    for kind, modes, names, n_optional, gives_rows in con.execute(_OF_POSTGRESQL, [name, schema, schema]):
+        # The columns of a function that returns a table are not parameters; a variadic parameter is
+        # input.
+        arguments = [mode for mode in modes if mode != "t"]
+        listed = tuple(names.split("\n"))[: len(arguments)] if names else ("",) * len(arguments)
+        modes = "".join(arguments).replace("v", "i")
+        found.append(_Routine(kind == "p", modes, listed, n_optional, gives_rows))
+    fit = {routine for routine in found if routine.takes(n)}
+    if len(fit) > 1:
+        raise ProgrammingError(
+            f"`{name}` has several overloads with {n} parameters, and their modes differ\n"
+            "execute `call …` or `select …` with casts instead"
+        )
+    if found and not fit:
+        counts = ", ".join(sorted({str(len(routine.modes)) for routine in found}))
+        raise ProgrammingError(f"`{name}` has {counts} parameters, {n} were given", sqlstate="07002")
+    return next(iter(fit), None)
+
+
+def _of_mariadb(con: Connection, schema: str, name: str, n: int) -> _Routine | None:
+    rows = con.execute(_OF_MARIADB, [schema, name]).fetchall()
+    # A procedure may share its name with a function: `callproc` then calls the procedure.
+    kind = "PROCEDURE" if any(row[0] == "PROCEDURE" for row in rows) else "FUNCTION"
+    listed = [(mode, parameter) for of, mode, parameter in rows if of == kind and parameter is not None]
+    if not rows:
+        return None
+    modes = "".join({"OUT": "o", "INOUT": "b"}.get(mode, "i") for mode, _ in listed)
+    if len(modes) != n:
+        raise ProgrammingError(f"`{name}` has {len(modes)} parameters, {n} were given", sqlstate="07002")
+    return _Routine(kind == "PROCEDURE", modes, tuple(parameter for _, parameter in listed))
+
+
+def call(cur: Cursor, name: str, parameters: Sequence[Any]) -> list[Any]:
+    """Call a procedure or function on ``cur``; see `Cursor.callproc`.
+
+    Returns:
+        A copy of ``parameters`` with the values of the output parameters filled in.
+
+    Raises:
+        ProgrammingError: the procedure does not exist, or has a different number of parameters.
+        NotSupportedError: the database has no stored procedures, or a parameter's type is not
+            supported.
+    """
+    con = cur.connection
+    dialect = con.dialect
+    if dialect not in {"postgresql", "mysql", "mssql"}:
+        raise NotSupportedError(_REFUSED.get(dialect, _REFUSED["generic"]))
+    if dialect == "mssql":
+        result = list(parameters)
+        batch = _tsql.batch(con, name, result)
+        _core.run_call(cur, batch.sql, batch.inputs, result, batch.places, batch.names)
+        return result
+    parts = _parts(name)
+    *schemas, plain = (_plain(part, fold=dialect == "postgresql") for part in parts)
+    look = _of_postgresql if dialect == "postgresql" else _of_mariadb
+    result = list(parameters)
+    routine = look(con, schemas[-1] if schemas else "", plain, len(result))
+    marks = ", ".join("?" * len(result))
+    if routine is None or routine.is_procedure:
+        places = routine.places() if routine else []
+        names = [routine.names[i] for i in places] if routine else []
+        _core.run_call(cur, f"call {name}({marks})", result, result, places, names)
+    elif dialect == "mysql":
+        _core.run_call(cur, f"select {name}({marks})", result, result, [], [])
+    elif len(result) > routine.n_inputs() and not routine.gives_rows:
+        # An output parameter has an item in the sequence, which is not passed.
+        inputs = [value for value, mode in zip(result, routine.modes, strict=False) if mode != "o"]
+        marks = ", ".join("?" * len(inputs))
+        places = routine.places()
+        names = [routine.names[i] for i in places]
+        _core.run_call(cur, f"select * from {name}({marks})", inputs, result, places, names)
+    else:
+        _core.run_call(cur, f"select * from {name}({marks})", result, result, [], [])
+    return result
+
+
+_REFUSED = {
+    "sqlite": "SQLite has no stored procedures",
+    "generic": "`callproc` does not support this database\n"
+    "execute `{call name(?, ?)}`: results are returned by `fetchall` and `nextset`",
+}

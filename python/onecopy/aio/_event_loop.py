@@ -1,0 +1,343 @@
+"""Runs the calls of a connection on the event loop, which watches the connection's socket."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from onecopy._core import Connection, PendingCall
+from onecopy.aio._thread import ThreadRunner
+from onecopy.errors import InterfaceError
+
+T = TypeVar("T")
+
+#: Seconds between repeated cancels of a call that has not ended: a cancel before the statement has
+#: no effect, and one after several seconds shuts the connection down.
+_CANCEL_INTERVAL_S: Final = 0.05
+
+#: The longest time in seconds for which calls that need not wait occupy the event loop.
+_MOST_BUSY_S: Final = 0.002
+
+#: Enough threads that calls which wait for each other in the database cannot occupy all.
+_MOST_THREADS: Final = 1024
+
+_executor: concurrent.futures.ThreadPoolExecutor | None = None
+
+
+def _shared_executor() -> concurrent.futures.ThreadPoolExecutor:
+    """Return the threads that run calls which cannot suspend, for all connections; a thread is
+    started when it is needed."""
+    global _executor
+    if _executor is None:
+        _executor = concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "onecopy-aio")
+    return _executor
+
+
+def _forget_executor() -> None:
+    global _executor
+    _executor = None
+
+
+# The threads of the executor do not exist in a forked child.
+os.register_at_fork(after_in_child=_forget_executor)
+
+
+async def run_connect(call: PendingCall) -> Any:
+    """Run the call that opens a connection, on the event loop; return the connection. If the task
+    is cancelled, the attempt ends at once."""
+    loop = asyncio.get_running_loop()
+    try:
+        while (wait := call.resume()) is not None:
+            await _until_ready(loop, *wait)
+    except BaseException:
+        call.cancel()
+        call.abandon()
+        raise
+    return call.result()
+
+
+async def _until_ready(loop: asyncio.AbstractEventLoop, fd: int, is_for_write: bool, seconds: float | None) -> None:
+    """Wait for a descriptor, which is not watched afterwards, or at most this many seconds."""
+    if fd < 0:
+        await asyncio.sleep(seconds or 0)
+        return
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(fd, wake)
+    if is_for_write:
+        loop.add_writer(fd, wake)
+    timer = None if seconds is None else loop.call_later(seconds, wake)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
+        loop.remove_writer(fd)
+        if timer is not None:
+            timer.cancel()
+
+
+class _RunningCall:
+    """A call of the connection that has begun and not ended."""
+
+    __slots__ = ("call", "done", "timer")
+
+    def __init__(self, call: PendingCall, done: asyncio.Future[None]) -> None:
+        self.call = call
+        #: Cancelled if the task that waits for the call is cancelled; the call then goes on.
+        self.done = done
+        #: Cancels the call when its limit runs out, or repeatedly if it was abandoned.
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class EventLoopRunner(ThreadRunner):
+    """Runs the calls of a connection that suspends (PostgreSQL) on the event loop, one at a time;
+    calls that cannot suspend run in a shared thread.
+
+    Only the event loop's thread may call the methods, except `start` and `shutdown`.
+    """
+
+    suspends = True
+
+    def __init__(self, con: Connection) -> None:
+        super().__init__()
+        # This reference keeps the descriptor open while the loop watches it.
+        self._con = con
+        self._loop = asyncio.get_running_loop()
+        #: The descriptor that the loop watches, -1 for none. It stays registered between calls.
+        self._fd = -1
+        self._run: _RunningCall | None = None
+        #: True while a call is under way. Each function of the queue begins the next call, or
+        #: returns False if its caller no longer waits for it.
+        self._busy = False
+        self._queue: deque[Callable[[], bool]] = deque()
+        #: The time after which the next call lets other tasks run before it begins.
+        self._busy_until = 0.0
+
+    # The queue: one call at a time.
+
+    async def _take_turn(self) -> None:
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            # The former loop has ended; a call that was under way there is abandoned.
+            self._forget_fd()
+            if self._run is not None:
+                self._run.call.abandon()
+            self._loop, self._run, self._busy = loop, None, False
+            self._queue.clear()
+        if not self._busy:
+            self._busy = True
+            return
+        granted: asyncio.Future[None] = loop.create_future()
+
+        def grant() -> bool:
+            if granted.done():
+                return False
+            granted.set_result(None)
+            return True
+
+        self._queue.append(grant)
+        try:
+            await granted
+            self._check_open()
+        except BaseException:
+            if granted.done() and not granted.cancelled():
+                self._end_turn()
+            raise
+
+    def _end_turn(self) -> None:
+        while self._queue:
+            if self._queue.popleft()():
+                return
+        self._busy = False
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise InterfaceError("the connection is closed")
+
+    # Calls that suspend.
+
+    async def drive(self, begin: Callable[..., PendingCall | None], /, *args: Any) -> Any:
+        """Run the call that `begin` returns; return the call's result, or ``None`` if `begin`
+        returned no call.
+
+        If the task is cancelled meanwhile, the call is cancelled too; the connection's next call
+        waits for its end.
+        """
+        await self._take_turn()
+        run = None
+        try:
+            if self._loop.time() > self._busy_until:
+                await asyncio.sleep(0)
+                self._busy_until = self._loop.time() + _MOST_BUSY_S
+            call = begin(*args)
+            if call is None:
+                return None
+            wait = call.resume()
+            if wait is not None:
+                run = self._run = _RunningCall(call, self._loop.create_future())
+                if call.limit is not None:
+                    run.timer = self._loop.call_later(call.limit, self._run_out, run)
+                self._watch(*wait)
+                try:
+                    await run.done
+                except asyncio.CancelledError:
+                    if run is not self._run:
+                        # The call has returned at the same moment; rows of its statement may
+                        # follow.
+                        call.cancel()
+                        call.abandon()
+                    raise
+            return call.result()
+        finally:
+            if run is None or run is not self._run:
+                self._end_turn()
+            else:
+                run.done.cancel()
+                self._cancel(run)
+
+    def _resume(self) -> None:
+        """Continue the running call after its socket became ready or its time limit expired."""
+        run = self._run
+        if run is None:
+            # Between calls, a server sends little (a notice, or that it closes the connection): it
+            # is read by the next call.
+            self._forget_fd()
+            return
+        failure: BaseException | None = None
+        try:
+            wait = run.call.resume()
+        except BaseException as raised:
+            wait, failure = None, raised
+        if wait is not None:
+            self._watch(*wait)
+            return
+        self._run = None
+        self._busy_until = self._loop.time() + _MOST_BUSY_S
+        if run.timer is not None:
+            run.timer.cancel()
+        if run.done.cancelled():
+            with contextlib.suppress(Exception):
+                run.call.result()
+            self._end_turn()
+        elif failure is not None:
+            run.done.set_exception(failure)
+        else:
+            run.done.set_result(None)
+
+    def _run_out(self, run: _RunningCall) -> None:
+        if run is self._run:
+            run.call.run_out()
+            run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._run_out, run)
+
+    def _cancel(self, run: _RunningCall) -> None:
+        if run is self._run and not self._loop.is_closed():
+            if run.timer is not None:
+                run.timer.cancel()
+            run.call.cancel()
+            run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._cancel, run)
+
+    async def close(self, con: Connection) -> None:
+        """Close the connection, after all calls submitted before."""
+        await self._take_turn()
+        try:
+            con.close()  # It does not wait for the server.
+        finally:
+            self._end_turn()
+
+    # The descriptor that the event loop watches.
+
+    def _watch(self, fd: int, is_for_write: bool, seconds: float | None) -> None:
+        """Make the event loop call `_resume` when the descriptor is ready, or after ``seconds``;
+        without a descriptor (``fd`` is negative), in the next iteration of the loop."""
+        this = weakref.ref(self)
+        if fd < 0:
+            self._loop.call_soon(_ready, this)
+            return
+        if fd != self._fd:
+            self._forget_fd()
+            self._loop.add_reader(fd, _ready, this)
+            self._fd = fd
+        if is_for_write:
+            self._loop.add_writer(fd, _writable, self._loop, fd, this)
+        if seconds is not None:
+            self._loop.call_later(seconds, _ready, this)
+
+    def _forget_fd(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd < 0 or self._loop.is_closed():
+            return
+        if asyncio._get_running_loop() is self._loop:
+            self._loop.remove_reader(fd)
+        else:
+            # The connection is an argument so that the descriptor stays open until then.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(_remove_reader, self._loop, fd, self._con)
+
+    def __del__(self) -> None:
+        self._forget_fd()
+
+    # Calls in a thread.
+
+    async def _submit(self, token: object, call: Callable[[], T]) -> concurrent.futures.Future[T]:
+        await self._take_turn()
+        try:
+            future = _shared_executor().submit(self._call, token, call)
+        except BaseException:
+            self._end_turn()
+            raise
+        future.add_done_callback(self._end_turn_soon)
+        return future
+
+    def _end_turn_soon(self, _future: object) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop is closed: a new one begins anew.
+            self._loop.call_soon_threadsafe(self._end_turn)
+
+    def start(self, function: Callable[[], object]) -> None:
+        """Submit a function to a thread, after all calls submitted before; may be called from any
+        thread."""
+        self._check_open()
+
+        def begin() -> bool:
+            _shared_executor().submit(self._call, object(), function).add_done_callback(self._end_turn_soon)
+            return True
+
+        def request() -> None:
+            if self._busy:
+                self._queue.append(begin)
+            else:
+                self._busy = begin()
+
+        try:
+            self._loop.call_soon_threadsafe(request)
+        except RuntimeError:
+            raise InterfaceError("the event loop of this connection is closed") from None
+
+    def shutdown(self, wait: bool = False) -> None:
+        """Accept no more calls."""
+        self._forget_fd()
+        super().shutdown(wait=wait)
+
+
+def _ready(this: weakref.ref[EventLoopRunner]) -> None:
+    if (loop := this()) is not None:
+        loop._resume()
+
+
+def _writable(loop: asyncio.AbstractEventLoop, fd: int, this: weakref.ref[EventLoopRunner]) -> None:
+    loop.remove_writer(fd)
+    _ready(this)
+
+
+def _remove_reader(loop: asyncio.AbstractEventLoop, fd: int, con: Connection) -> None:
+    loop.remove_reader(fd)

@@ -1,0 +1,188 @@
+"""Row streams for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from onecopy import _core
+from onecopy._prefetch import Prefetcher
+
+if TYPE_CHECKING:
+    from onecopy.aio._connection import Connection
+
+T = TypeVar("T")
+
+
+class _Writes(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+
+class RowStream:
+    """Rows as bytes: an asynchronous iterable of chunks, filled on the event loop for PostgreSQL,
+    otherwise prefetched in the connection's thread. After an iteration that was left early the
+    stream cannot be read further.
+
+    Copies: none; a chunk is the ``bytes`` object that cells were converted into.
+    """
+
+    def __init__(self, connection: Connection, stream: _core.RowStream) -> None:
+        self._connection, self._stream = connection, stream
+        # Set at the end of the statement: the connection may then belong to another task, and the
+        # rest of the stream is in memory.
+        self._ended = threading.Event()
+        stream.on_close(self._ended.set)
+
+    async def _run(self, function: Callable[..., T], /, *args: Any) -> T:
+        if self._ended.is_set():
+            return await asyncio.to_thread(function, *args)
+        return await self._connection._run(function, *args, cancel=self._stream.cancel)
+
+    def _start(self, function: Callable[[], None]) -> None:
+        if self._ended.is_set():
+            function()
+        else:
+            self._connection._start(function)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows written so far."""
+        return self._stream.n_rows
+
+    @property
+    def format(self) -> str:
+        """The name of the output format, as in `onecopy.RowStream.format`."""
+        return self._stream.format
+
+    @property
+    def sync(self) -> _core.RowStream:
+        """The underlying stream, whose calls block."""
+        return self._stream
+
+    async def begin(self) -> int | None:
+        """Like `onecopy.RowStream.begin`: fill the first chunk, and raise an error that occurs."""
+        if not self._connection._suspends:
+            return await self._run(self._stream.begin)
+        await self._drive(self._stream._begin_fill)
+        return self._stream.begin()
+
+    async def _next(self) -> bytes | None:
+        """The next chunk, filled on the event loop."""
+        await self._drive(self._stream._begin_fill)
+        return next(self._stream, None)
+
+    async def _drive(self, begin: Callable[[], _core.PendingCall | None]) -> Any:
+        """Run a call on the event loop; do nothing after the statement has ended."""
+        if self._ended.is_set():
+            return None
+        try:
+            return await self._connection._runner().drive(begin)
+        except asyncio.CancelledError:
+            # The statement runs also while no call does.
+            self._stream.cancel()
+            raise
+
+    def _chunks(self) -> Prefetcher | LoopChunks:
+        """Return the iterator for ``async for``; its `stop` abandons the stream."""
+        if self._connection._suspends:
+            return LoopChunks(self)
+        return Prefetcher(self._stream, self._start)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks()
+
+    async def read(self) -> bytes:
+        """Return the rest of the stream."""
+        if self._connection._suspends and (rest := await self._drive(self._stream._begin_read)) is not None:
+            return cast(bytes, rest)
+        return await self._run(self._stream.read)
+
+    async def write_to(self, target: str | os.PathLike[str] | _Writes) -> int:
+        """Write the rest of the stream to a file, a socket or a path, in the connection's thread;
+        return the number of bytes."""
+        return await self._run(self._stream.write_to, target)
+
+    def cancel(self) -> None:
+        """Cancel the statement: further reads of the stream fail."""
+        self._stream.cancel()
+
+    def on_close(self, function: Callable[[], object], /) -> None:
+        """Like `onecopy.RowStream.on_close`: register a function; it may be called from any
+        thread."""
+        self._stream.on_close(function)
+
+    async def close(self) -> None:
+        """Close the stream and release its statement."""
+        if self._connection._suspends:
+            self._stream.close()  # It does not wait: the next call discards the rest of the rows.
+        else:
+            await self._run(self._stream.close)
+
+    aclose = close
+
+    async def __aenter__(self) -> RowStream:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
+
+
+class LoopChunks:
+    """An asynchronous iterator over the chunks of a stream, which are filled on the event loop when
+    they are requested, for one task at a time. It has the methods of `Prefetcher`.
+
+    Copies: none; a chunk is the ``bytes`` object that cells were converted into.
+    """
+
+    def __init__(self, stream: RowStream) -> None:
+        self._stream = stream
+        self._is_over = False
+        self._waits = False
+
+    async def begin(self) -> int | None:
+        """Fill the first chunk, and raise an error that occurs meanwhile: see `RowStream.begin`."""
+        return await self._or_stop(self._stream.begin())
+
+    def __aiter__(self) -> LoopChunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await self._or_stop(self._stream._next())
+        if chunk is None:
+            self._is_over = True
+            raise StopAsyncIteration
+        return chunk
+
+    async def _or_stop(self, call: Coroutine[Any, Any, T]) -> T:
+        """Await a call; close the stream if the call fails or the task is cancelled."""
+        if self._waits:
+            call.close()
+            raise RuntimeError("another task waits for the next chunk of this stream")
+        self._waits = True
+        try:
+            return await call
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            self._waits = False
+
+    def stop(self) -> None:
+        """Abandon the stream: a call under way is cancelled, and the stream is closed."""
+        if not self._is_over:
+            self._is_over = True
+            with contextlib.suppress(Exception):
+                self._stream.sync.close()
+
+    async def close(self) -> None:
+        """Abandon the stream and close it, as `stop` does."""
+        self.stop()
+
+    aclose = close
+
+    def __del__(self) -> None:
+        self.stop()  # The iteration may have been left early.

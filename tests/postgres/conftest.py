@@ -1,0 +1,32 @@
+"""PostgreSQL servers for the tests of the native protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.drivers import Unavailable
+from tests.support.secured import Secured
+from tests.support.skips import cannot
+
+
+@pytest.fixture(scope="session")
+def secured() -> Iterator[Secured]:
+    """A server with TLS and a user for each method of authentication."""
+    try:
+        server = Secured()
+    except Unavailable as error:
+        cannot(str(error))
+    yield server
+    server.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Hides `PG*` variables and the files in the user's directory."""
+    for name in os.environ:
+        if name.startswith("PG"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))

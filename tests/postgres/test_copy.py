@@ -1,0 +1,197 @@
+"""COPY in chunks, notifications and the fields of errors, by PostgreSQL's native protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import onecopy
+from onecopy import aio
+from tests.conftest import Database
+
+
+@pytest.fixture
+def con(postgres_native: Database) -> Iterator[onecopy.Connection]:
+    connection = onecopy.connect(postgres_native.odbc)
+    connection.execute("create temporary table copied (i int, t text)")
+    connection.commit()
+    yield connection
+    connection.close()
+
+
+def test_copy_out_round_trips_through_copy_in(con: onecopy.Connection) -> None:
+    con.execute("insert into copied select i, repeat('é', i % 50) from generate_series(1, 20000) as g(i)")
+    with con.cursor().copy_out("copy copied to stdout (format binary)") as chunks:
+        data = list(chunks)
+        assert chunks.rowcount == 20_000
+    assert len(data) > 2
+    con.execute("create temporary table again (like copied)")
+    assert con.cursor().copy_in("copy again from stdin (format binary)", data).rowcount == 20_000
+    assert con.execute("select count(*) from (select * from copied except select * from again) d").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize("given", ["bytes", "text", "file", "iterator"])
+def test_chunks_may_have_any_type(con: onecopy.Connection, given: str) -> None:
+    text = "1,Zürich\n2,\n"
+    chunks = {"bytes": text.encode(), "text": text, "file": io.BytesIO(text.encode()), "iterator": iter(text)}[given]
+    assert con.cursor().copy_in("copy copied from stdin (format csv)", chunks).rowcount == 2  # type: ignore[arg-type]
+    assert con.execute("select * from copied").fetchall() == [(1, "Zürich"), (2, None)]
+
+
+def test_an_exception_of_the_chunks_ends_the_copy(con: onecopy.Connection) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"1\tx\n"
+        with pytest.raises(onecopy.InterfaceError, match="COPY is under way"):
+            con.execute("select 1")
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        con.cursor().copy_in("copy copied from stdin", chunks())
+    con.rollback()
+    assert con.execute("select * from copied").fetchall() == []
+
+
+def test_errors_of_a_copy_are_those_of_the_server(con: onecopy.Connection) -> None:
+    with pytest.raises(onecopy.DataError) as caught:
+        con.cursor().copy_in("copy copied from stdin", [b"1\ta\n", b"x\tb\n", *[b"3\tc\n"] * 100_000])
+    assert caught.value.sqlstate == "22P02" and "line 2" in caught.value.details["context"]
+    con.rollback()
+    for sql in ("select 1", "insert into copied values (1)", "copy copied to stdout"):
+        with pytest.raises(onecopy.ProgrammingError, match="FROM STDIN"):
+            con.cursor().copy_in(sql, [b""])
+        con.rollback()
+    for sql in ("select 1", "copy copied from stdin"):
+        with pytest.raises(onecopy.ProgrammingError, match="TO STDOUT"):
+            con.cursor().copy_out(sql)
+        con.rollback()
+    with pytest.raises(onecopy.ProgrammingError, match="nowhere"):
+        con.cursor().copy_out("copy nowhere to stdout")
+    con.rollback()
+    with pytest.raises(onecopy.NotSupportedError, match="copy_out"):
+        con.execute("copy copied to stdout")
+    assert con.execute("select 1").fetchall() == [(1,)]
+
+
+def test_a_copy_that_is_closed_early_leaves_the_connection_usable(con: onecopy.Connection) -> None:
+    copy = con.cursor().copy_out("copy (select generate_series(1, 100000000)) to stdout")
+    assert next(copy).startswith(b"1\n2\n")
+    with pytest.raises(onecopy.InterfaceError, match="COPY is under way"):
+        con.execute("select 1")
+    copy.close()
+    con.rollback()
+    assert con.execute("select 1").fetchall() == [(1,)]
+
+
+def test_notifications_come_with_their_payload(con: onecopy.Connection, postgres_native: Database) -> None:
+    con.autocommit = True
+    con.execute("listen news")
+    assert con.notifications() == []
+    with onecopy.connect(postgres_native.odbc, autocommit=True) as other:
+        ((process,),) = other.execute("select pg_backend_pid()").fetchall()
+        other.execute("notify news, 'Zürich'")
+        (found,) = con.notifications(timeout=30)
+        assert (found.channel, found.payload, found.process_id) == ("news", "Zürich", process)
+        other.execute("notify news")
+        # A notification also arrives with the result of a statement.
+        con.execute("select 1").fetchall()
+        assert [n.payload for n in con.notifications(timeout=30)] == [""]
+    assert con.notifications() == []
+    with pytest.raises(ValueError, match="timeout"):
+        con.notifications(timeout=-1)
+
+
+def test_errors_have_the_fields_of_the_report(con: onecopy.Connection) -> None:
+    con.execute("create temporary table parts (i int constraint positive check (i > 0) unique)")
+    con.commit()
+    with pytest.raises(onecopy.IntegrityError) as caught:
+        con.execute("insert into parts values (-1)")
+    details = caught.value.details
+    assert (details["constraint"], details["table"], details["severity"]) == ("positive", "parts", "ERROR")
+    assert "-1" in details["detail"]
+    con.rollback()
+    with pytest.raises(onecopy.ProgrammingError) as wrong:
+        con.execute("select 1, nothing_here")
+    assert wrong.value.details["position"] == "11"
+    assert "LINE 1: select 1, nothing_here\n                  ^" in str(wrong.value)
+    con.rollback()
+
+
+def test_copies_and_notifications_in_asyncio(postgres_native: Database) -> None:
+    async def main() -> None:
+        con = await aio.connect(postgres_native.odbc, autocommit=True)
+        await con.execute("create temporary table copied (i int, t text)")
+        cur = con.cursor()
+        assert (await cur.copy_in("copy copied from stdin (format csv)", ["1,a\n", b"2,b\n"])).rowcount == 2
+        assert b"".join([chunk async for chunk in cur.copy_out("copy copied to stdout")]) == b"1\ta\n2\tb\n"
+        await con.execute("listen other_news")
+        await con.execute("notify other_news, 'x'")
+        assert [n.payload for n in await con.notifications(timeout=30)] == ["x"]
+        await con.close()
+
+    asyncio.run(main())
+
+
+COPY_MANY = "copy (select i, repeat('x', 100) from generate_series(1, 20000) as i) to stdout"
+
+
+def test_copies_on_the_event_loop_are_those_of_blocking_calls(
+    postgres_native: Database, con: onecopy.Connection
+) -> None:
+    expected = con.cursor().copy_out(COPY_MANY).read()
+
+    async def read(target: aio.Connection, sql: str = COPY_MANY) -> bytes:
+        return b"".join([chunk async for chunk in target.cursor().copy_out(sql)])
+
+    async def main() -> None:
+        connections = [await aio.connect(postgres_native.odbc) for _ in range(5)]
+        before = set(threading.enumerate())
+        assert await asyncio.gather(*map(read, connections)) == [expected] * 5
+        started = [thread.name for thread in set(threading.enumerate()) - before]
+        # Only the end of each copy is waited for in a thread.
+        assert len(started) <= 5
+        for sql, error in (
+            ("copy nowhere to stdout", onecopy.ProgrammingError),
+            ("select 1", onecopy.ProgrammingError),
+            ("copy (select 1 / (3 - i) from generate_series(1, 5) as i) to stdout", onecopy.DataError),
+        ):
+            with pytest.raises(error):
+                await read(connections[0], sql)
+            await connections[0].rollback()
+        for other in connections:
+            await other.close()
+
+    asyncio.run(main())
+
+
+def test_a_copy_on_the_event_loop_that_ends_early_leaves_the_connection_usable(postgres_native: Database) -> None:
+    endless = "copy (select generate_series(1, 100000000)) to stdout"
+
+    async def main() -> None:
+        con = await aio.connect(postgres_native.odbc)
+        chunks = con.cursor().copy_out(endless)
+        assert (await chunks.__anext__()).startswith(b"1\n2\n")
+        with pytest.raises(onecopy.InterfaceError, match="COPY is under way"):
+            await con.execute("select 1")
+        await chunks.aclose()
+        await con.rollback()
+        assert await (await con.execute("select 1")).fetchall() == [(1,)]
+
+        async def read() -> None:
+            async for _ in con.cursor().copy_out("copy (select pg_sleep(600)) to stdout"):
+                pass
+
+        task = asyncio.ensure_future(read())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await con.rollback()
+        assert await (await con.execute("select 1")).fetchall() == [(1,)]
+        await con.close()
+
+    asyncio.run(main())
