@@ -7,7 +7,9 @@ skipped with the reason.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,11 +23,34 @@ from tests.support import drivers, servers
 from tests.support.drivers import Unavailable
 from tests.support.skips import cannot, in_ci
 
+#: Seconds beyond a test's time limit after which its process ends.
+_GRACE_S = 60
+#: The original stderr: pytest replaces descriptor 2 while a test runs.
+_STDERR = pytest.StashKey[int]()
 
-def pytest_configure() -> None:
+
+def pytest_configure(config: pytest.Config) -> None:
     """Makes Ctrl-C reach child processes: a shell starts background jobs with SIGINT ignored."""
+    config.stash[_STDERR] = os.dup(2)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Ends the process, with the stacks of all threads, if a test is still running a minute after
+    its time limit.
+
+    pytest-timeout raises an exception in the main thread: it has no effect on a call that does not
+    return, or on an exit from `with Popen(…)`, which waits for the child.
+    """
+    marker = item.get_closest_marker("timeout")
+    limit_s = float(marker.args[0] if marker else item.config.getini("timeout"))
+    faulthandler.dump_traceback_later(limit_s + _GRACE_S, file=item.config.stash[_STDERR], exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -63,6 +64,18 @@ def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = Fal
             for line in done.stdout.decode(errors="replace").splitlines()[-12:]:
                 print(line[:300], file=sys.stderr)
         give_up(f"`{' '.join(command)}` failed with exit code {done.returncode}", done.returncode or 1)
+
+
+def wait_or_abort(process: subprocess.Popen[str], limit_s: float) -> int:
+    """Wait for a process and return its exit code; after ``limit_s`` end it with SIGABRT, at which
+    Python prints the stacks of its threads if ``PYTHONFAULTHANDLER`` is set."""
+    for number, seconds in ((signal.SIGABRT, limit_s), (signal.SIGKILL, 20)):
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            say(f"`{' '.join(map(str, process.args))}` is still running after {limit_s:.0f} s: {number.name}")
+            process.send_signal(number)
+    return process.wait()
 
 
 def main(function: Callable[[], int]) -> NoReturn:

@@ -14,13 +14,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import debian
 import dev
 import wheel
-from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, run, say, step
+from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, run, say, step, wait_or_abort
 
 _WANTED = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 #: Not dist/: these wheels are only tested.
@@ -76,6 +77,8 @@ _GROUPS["rest"] = (
     "tests",
 )
 _SUBSET = "subset"
+#: Seconds for one part.
+_LIMIT_S = 1200
 _PARTS = {_SUBSET: _IN_PLACE, **_GROUPS}
 
 
@@ -87,11 +90,16 @@ def _passes(version: str, python: str, part: str) -> bool:
     environment = os.environ | {"ONECOPY_TEST_SERVERS": str(CACHE / f"servers-{version}-{part}")}
     # Properties run with the full number of examples on the first interpreter; here fewer suffice.
     environment.setdefault("ONECOPY_EXAMPLES", "1/5")
-    done = subprocess.run(
-        tests, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    say(f"-- CPython {version}, {part} part\n{done.stdout.rstrip()}")
-    return done.returncode == 0
+    environment["PYTHONFAULTHANDLER"] = "1"
+    # Not a pipe, which a server that is left running would keep open.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        code = wait_or_abort(
+            subprocess.Popen(tests, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True),
+            _LIMIT_S,
+        )
+        output.seek(0)
+        say(f"-- CPython {version}, {part} part\n{output.read().rstrip()}")
+    return code == 0
 
 
 def _main() -> int:

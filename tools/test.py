@@ -21,9 +21,11 @@ from contextlib import ExitStack, contextmanager
 
 import dev
 import rust
-from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, say, step
+from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, say, step, wait_or_abort
 from tests.support import packages
 
+#: Seconds for one test suite.
+_LIMIT_S = 2400
 _CARGO = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "-q"]
 
 
@@ -62,13 +64,15 @@ def _concurrently(
     output."""
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True
+        )
 
         # The time of its end, which is earlier than that of the call of `result`.
         ended: list[float] = []
 
         def watch() -> None:
-            process.wait()
+            wait_or_abort(process, _LIMIT_S)
             ended.append(time.monotonic())
 
         watcher = threading.Thread(target=watch)
@@ -120,7 +124,8 @@ def _all_tests(pytest: list[str], everything: bool, environment: dict[str, str])
 def _suite(title: str, command: list[str], environment: dict[str, str]) -> tuple[str, int, float]:
     say(f"-- {title}")
     begun = time.monotonic()
-    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    with subprocess.Popen(command, cwd=ROOT, env=environment, text=True) as process:
+        code = wait_or_abort(process, _LIMIT_S)
     return title, code, time.monotonic() - begun
 
 
@@ -135,7 +140,7 @@ def _main() -> int:
         say("CI=true: a skip is a failure, and without these packages tests would be skipped")
         return 1
     results = []
-    environment = rust.environment() | {"PYO3_PYTHON": python}
+    environment = rust.environment() | {"PYO3_PYTHON": python, "PYTHONFAULTHANDLER": "1"}
     try:
         with step("databases on loopback"):
             environment |= _start_servers(python)

@@ -12,6 +12,7 @@ PACKAGES = {
     "unixodbc": "the ODBC driver manager, loaded at run time",
     "odbcinst": "its registry, used by the driver packages",
     "postgresql": "a PostgreSQL server",
+    "pgbouncer": "a pooler between PostgreSQL and its clients",
     "odbc-postgresql": "psqlodbc, Unicode and ANSI",
     "mariadb-server": "a MariaDB server",
     "odbc-mariadb": "MariaDB Connector/ODBC",
