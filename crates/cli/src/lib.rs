@@ -9,6 +9,8 @@
 //! | `supervisor` | starts the process that serves, and starts it again when it crashes |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | converts `--param` arguments to values for the placeholders of the SQL |
+//! | `failure` | the reason for which a command fails, with its message and exit code |
+//! | `input` | the input: a file or stdin |
 //! | `output` | the destination of the output: stdout, or a file that gets its name when complete |
 //! | `interrupt` | cancels the running operation at Ctrl-C or at the end of `--time-limit` |
 //! | `console` | output on stderr: errors, notices, progress, counts of copied bytes; colours |
@@ -20,6 +22,8 @@ mod console;
 mod crashes;
 mod doctor;
 pub mod exit;
+mod failure;
+mod input;
 mod interrupt;
 mod output;
 mod parameter;

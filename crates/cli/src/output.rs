@@ -6,6 +6,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use onecopy_files::{AtomicFile, OnFailure};
+use onecopy_wire::CancelHandle;
+
+use crate::exit;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// The destination of a command's output.
 pub(crate) enum Output {
@@ -18,38 +23,66 @@ pub(crate) enum Output {
 
 impl Output {
     /// Opens stdout.
-    pub(crate) fn stdout() -> io::Result<Output> {
-        let fd = io::stdout().as_fd().try_clone_to_owned()?;
-        Ok(Output::Stdout(File::from(fd)))
+    pub(crate) fn stdout() -> Result<Output, Failure> {
+        let fd = io::stdout().as_fd().try_clone_to_owned();
+        fd.map(|fd| Output::Stdout(File::from(fd)))
+            .map_err(Failure::Stdout)
     }
 
     /// Creates a file that is named `path` when it is finished.
-    pub(crate) fn file(path: &Path) -> Result<Output, onecopy_files::Error> {
-        AtomicFile::create(path, OnFailure::Remove).map(|file| Output::File(Box::new(file)))
+    pub(crate) fn file(path: &Path) -> Result<Output, Failure> {
+        let file = AtomicFile::create(path, OnFailure::Remove)?;
+        Ok(Output::File(Box::new(file)))
+    }
+
+    /// Opens stdout, or creates a file that is named `path` when it is finished. A signal deletes
+    /// the file and ends the process immediately: no other output may be incomplete at that time.
+    pub(crate) fn ended_by_signals(
+        path: Option<&Path>,
+        interrupt: &Interrupt,
+    ) -> Result<Output, Failure> {
+        let Some(path) = path else {
+            return Output::stdout();
+        };
+        let output = Output::file(path)?;
+        if let Output::File(file) = &output {
+            let temporary = file.temporary_path().to_owned();
+            interrupt.cancels(CancelHandle::new(move || {
+                let _ = std::fs::remove_file(&temporary);
+                signal_hook::low_level::exit(exit::STOPPED);
+            }));
+        }
+        Ok(output)
+    }
+
+    /// Writes all bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.as_write().write_all(bytes);
+        written.map_err(|source| self.failure(source))
+    }
+
+    /// Returns the output as a writer, whose errors [`Output::failure`] converts.
+    pub(crate) fn as_write(&mut self) -> &mut dyn Write {
+        match self {
+            Output::Stdout(file) => file,
+            Output::File(file) => file.as_mut(),
+        }
+    }
+
+    /// Returns the failure of a write to this output.
+    pub(crate) fn failure(&self, source: io::Error) -> Failure {
+        match self {
+            Output::Stdout(_) => Failure::Stdout(source),
+            Output::File(_) => Failure::File(source),
+        }
     }
 
     /// Finishes the output: a file gets its final name. If the `Output` is dropped without this
     /// call, the file is deleted.
-    pub(crate) fn finish(self) -> Result<(), onecopy_files::Error> {
+    pub(crate) fn finish(self) -> Result<(), Failure> {
         match self {
             Output::Stdout(_) => Ok(()),
-            Output::File(file) => file.commit(),
-        }
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Output::Stdout(file) => file.write(bytes),
-            Output::File(file) => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Output::Stdout(file) => file.flush(),
-            Output::File(file) => file.flush(),
+            Output::File(file) => Ok(file.commit()?),
         }
     }
 }

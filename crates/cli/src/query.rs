@@ -1,19 +1,19 @@
 //! `onecopy query`: runs one statement and writes its rows.
 
-use std::fmt;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::time::{Duration, Instant};
 
 use indicatif::HumanCount;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::sink::BsonOptions;
-use onecopy_rows::{BlockPosition, Budget, ErrorKind, LongValues, PumpError, Pumped, Value};
+use onecopy_rows::{BlockPosition, Budget, LongValues, PumpError, Pumped, Value};
 use onecopy_rows::{ConnectOptions, Format};
 use onecopy_text::{Chunk, Ledger, planted};
-use onecopy_wire::{ChunkError, ChunkErrorKind, ChunkSource, Filled};
+use onecopy_wire::{ChunkSource, Filled};
 
 use crate::args::{OutputForm, Query};
 use crate::console::{self, Progress, coloured, error, notice, print_line};
+use crate::failure::Failure;
 use crate::interrupt::{Interrupt, Stop};
 use crate::output::Output;
 use crate::table::Table;
@@ -22,93 +22,11 @@ use crate::{exit, parameter};
 /// The size in bytes of a chunk of formatted rows. One system call writes one chunk.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The reason for which the command fails.
-enum QueryFailure {
-    /// The command line is wrong.
-    Usage(String),
-    /// An error of the database, its driver or the statement.
-    Rows(onecopy_rows::Error),
-    /// The stream of formatted rows has failed.
-    Chunk(ChunkError),
-    /// Stdout cannot be written.
-    Stdout(io::Error),
-    /// The file of `--output` cannot be written.
-    File(io::Error),
-    /// Threads or signal handlers cannot be created.
-    System(io::Error),
-}
-
-impl From<onecopy_rows::Error> for QueryFailure {
-    fn from(error: onecopy_rows::Error) -> QueryFailure {
-        QueryFailure::Rows(error)
-    }
-}
-
-impl fmt::Display for QueryFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            QueryFailure::Usage(message) => f.write_str(message),
-            QueryFailure::Rows(error) => write_rows_error(f, error),
-            QueryFailure::Chunk(error) => match error.source.downcast_ref() {
-                Some(rows) => write_rows_error(f, rows),
-                None => error.fmt(f),
-            },
-            QueryFailure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
-            // The error itself names the file and the operation.
-            QueryFailure::File(source) => source.fmt(f),
-            QueryFailure::System(source) => write!(f, "cannot start: {source}"),
-        }
-    }
-}
-
-/// Writes an error of the database, with advice of this command on malformed text.
-fn write_rows_error(f: &mut fmt::Formatter<'_>, error: &onecopy_rows::Error) -> fmt::Result {
-    let replace = "use `--errors replace` to read U+FFFD instead";
-    f.write_str(&with_state(&error.clone().or_else_replace(replace)))
-}
-
-/// Returns an error of the database as text. The SQLSTATE is added at the end of the first line,
-/// unless the message already contains it.
-pub(crate) fn with_state(error: &onecopy_rows::Error) -> String {
-    let text = error.to_string();
-    if error.sqlstate.is_empty() || error.message.contains(&error.sqlstate) {
-        return text;
-    }
-    let end = text.find('\n').unwrap_or(text.len());
-    format!("{} [{}]{}", &text[..end], error.sqlstate, &text[end..])
-}
-
-impl QueryFailure {
-    fn exit_code(&self) -> i32 {
-        match self {
-            QueryFailure::Usage(_) => exit::USAGE,
-            QueryFailure::Rows(error) if error.kind == ErrorKind::Connect => exit::CONNECT,
-            QueryFailure::Stdout(source) if source.kind() == io::ErrorKind::BrokenPipe => {
-                exit::PIPE_CLOSED
-            }
-            _ => exit::FAILED,
-        }
-    }
-
-    fn is_cancel(&self) -> bool {
-        match self {
-            QueryFailure::Rows(error) => {
-                matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Timeout)
-            }
-            QueryFailure::Chunk(error) => error.kind == ChunkErrorKind::Cancelled,
-            _ => false,
-        }
-    }
-}
-
 /// Runs `onecopy query`.
 pub(crate) fn run(args: &Query) -> i32 {
     let interrupt = match Interrupt::start(args.time_limit) {
         Ok(interrupt) => interrupt,
-        Err(source) => {
-            error(&QueryFailure::System(source).to_string());
-            return exit::FAILED;
-        }
+        Err(source) => return Failure::System(source).report(),
     };
     let Err(failure) = query(args, &interrupt) else {
         return exit::OK;
@@ -127,24 +45,18 @@ pub(crate) fn run(args: &Query) -> i32 {
             ));
             exit::FAILED
         }
-        _ => {
-            let code = failure.exit_code();
-            if code != exit::PIPE_CLOSED {
-                error(&failure.to_string());
-            }
-            code
-        }
+        _ => failure.report(),
     }
 }
 
-fn query(args: &Query, interrupt: &Interrupt) -> Result<(), QueryFailure> {
-    let target = database(&args.database).map_err(QueryFailure::Usage)?;
-    let sql = text_of(&args.sql, "the SQL").map_err(QueryFailure::Usage)?;
+fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
+    let target = database(&args.database).map_err(Failure::Usage)?;
+    let sql = text_of(&args.sql, "the SQL").map_err(Failure::Usage)?;
     let (sql, values) = parameter::bind(&sql, &args.params, Connection::dialect_of(&target))
-        .map_err(QueryFailure::Usage)?;
-    let form = form(args).map_err(QueryFailure::Usage)?;
+        .map_err(Failure::Usage)?;
+    let form = form(args).map_err(Failure::Usage)?;
     if form == OutputForm::Bson && args.output.is_none() && io::stdout().is_terminal() {
-        return Err(QueryFailure::Usage(
+        return Err(Failure::Usage(
             "BSON is not for a terminal\ngive `--output FILE`, or write to a pipe".to_owned(),
         ));
     }
@@ -180,8 +92,8 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), QueryFailure> {
         return Ok(());
     }
     let mut out = match &args.output {
-        Some(path) => Output::file(path).map_err(|e| QueryFailure::File(e.into()))?,
-        None => Output::stdout().map_err(QueryFailure::Stdout)?,
+        Some(path) => Output::file(path)?,
+        None => Output::stdout()?,
     };
     let format = match form {
         OutputForm::Table => None,
@@ -196,7 +108,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), QueryFailure> {
     };
     // A statement that changes rows and also returns them (`insert … returning`) must be committed.
     connection.commit()?;
-    out.finish().map_err(|e| QueryFailure::File(e.into()))?;
+    out.finish()?;
     if !args.quiet && (args.output.is_some() || io::stdout().is_terminal()) {
         let colour = coloured(io::stderr().is_terminal());
         let rows = if n_rows == 1 { "row" } else { "rows" };
@@ -229,7 +141,7 @@ fn execute(
     sql: &str,
     values: &[Value],
     interrupt: &Interrupt,
-) -> Result<Statement, QueryFailure> {
+) -> Result<Statement, Failure> {
     interrupt.cancels(connection.cancel_handle());
     go_on(interrupt)?;
     let statement = connection.execute(sql, values)?;
@@ -241,13 +153,10 @@ fn execute(
 
 /// Returns an error if the command was stopped. This check is necessary because a driver may
 /// respond to a cancel with a result (MariaDB's `sleep` returns a row).
-fn go_on(interrupt: &Interrupt) -> Result<(), QueryFailure> {
+fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
     match interrupt.stopped() {
         None => Ok(()),
-        Some(_) => Err(QueryFailure::Rows(onecopy_rows::Error::new(
-            ErrorKind::Cancelled,
-            "the query was stopped",
-        ))),
+        Some(_) => Err(Failure::Stopped("")),
     }
 }
 
@@ -324,13 +233,6 @@ fn form(args: &Query) -> Result<OutputForm, String> {
     }
 }
 
-fn write_failure(args: &Query, source: io::Error) -> QueryFailure {
-    match args.output {
-        Some(_) => QueryFailure::File(source),
-        None => QueryFailure::Stdout(source),
-    }
-}
-
 fn write_chunks(
     args: &Query,
     statement: Statement,
@@ -338,7 +240,7 @@ fn write_chunks(
     out: &mut Output,
     interrupt: &Interrupt,
     ledger: &Ledger,
-) -> Result<u64, QueryFailure> {
+) -> Result<u64, Failure> {
     let mut source = statement.into_chunks(format, ledger)?;
     interrupt.cancels(source.cancel_handle());
     // If rows are written to the terminal, they already show the progress.
@@ -348,19 +250,17 @@ fn write_chunks(
     let mut n_bytes = 0;
     loop {
         chunk.clear();
-        let filled = source.fill(&mut chunk).map_err(QueryFailure::Chunk)?;
+        let filled = source.fill(&mut chunk)?;
         planted::extra_work_on_chunk(&chunk);
         go_on(interrupt)?;
-        out.write_all(&chunk)
-            .map_err(|source| write_failure(args, source))?;
+        out.write(&chunk)?;
         n_bytes += chunk.len() as u64;
         progress.set(source.n_rows(), n_bytes);
         if filled == Filled::Done {
             if to_terminal && !chunk.ends_with(b"\n") {
                 // On a terminal, a line end is added so that the prompt begins on a new line. A
                 // file or a pipe gets only the bytes of the format.
-                out.write_all(b"\n")
-                    .map_err(|source| write_failure(args, source))?;
+                out.write(b"\n")?;
             }
             progress.end();
             return Ok(source.n_rows());
@@ -373,7 +273,7 @@ fn write_table(
     mut statement: Statement,
     out: &mut Output,
     interrupt: &Interrupt,
-) -> Result<u64, QueryFailure> {
+) -> Result<u64, Failure> {
     statement.set_long_values(LongValues::Parts {
         part_bytes: CHUNK_BYTES,
     });
@@ -385,8 +285,8 @@ fn write_table(
     let mut position = BlockPosition::default();
     let mut write = |table: &mut Table| {
         let mut buffer = Vec::new();
-        table.write(&mut buffer)?;
-        out.write_all(&buffer)
+        table.write(&mut buffer).map_err(Failure::System)?;
+        out.write(&buffer)
     };
     loop {
         let pumped = match statement.pump(&mut position, Budget::default(), &mut table) {
@@ -401,7 +301,7 @@ fn write_table(
         };
         go_on(interrupt)?;
         if table.is_full() || pumped == Pumped::End {
-            write(&mut table).map_err(|source| write_failure(args, source))?;
+            write(&mut table)?;
         }
         if pumped == Pumped::End {
             return Ok(table.n_rows());

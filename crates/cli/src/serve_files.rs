@@ -14,8 +14,9 @@ use onecopy_serve::{
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use crate::args::{LogFormat, ServeFiles};
-use crate::console::{coloured, error, notice, print_line, styled};
+use crate::console::{coloured, notice, print_line, styled};
 use crate::exit;
+use crate::failure::Failure;
 
 /// Checks the `Host` field of a request, and then answers the request with `files`.
 struct Guarded {
@@ -47,31 +48,15 @@ impl Handler for Guarded {
     }
 }
 
-/// The reason for which the folder cannot be served: a message and the exit code.
-struct ServeFailure(String, i32);
-
-impl From<Error> for ServeFailure {
-    fn from(e: Error) -> ServeFailure {
-        let code = match e {
-            Error::System { .. } => exit::FAILED,
-            _ => exit::USAGE,
-        };
-        ServeFailure(e.to_string(), code)
-    }
-}
-
 /// Runs `onecopy serve-files`.
 pub(crate) fn run(args: &ServeFiles) -> i32 {
     match open(args).and_then(|files| serve(args, files)) {
         Ok(()) => exit::OK,
-        Err(ServeFailure(message, code)) => {
-            error(&message);
-            code
-        }
+        Err(failure) => failure.report(),
     }
 }
 
-fn open(args: &ServeFiles) -> Result<Files, ServeFailure> {
+fn open(args: &ServeFiles) -> Result<Files, Failure> {
     let mut options = FilesOptions::default();
     options.listing = args.listing;
     options.hidden = args.hidden;
@@ -90,11 +75,11 @@ fn open(args: &ServeFiles) -> Result<Files, ServeFailure> {
             }
             _ => problem.to_string(),
         };
-        ServeFailure(message, exit::USAGE)
+        Failure::Usage(message)
     })
 }
 
-fn serve(args: &ServeFiles, files: Files) -> Result<(), ServeFailure> {
+fn serve(args: &ServeFiles, files: Files) -> Result<(), Failure> {
     let mut config = Config::default();
     if let Some(certificates) = &args.certfile {
         let key = args.keyfile.as_ref().unwrap_or(certificates);
@@ -144,11 +129,7 @@ fn serve(args: &ServeFiles, files: Files) -> Result<(), ServeFailure> {
     Ok(())
 }
 
-fn access_log(
-    path: &Path,
-    format: LogFormat,
-    config: &mut Config,
-) -> Result<AccessLog, ServeFailure> {
+fn access_log(path: &Path, format: LogFormat, config: &mut Config) -> Result<AccessLog, Failure> {
     let format = match format {
         LogFormat::Common => Format::Common,
         LogFormat::Combined => Format::Combined,
@@ -157,10 +138,9 @@ fn access_log(
     let failed = |e: io::Error| {
         let path = path.display();
         let remedy = "name a file that this user may append to, or `-`";
-        ServeFailure(
-            format!("the access log `{path}` cannot be opened: {e}\n{remedy}"),
-            exit::USAGE,
-        )
+        Failure::Usage(format!(
+            "the access log `{path}` cannot be opened: {e}\n{remedy}"
+        ))
     };
     let to = match path == Path::new("-") {
         true => LogTarget::Descriptor(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?),

@@ -1,136 +1,79 @@
 //! `onecopy transcode`: converts files, or stdin, to another encoding.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, Write};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use onecopy_files::transcode::{
     self, TranscodeFailure, detect, detect_start, keep_under_suffix, place_of,
 };
-use onecopy_files::{AtomicFile, OnFailure};
 use onecopy_text::{
     Bom, Certainty, Detection, Encoding, Place, TranscodeError, TranscodeOptions, Transcoder,
 };
-use onecopy_wire::CancelHandle;
 
 use crate::args::{BomArg, Source, Transcode, TranscodeErrors};
-use crate::console::{ByteProgress, error, notice};
+use crate::console::{ByteProgress, notice};
 use crate::exit;
+use crate::failure::Failure;
+use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
-/// The reason for which the whole command or the conversion of one file fails.
-enum FileFailure {
-    /// The command line is wrong.
-    Usage(String),
-    /// A file cannot be opened or read.
-    Read(String, io::Error),
-    /// The encoding of a file cannot be detected.
-    Unknown(String, Detection),
-    /// The text is not valid in its encoding, or has a character that the output encoding does not
-    /// have.
-    Text {
-        name: String,
-        from: Encoding,
-        to: Encoding,
-        error: TranscodeError,
-        place: Option<Place>,
-    },
-    /// Stdout cannot be written.
-    Stdout(io::Error),
-    /// The output file cannot be written; the error names the file and the operation.
-    File(io::Error),
-    /// Signal handlers cannot be installed.
-    System(io::Error),
-    /// A signal stopped the command.
-    Stopped,
-}
-
-impl From<onecopy_files::Error> for FileFailure {
-    fn from(error: onecopy_files::Error) -> FileFailure {
-        FileFailure::File(error.into())
+/// Returns the message for a file whose encoding cannot be detected, or only with uncertainty.
+fn undetected(name: &str, found: &Detection) -> String {
+    match found.encoding {
+        None => format!(
+            "`{name}` is not text: {}\nif it is, name its encoding with `-f`",
+            found.reason
+        ),
+        Some(guess) => format!(
+            "the encoding of `{name}` is only a guess, {}: {}\nname it with `-f`, or leave `--strict` out",
+            guess.name(),
+            found.reason
+        ),
     }
 }
 
-impl fmt::Display for FileFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FileFailure::Usage(message) => f.write_str(message),
-            FileFailure::Read(name, e) => write!(f, "`{name}` cannot be read: {e}"),
-            FileFailure::Unknown(name, found) => match found.encoding {
-                None => write!(
-                    f,
-                    "`{name}` is not text: {}\nif it is, name its encoding with `-f`",
-                    found.reason
-                ),
-                Some(guess) => write!(
-                    f,
-                    "the encoding of `{name}` is only a guess, {}: {}\nname it with `-f`, or leave `--strict` out",
-                    guess.name(),
-                    found.reason
-                ),
-            },
-            FileFailure::Text {
-                name,
-                from,
-                to,
-                error,
-                place,
-            } => {
-                let place = place.map_or(String::new(), |p| {
-                    format!(" (line {}, column {})", p.line, p.column)
-                });
-                match error {
-                    TranscodeError::Malformed(e) => {
-                        let bytes: Vec<String> =
-                            e.bytes().iter().map(|b| format!("0x{b:02x}")).collect();
-                        write!(
-                            f,
-                            "`{name}`: {} at byte {}{place} is no {}: {}\n\
-                             name another encoding with `-f`, or see `--errors` (`-c` leaves it out)",
-                            bytes.join(" "),
-                            e.at_bytes,
-                            from.name(),
-                            e.reason
-                        )
-                    }
-                    TranscodeError::Unencodable {
-                        at_bytes,
-                        code_point,
-                    } => {
-                        let shown = char::from_u32(*code_point)
-                            .filter(|c| !c.is_control())
-                            .map_or(String::new(), |c| format!(" `{c}`"));
-                        write!(
-                            f,
-                            "`{name}`: U+{code_point:04X}{shown} at byte {at_bytes}{place} cannot be written in {}\n\
-                             write another encoding with `-t`, or see `--errors` (`-c` leaves it out)",
-                            to.name()
-                        )
-                    }
-                    e => write!(f, "`{name}`: {e}"),
-                }
-            }
-            FileFailure::Stdout(source) => write!(f, "stdout cannot be written: {source}"),
-            FileFailure::File(source) => source.fmt(f),
-            FileFailure::System(source) => write!(f, "cannot start: {source}"),
-            FileFailure::Stopped => f.write_str("stopped"),
+/// Returns the message for text that is not valid in its encoding `from`, or has a character that
+/// the output encoding `to` does not have.
+fn not_converted(
+    name: &str,
+    from: Encoding,
+    to: Encoding,
+    error: &TranscodeError,
+    place: Option<Place>,
+) -> String {
+    let place = place.map_or(String::new(), |p| {
+        format!(" (line {}, column {})", p.line, p.column)
+    });
+    match error {
+        TranscodeError::Malformed(e) => {
+            let bytes: Vec<String> = e.bytes().iter().map(|b| format!("0x{b:02x}")).collect();
+            format!(
+                "`{name}`: {} at byte {}{place} is no {}: {}\n\
+                 name another encoding with `-f`, or see `--errors` (`-c` leaves it out)",
+                bytes.join(" "),
+                e.at_bytes,
+                from.name(),
+                e.reason
+            )
         }
-    }
-}
-
-impl FileFailure {
-    fn exit_code(&self) -> i32 {
-        match self {
-            FileFailure::Usage(_) => exit::USAGE,
-            FileFailure::Stopped => exit::STOPPED,
-            FileFailure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe => exit::PIPE_CLOSED,
-            _ => exit::FAILED,
+        TranscodeError::Unencodable {
+            at_bytes,
+            code_point,
+        } => {
+            let shown = char::from_u32(*code_point)
+                .filter(|c| !c.is_control())
+                .map_or(String::new(), |c| format!(" `{c}`"));
+            format!(
+                "`{name}`: U+{code_point:04X}{shown} at byte {at_bytes}{place} cannot be written in {}\n\
+                 write another encoding with `-t`, or see `--errors` (`-c` leaves it out)",
+                to.name()
+            )
         }
+        e => format!("`{name}`: {e}"),
     }
 }
 
@@ -159,29 +102,19 @@ pub(crate) fn run(args: &Transcode) -> i32 {
     };
     match done {
         Ok(code) => code,
-        Err(failure) => report(&failure),
+        Err(failure) => failure.report(),
     }
 }
 
-/// Reports a failure; returns its exit code.
-fn report(failure: &FileFailure) -> i32 {
-    let code = failure.exit_code();
-    if code != exit::PIPE_CLOSED {
-        error(&failure.to_string());
-    }
-    code
-}
-
-fn list() -> Result<i32, FileFailure> {
-    let mut out = Output::stdout().map_err(FileFailure::Stdout)?;
+fn list() -> Result<i32, Failure> {
+    let mut out = Output::stdout()?;
     let mut lines = String::new();
     for (encoding, more) in Encoding::all() {
         let names: Vec<&str> = [encoding.name()].into_iter().chain(more).collect();
         lines += &names.join("  ");
         lines.push('\n');
     }
-    out.write_all(lines.as_bytes())
-        .map_err(FileFailure::Stdout)?;
+    out.write(lines.as_bytes())?;
     Ok(exit::OK)
 }
 
@@ -194,10 +127,10 @@ struct TranscodeRun<'a> {
 }
 
 impl<'a> TranscodeRun<'a> {
-    fn new(args: &'a Transcode) -> Result<TranscodeRun<'a>, FileFailure> {
+    fn new(args: &'a Transcode) -> Result<TranscodeRun<'a>, Failure> {
         let to = args.to.encoding;
         if args.bom == Some(BomArg::Add) && !to.is_unicode() {
-            return Err(FileFailure::Usage(format!(
+            return Err(Failure::Usage(format!(
                 "{} has no byte order mark\nleave `--bom add` out, or write UTF-8, UTF-16 or UTF-32",
                 to.name()
             )));
@@ -209,12 +142,12 @@ impl<'a> TranscodeRun<'a> {
         let (on_malformed, on_unencodable) = errors.policies();
         if let Some(suffix) = &args.in_place {
             if suffix.contains('/') {
-                return Err(FileFailure::Usage(format!(
+                return Err(Failure::Usage(format!(
                     "the suffix `{suffix}` has a `/` in it\ngive the suffix of the name, as in `-i.bak`"
                 )));
             }
-            if args.files.is_empty() || args.files.iter().any(|f| is_stdin(f)) {
-                return Err(FileFailure::Usage(
+            if args.files.is_empty() || args.files.iter().any(|f| input::is_stdin(f)) {
+                return Err(Failure::Usage(
                     "stdin has no place to be converted in\nname files, or leave `-i` out"
                         .to_owned(),
                 ));
@@ -231,12 +164,12 @@ impl<'a> TranscodeRun<'a> {
             args,
             to,
             options,
-            interrupt: Interrupt::start(None).map_err(FileFailure::System)?,
+            interrupt: Interrupt::start(None).map_err(Failure::System)?,
         })
     }
 
     /// Converts all files; returns the exit code.
-    fn all(&self) -> Result<i32, FileFailure> {
+    fn all(&self) -> Result<i32, Failure> {
         let stdin = [Path::new("-").to_owned()];
         let files = match self.args.files.as_slice() {
             [] => &stdin,
@@ -248,29 +181,19 @@ impl<'a> TranscodeRun<'a> {
             for file in files {
                 let done = match &self.args.in_place {
                     Some(suffix) => self.in_place(file, suffix),
-                    None => self.one(file, self.options, &mut io::sink(), FileFailure::Stdout),
+                    None => self.one(file, self.options, None),
                 };
                 if let Err(failure) = done {
-                    code = report(&failure);
+                    code = failure.report();
                 }
             }
             return Ok(code);
         }
-        let failed = match self.args.output {
-            Some(_) => FileFailure::File,
-            None => FileFailure::Stdout,
-        };
-        let mut out = match &self.args.output {
-            Some(path) => {
-                let file = AtomicFile::create(path, OnFailure::Remove)?;
-                self.on_a_signal_remove(&file);
-                Output::File(Box::new(file))
-            }
-            None => Output::stdout().map_err(FileFailure::Stdout)?,
-        };
+        let output = self.args.output.as_deref();
+        let mut out = Output::ended_by_signals(output, &self.interrupt)?;
         let mut options = self.options;
         for file in files {
-            self.one(file, options, &mut out, failed)?;
+            self.one(file, options, Some(&mut out))?;
             // A byte order mark must be at the start of the output, not in the middle.
             if self.to.is_marked() || options.bom != Bom::ByName {
                 options.bom = Bom::Strip;
@@ -281,50 +204,34 @@ impl<'a> TranscodeRun<'a> {
         Ok(exit::OK)
     }
 
-    fn in_place(&self, path: &Path, suffix: &str) -> Result<(), FileFailure> {
-        let mut file = AtomicFile::create(path, OnFailure::Remove)?;
-        self.on_a_signal_remove(&file);
-        self.one(path, self.options, &mut file, FileFailure::File)?;
+    fn in_place(&self, path: &Path, suffix: &str) -> Result<(), Failure> {
+        let mut file = Output::ended_by_signals(Some(path), &self.interrupt)?;
+        self.one(path, self.options, Some(&mut file))?;
         self.go_on()?;
         if !suffix.is_empty() {
             keep_under_suffix(path, suffix)?;
         }
-        file.commit()?;
-        Ok(())
+        file.finish()
     }
 
     /// Returns an error if a signal has arrived. It is also called after the last write to a file,
     /// because the signal may arrive during this write.
-    fn go_on(&self) -> Result<(), FileFailure> {
+    fn go_on(&self) -> Result<(), Failure> {
         match self.interrupt.stopped() {
             None => Ok(()),
-            Some(_) => Err(FileFailure::Stopped),
+            Some(_) => Err(Failure::Stopped("")),
         }
     }
 
-    /// From now on, a signal deletes the temporary file of `file` and ends the process immediately.
-    /// Files are converted one after the other, so no other output file is incomplete at that time.
-    fn on_a_signal_remove(&self, file: &AtomicFile) {
-        let temporary = file.temporary_path().to_owned();
-        self.interrupt.cancels(CancelHandle::new(move || {
-            let _ = std::fs::remove_file(&temporary);
-            signal_hook::low_level::exit(exit::STOPPED);
-        }));
-    }
-
-    /// Converts one file.
+    /// Converts one file; without `output`, only checks it.
     fn one(
         &self,
         path: &Path,
         mut options: TranscodeOptions,
-        out: &mut impl Write,
-        failed: fn(io::Error) -> FileFailure,
-    ) -> Result<(), FileFailure> {
-        let name = match is_stdin(path) {
-            true => "stdin".to_owned(),
-            false => path.display().to_string(),
-        };
-        let cannot_read = |e| FileFailure::Read(name.clone(), e);
+        mut output: Option<&mut Output>,
+    ) -> Result<(), Failure> {
+        let name = input::name(path);
+        let cannot_read = |e| Failure::Read(name.clone(), e);
         let mut input = TranscodeInput::open(path).map_err(cannot_read)?;
         let from = match self.args.from {
             Source::Named(encoding) => encoding,
@@ -338,25 +245,32 @@ impl<'a> TranscodeRun<'a> {
         options.counts_lines = !input.is_file;
         let mut transcoder = Transcoder::new(from, self.to, options);
         let progress = ByteProgress::new(!self.args.quiet, input.len_bytes);
-        let done = transcode::transcode(&mut input, out, &mut transcoder, |n| progress.set(n));
+        let mut nowhere = io::sink();
+        let mut out: &mut dyn Write = match &mut output {
+            Some(output) => output.as_write(),
+            None => &mut nowhere,
+        };
+        let done = transcode::transcode(&mut input, &mut out, &mut transcoder, |n| {
+            progress.set(n);
+        });
         progress.end();
         done.map_err(|stopped| match stopped {
             TranscodeFailure::Read(e) => cannot_read(e),
-            TranscodeFailure::Text(error, place) => FileFailure::Text {
-                place: place.or_else(|| input.place(from, error.at_bytes())),
-                name: name.clone(),
-                from,
-                to: self.to,
-                error,
+            TranscodeFailure::Text(error, place) => {
+                let place = place.or_else(|| input.place(from, error.at_bytes()));
+                Failure::Other(not_converted(&name, from, self.to, &error, place))
+            }
+            TranscodeFailure::Write(e) => match output {
+                Some(output) => output.failure(e),
+                None => Failure::System(e),
             },
-            TranscodeFailure::Write(e) => failed(e),
-            e => FileFailure::Usage(e.to_string()),
+            e => Failure::Other(e.to_string()),
         })
     }
 
     /// Returns the detected encoding. Returns an error if no encoding was detected, or if the
     /// detection is uncertain and `--strict` is set.
-    fn decide(&self, name: &str, found: Detection) -> Result<Encoding, FileFailure> {
+    fn decide(&self, name: &str, found: Detection) -> Result<Encoding, Failure> {
         match found.encoding {
             Some(encoding) if found.certainty != Certainty::Guess || !self.args.strict => {
                 if !self.args.quiet {
@@ -364,13 +278,9 @@ impl<'a> TranscodeRun<'a> {
                 }
                 Ok(encoding)
             }
-            _ => Err(FileFailure::Unknown(name.to_owned(), found)),
+            _ => Err(Failure::Other(undetected(name, &found))),
         }
     }
-}
-
-fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 /// The input of a conversion: a file or stdin, and the bytes that were already read from it to
@@ -385,16 +295,9 @@ struct TranscodeInput {
 
 impl TranscodeInput {
     fn open(path: &Path) -> io::Result<TranscodeInput> {
-        let file = match is_stdin(path) {
-            true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
-            false => File::open(path)?,
-        };
-        let found = file.metadata()?;
-        if found.is_dir() {
-            return Err(io::Error::other("it is a directory"));
-        }
+        let (file, found) = input::open(path)?;
         // If stdin is a file, its position may not be the start, so it is treated as a stream.
-        let is_file = found.is_file() && !is_stdin(path);
+        let is_file = found.is_file() && !input::is_stdin(path);
         Ok(TranscodeInput {
             start: Cursor::default(),
             file,

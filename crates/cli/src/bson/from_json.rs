@@ -4,8 +4,9 @@ use onecopy_text::Units;
 use onecopy_wire::bson::extended::{FromJson, FromJsonError, Reason, from_json};
 use onecopy_wire::json::read::{self, TextPosition, Utf8};
 
-use super::{Conversion, ConversionFailure, Input, Writing};
+use super::{Conversion, Input, Writing};
 use crate::args::Json2Bson;
+use crate::failure::Failure;
 
 /// Runs `onecopy json2bson`.
 pub(crate) fn run(args: &Json2Bson) -> i32 {
@@ -62,7 +63,7 @@ struct Json2BsonRun<'a> {
 }
 
 impl Json2BsonRun<'_> {
-    fn all(mut self) -> Result<(), ConversionFailure> {
+    fn all(mut self) -> Result<(), Failure> {
         if self.blank()? == Some(b'[') {
             return self.array();
         }
@@ -72,7 +73,7 @@ impl Json2BsonRun<'_> {
         Ok(())
     }
 
-    fn array(&mut self) -> Result<(), ConversionFailure> {
+    fn array(&mut self) -> Result<(), Failure> {
         self.pass(1);
         if self.blank()? == Some(b']') {
             self.pass(1);
@@ -92,7 +93,7 @@ impl Json2BsonRun<'_> {
         }
     }
 
-    fn nothing_behind(&mut self) -> Result<(), ConversionFailure> {
+    fn nothing_behind(&mut self) -> Result<(), Failure> {
         match self.blank()? {
             None => Ok(()),
             Some(_) => Err(self.no_json(read::Reason::TrailingData)),
@@ -105,7 +106,7 @@ impl Json2BsonRun<'_> {
     }
 
     /// Skips white space and returns the next byte; `None` at the end of the input.
-    fn blank(&mut self) -> Result<Option<u8>, ConversionFailure> {
+    fn blank(&mut self) -> Result<Option<u8>, Failure> {
         loop {
             let is_blank = |b: &&u8| matches!(**b, b' ' | b'\n' | b'\r' | b'\t');
             let n_blank = self.input.rest().iter().take_while(is_blank).count();
@@ -122,7 +123,7 @@ impl Json2BsonRun<'_> {
 
     /// Converts a document. If the buffer does not contain the end of the document, more input is
     /// read, and the document is parsed again from its start.
-    fn document(&mut self) -> Result<(), ConversionFailure> {
+    fn document(&mut self) -> Result<(), Failure> {
         loop {
             let text = self.input.rest();
             match from_json::<Utf8, _>(text, 0, &self.options, &mut self.output.made) {
@@ -144,7 +145,7 @@ impl Json2BsonRun<'_> {
         }
     }
 
-    fn no_json(&self, reason: read::Reason) -> ConversionFailure {
+    fn no_json(&self, reason: read::Reason) -> Failure {
         let reason = Reason::Json(reason);
         self.no(FromJsonError {
             reason,
@@ -152,16 +153,16 @@ impl Json2BsonRun<'_> {
         })
     }
 
-    fn no(&self, e: FromJsonError) -> ConversionFailure {
+    fn no(&self, e: FromJsonError) -> Failure {
         if matches!(e.reason, Reason::SinkFull(_)) {
-            return ConversionFailure::Memory(self.input.name.clone());
+            return super::no_memory(&self.input.name);
         }
         let place = TextPosition::of(Units::Utf8(self.input.rest()), e.at_units);
         let column = match place.line {
             1 => self.line.n_chars + place.column,
             _ => place.column,
         };
-        ConversionFailure::Data(format!(
+        Failure::Other(format!(
             "`{}` at byte {} (line {}, column {column}, document {}): {}{}",
             self.input.name,
             self.input.offset_bytes() + e.at_units as u64,

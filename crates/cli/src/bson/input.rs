@@ -3,11 +3,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
 use std::path::Path;
 
-use super::{ConversionFailure, Writing};
+use super::Writing;
 use crate::console::ByteProgress;
+use crate::failure::Failure;
+use crate::input;
 
 /// The initial size of the buffer in bytes. The buffer grows only for a document that is longer.
 const READ_BYTES: usize = 1 << 20;
@@ -29,24 +30,10 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn open(path: &Path, quiet: bool) -> Result<Input, ConversionFailure> {
-        let is_stdin = path.as_os_str() == "-";
-        let name = match is_stdin {
-            true => "stdin".to_owned(),
-            false => path.display().to_string(),
-        };
-        let opened = || -> io::Result<(File, Option<u64>)> {
-            let file = match is_stdin {
-                true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
-                false => File::open(path)?,
-            };
-            let found = file.metadata()?;
-            if found.is_dir() {
-                return Err(io::Error::other("it is a directory"));
-            }
-            Ok((file, found.is_file().then_some(found.len())))
-        };
-        let (file, len_bytes) = opened().map_err(|e| ConversionFailure::Read(name.clone(), e))?;
+    pub(super) fn open(path: &Path, quiet: bool) -> Result<Input, Failure> {
+        let name = input::name(path);
+        let (file, found) = input::open(path).map_err(|e| Failure::Read(name.clone(), e))?;
+        let len_bytes = found.is_file().then_some(found.len());
         Ok(Input {
             name,
             file,
@@ -77,17 +64,13 @@ impl Input {
     /// Reads until at least `n_bytes` unprocessed bytes are buffered, or the input ends. Writes the
     /// converted output before each read, which may block: a program that reads the output receives
     /// it without waiting for further input.
-    pub(super) fn want(
-        &mut self,
-        n_bytes: usize,
-        output: &mut Writing,
-    ) -> Result<(), ConversionFailure> {
+    pub(super) fn want(&mut self, n_bytes: usize, output: &mut Writing) -> Result<(), Failure> {
         while self.rest().len() < n_bytes && !self.is_last {
             output.flush()?;
             self.ensure_space()?;
             let n = match self.file.read(&mut self.bytes[self.end..]) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                n => n.map_err(|e| ConversionFailure::Read(self.name.clone(), e))?,
+                n => n.map_err(|e| Failure::Read(self.name.clone(), e))?,
             };
             self.end += n;
             self.is_last = n == 0;
@@ -99,7 +82,7 @@ impl Input {
     /// Makes space after the buffered bytes for the next read. The buffer starts with 1 MiB, and
     /// doubles only when received bytes fill it. So a wrong length in a BSON document cannot make
     /// it large.
-    fn ensure_space(&mut self) -> Result<(), ConversionFailure> {
+    fn ensure_space(&mut self) -> Result<(), Failure> {
         if self.at > 0 {
             self.bytes.copy_within(self.at..self.end, 0);
             self.n_before += self.at as u64;
@@ -108,7 +91,7 @@ impl Input {
         if self.end == self.bytes.len() {
             let len = 2 * self.bytes.len();
             let more = self.bytes.try_reserve_exact(len - self.bytes.len());
-            more.map_err(|_| ConversionFailure::Memory(self.name.clone()))?;
+            more.map_err(|_| super::no_memory(&self.name))?;
             self.bytes.resize(len, 0);
         }
         Ok(())

@@ -4,8 +4,9 @@
 use onecopy_wire::bson::extended::{Form, ToJson, ToJsonError, to_json};
 use onecopy_wire::bson::read::{ReadError, Reason, Rules, document_len};
 
-use super::{Conversion, ConversionFailure};
+use super::Conversion;
 use crate::args::Bson2Json;
+use crate::failure::Failure;
 
 /// Runs `onecopy bson2json`.
 pub(crate) fn run(args: &Bson2Json) -> i32 {
@@ -26,11 +27,7 @@ pub(crate) fn run(args: &Bson2Json) -> i32 {
     })
 }
 
-fn all(
-    conversion: &mut Conversion,
-    options: &ToJson,
-    array: bool,
-) -> Result<(), ConversionFailure> {
+fn all(conversion: &mut Conversion, options: &ToJson, array: bool) -> Result<(), Failure> {
     let Conversion { input, output } = conversion;
     let mut n_documents = 0_u64;
     loop {
@@ -39,7 +36,7 @@ fn all(
             break;
         }
         let no = |input: &super::Input, e: ReadError| {
-            ConversionFailure::Data(format!(
+            Failure::Other(format!(
                 "`{}` is not valid BSON, at byte {} (document {}): {}{}",
                 input.name,
                 input.offset_bytes() + e.offset_bytes as u64,
@@ -57,7 +54,7 @@ fn all(
         match to_json(input.rest(), options, &mut output.made) {
             Ok(n_bytes) => input.pass(n_bytes),
             Err(ToJsonError::Read(e)) => return Err(no(input, e)),
-            Err(_) => return Err(ConversionFailure::Memory(input.name.clone())),
+            Err(_) => return Err(super::no_memory(&input.name)),
         }
         if !array {
             output.made.push(b'\n');

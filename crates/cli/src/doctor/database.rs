@@ -14,7 +14,7 @@ use onecopy_wire::{ChunkSource, Filled};
 use super::machine::is_bad_version;
 use super::report::{Finding, Level, Report, counted};
 use super::test_queries::{self, LONG_CHAR, LONG_CHARS, MANY_CHARS, MANY_ROWS, SCRIPTS};
-use crate::query::with_state;
+use crate::failure::with_state;
 
 const DATABASE: &str = "Database";
 

@@ -13,8 +13,7 @@ use std::net::{Shutdown, TcpStream};
 use onecopy_transfer::Error;
 use onecopy_wire::CancelHandle;
 
-use crate::console::error;
-use crate::exit;
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// From now on, a signal shuts down the connection. This wakes the thread that waits for data on
@@ -28,12 +27,12 @@ fn shut_on_a_signal(interrupt: &Interrupt, socket: &TcpStream) {
     }));
 }
 
-/// Reports the failure of a transfer; returns the exit code.
-fn fail(interrupt: &Interrupt, failure: &Error) -> i32 {
-    if interrupt.stopped().is_some() {
-        error("stopped\nreceived data is kept: repeat the command to resume the transfer");
-        return exit::STOPPED;
+/// Returns the failure of a transfer.
+fn failed(interrupt: &Interrupt, error: &Error) -> Failure {
+    match interrupt.stopped() {
+        Some(_) => {
+            Failure::Stopped("received data is kept: repeat the command to resume the transfer")
+        }
+        None => Failure::Other(error.to_string()),
     }
-    error(&failure.to_string());
-    exit::FAILED
 }

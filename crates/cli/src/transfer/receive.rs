@@ -1,6 +1,5 @@
 //! `onecopy receive`: listens, receives files from senders, and prints the progress.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +12,10 @@ use onecopy_transfer::{
 
 use super::args::Receive;
 use super::progress::TransferProgress;
-use super::{fail, shut_on_a_signal};
-use crate::console::{error, notice, print_line};
+use super::{failed, shut_on_a_signal};
+use crate::console::{notice, print_line};
 use crate::exit;
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// The interval at which the command checks for a signal while it waits for a sender to connect.
@@ -23,50 +23,29 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs `onecopy receive`.
 pub(crate) fn run(args: &Receive) -> i32 {
-    let interrupt = match Interrupt::start(None) {
-        Ok(interrupt) => interrupt,
-        Err(e) => {
-            error(&format!("cannot start: {e}"));
-            return exit::FAILED;
-        }
-    };
-    let address = match args.bind.to_socket_addrs().map(|mut found| found.next()) {
-        Ok(Some(address)) => address,
-        _ => {
-            error(&format!(
-                "`{}` is not an address to listen on\ngive ADDRESS:PORT, as `127.0.0.1:7117` or `[::1]:7117`",
-                args.bind
-            ));
-            return exit::USAGE;
-        }
-    };
-    let is_public = !address.ip().to_canonical().is_loopback();
-    if is_public && !args.tls {
-        error(&format!(
-            "other machines reach `{}`, and could read and change the data on its way\nuse `--tls`",
-            args.bind
-        ));
-        return exit::USAGE;
-    }
-    match listen(
-        args,
-        &interrupt,
-        address,
-        is_public || args.tls || args.code,
-    ) {
+    match receive(args) {
         Ok(()) => exit::OK,
-        Err(Failed::Told(code)) => code,
-        Err(Failed::System(e)) => {
-            error(&format!("cannot start: {e}"));
-            exit::FAILED
-        }
+        Err(failure) => failure.report(),
     }
 }
 
-enum Failed {
-    /// An error that was already printed. The command ends with the exit code in this variant.
-    Told(i32),
-    System(io::Error),
+fn receive(args: &Receive) -> Result<(), Failure> {
+    let interrupt = Interrupt::start(None).map_err(Failure::System)?;
+    let Ok(Some(address)) = args.bind.to_socket_addrs().map(|mut found| found.next()) else {
+        return Err(Failure::Usage(format!(
+            "`{}` is not an address to listen on\ngive ADDRESS:PORT, as `127.0.0.1:7117` or `[::1]:7117`",
+            args.bind
+        )));
+    };
+    let is_public = !address.ip().to_canonical().is_loopback();
+    if is_public && !args.tls {
+        return Err(Failure::Usage(format!(
+            "other machines reach `{}`, and could read and change the data on its way\nuse `--tls`",
+            args.bind
+        )));
+    }
+    let wants_code = is_public || args.tls || args.code;
+    listen(args, &interrupt, address, wants_code)
 }
 
 fn listen(
@@ -74,24 +53,23 @@ fn listen(
     interrupt: &Interrupt,
     address: SocketAddr,
     wants_code: bool,
-) -> Result<(), Failed> {
+) -> Result<(), Failure> {
     let identity = match args.tls {
-        true => Some(CertificateIdentity::make().map_err(Failed::System)?),
+        true => Some(CertificateIdentity::make().map_err(Failure::System)?),
         false => None,
     };
     let fingerprint = identity.as_ref().map(CertificateIdentity::fingerprint);
     let code = match wants_code {
-        true => Some(Code::make(fingerprint).map_err(Failed::System)?),
+        true => Some(Code::make(fingerprint).map_err(Failure::System)?),
         false => None,
     };
     let listener = TcpListener::bind(address).map_err(|e| {
-        error(&format!(
+        Failure::Usage(format!(
             "cannot listen at `{}`: {e}\ngive another address or port with `--bind`",
             args.bind
-        ));
-        Failed::Told(exit::USAGE)
+        ))
     })?;
-    let address = listener.local_addr().map_err(Failed::System)?;
+    let address = listener.local_addr().map_err(Failure::System)?;
     print_line(&format!("listening on {address}"));
     if let Some(code) = &code {
         print_line(&format!("code: {code}"));
@@ -116,7 +94,7 @@ fn listen(
         ..HandshakeLimits::default()
     };
     let handshakes = Handshakes::start(listener, Arc::clone(&receiver), identity, limits)
-        .map_err(Failed::System)?;
+        .map_err(Failure::System)?;
     loop {
         let greeted = next_sender(args, &handshakes, interrupt, address)?;
         shut_on_a_signal(interrupt, greeted.socket());
@@ -131,7 +109,7 @@ fn listen(
             Err(failure) => {
                 drop(progress);
                 if interrupt.stopped().is_some() || !goes_on(args, &failure) {
-                    return Err(Failed::Told(fail(interrupt, &failure)));
+                    return Err(failed(interrupt, &failure));
                 }
                 notice(&format!("{failure}\nstill listening on {address}"));
             }
@@ -155,11 +133,10 @@ fn next_sender(
     handshakes: &Handshakes,
     interrupt: &Interrupt,
     address: SocketAddr,
-) -> Result<Greeted, Failed> {
+) -> Result<Greeted, Failure> {
     loop {
         if interrupt.stopped().is_some() {
-            error("stopped");
-            return Err(Failed::Told(exit::STOPPED));
+            return Err(Failure::Stopped(""));
         }
         match handshakes.next(LOOK_EVERY) {
             None => {}
@@ -184,11 +161,11 @@ fn next_sender(
                 result: Err(failure),
             }) => {
                 if matches!(failure, Error::TooManyCodes) {
-                    return Err(Failed::Told(fail(interrupt, &failure)));
+                    return Err(failed(interrupt, &failure));
                 }
                 notice(&format!("{from}: {failure}\nstill listening on {address}"));
             }
-            Some(HandshakeEvent::Failed(e)) => return Err(Failed::System(e)),
+            Some(HandshakeEvent::Failed(e)) => return Err(Failure::System(e)),
         }
     }
 }

@@ -8,9 +8,10 @@ use onecopy_transfer::{Channel, Error, SenderOptions, Summary};
 
 use super::args::Send;
 use super::progress::{TransferProgress, pause};
-use super::{fail, shut_on_a_signal};
-use crate::console::{error, notice};
+use super::{failed, shut_on_a_signal};
+use crate::console::notice;
 use crate::exit;
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// The longest time to connect to one address.
@@ -18,51 +19,47 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs `onecopy send`.
 pub(crate) fn run(args: &Send) -> i32 {
-    let interrupt = match Interrupt::start(None) {
-        Ok(interrupt) => interrupt,
-        Err(e) => {
-            error(&format!("cannot start: {e}"));
-            return exit::FAILED;
-        }
-    };
+    match send(args) {
+        Ok(()) => exit::OK,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn send(args: &Send) -> Result<(), Failure> {
+    let interrupt = Interrupt::start(None).map_err(Failure::System)?;
     let mut names = std::collections::HashSet::new();
-    for path in &args.files {
-        if !names.insert(path.file_name()) {
-            error(&format!(
-                "two of the paths end in the same name as `{}`\nsend them one after the other, or the folder they are in",
-                path.display()
-            ));
-            return exit::USAGE;
-        }
+    if let Some(path) = args
+        .files
+        .iter()
+        .find(|path| !names.insert(path.file_name()))
+    {
+        return Err(Failure::Usage(format!(
+            "two of the paths end in the same name as `{}`\nsend them one after the other, or the folder they are in",
+            path.display()
+        )));
     }
     let mut n_tries = 0;
     loop {
         let socket = match connect(&args.to) {
             Ok(socket) => socket,
             Err(e) if n_tries == 0 => {
-                error(&format!(
+                return Err(Failure::Connect(format!(
                     "no receiver answers at `{}`: {e}\nstart `onecopy receive` there, and use the address that it prints",
                     args.to
-                ));
-                return exit::CONNECT;
+                )));
             }
             Err(e) => {
-                if !again(
-                    args,
-                    &interrupt,
-                    &mut n_tries,
-                    &format!("no receiver answers: {e}"),
-                ) {
-                    if interrupt.stopped().is_some() {
-                        return fail(&interrupt, &Error::Stopped);
-                    }
-                    error(&format!(
-                        "no receiver answers at `{}` any more: {e}",
-                        args.to
-                    ));
-                    return exit::CONNECT;
+                let reason = format!("no receiver answers: {e}");
+                if again(args, &interrupt, &mut n_tries, &reason) {
+                    continue;
                 }
-                continue;
+                if interrupt.stopped().is_some() {
+                    return Err(failed(&interrupt, &Error::Stopped));
+                }
+                return Err(Failure::Connect(format!(
+                    "no receiver answers at `{}` any more: {e}",
+                    args.to
+                )));
             }
         };
         shut_on_a_signal(&interrupt, &socket);
@@ -70,17 +67,17 @@ pub(crate) fn run(args: &Send) -> i32 {
         match once(args, socket, &mut progress) {
             Ok(summary) => {
                 progress.finish("sent", &summary);
-                return exit::OK;
+                return Ok(());
             }
-            Err(failure) => {
+            Err(error) => {
                 drop(progress);
-                if interrupt.stopped().is_some() || !failure.is_passing() {
-                    return fail(&interrupt, &failure);
+                if interrupt.stopped().is_some() || !error.is_passing() {
+                    return Err(failed(&interrupt, &error));
                 }
-                let words = failure.to_string();
+                let words = error.to_string();
                 let first = words.lines().next().unwrap_or_default();
                 if !again(args, &interrupt, &mut n_tries, first) {
-                    return fail(&interrupt, &failure);
+                    return Err(failed(&interrupt, &error));
                 }
             }
         }

@@ -1,0 +1,36 @@
+//! The input of a command: a file, or stdin for the path `-`, without the buffer of the standard
+//! library.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Returns `true` if the path denotes stdin.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Returns the name of the input for messages: the path as given, or `stdin`.
+pub(crate) fn name(path: &Path) -> String {
+    match is_stdin(path) {
+        true => "stdin".to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
+/// Opens the input.
+///
+/// # Errors
+/// The error of the system; a directory is an error too.
+pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let file = match is_stdin(path) {
+        true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
+        false => File::open(path)?,
+    };
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::other("it is a directory"));
+    }
+    Ok((file, metadata))
+}
