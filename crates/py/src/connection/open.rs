@@ -17,132 +17,113 @@ use crate::pending::PendingCall;
 use crate::raw::{interrupt, process};
 use crate::{command, errors, parameters};
 
-/// Opens a connection to a database.
-///
-/// Args:
-///     target: a ``sqlite:`` or ``postgresql://`` URL, an ODBC connection string, ``DSN=name``, or
-///         an ``odbc+postgresql://``, ``mysql://`` or ``mssql://`` URL, which goes to the ODBC
-///         driver found on this machine.
-///     read_only: open it only for reading; ODBC: in a transaction that is always rolled back.
-///     autocommit: each statement is its own transaction.
-///     connect_timeout: seconds to connect, above 0.
-///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD
-///         (``"replace"``).
-///     row_factory: makes the rows, instead of tuples: see `Connection.row_factory`.
-///     zero_dates: ``0000-00-00`` of MariaDB and MySQL is ``None`` (``"null"``), a `DataError`
-///         (``"error"``) or a ``str`` (``"text"``); a zero month or day is refused except with
-///         ``"text"``.
-///     query_timeout: the time limit of a statement in seconds: see `Connection.query_timeout`.
-///     stream: ``True``: rows are returned as they are read (a `NotSupportedError` if the driver
-///         cannot); ``False``: the whole result is read before its first row, if the driver offers
-///         the choice; ``None``: the same as ``True`` if the driver supports it, otherwise as
-///         ``False``.
-///     local_infile: MariaDB and MySQL: ``LOAD DATA LOCAL`` may send files of this machine to the
-///         server. Without this option the statement raises a `NotSupportedError`.
-///     datetime_range: PostgreSQL without an ODBC driver: dates and timestamps outside of the years
-///         1 to 9999, and infinities, are a `DataError` (``"error"``) or a ``str`` as the server
-///         writes it (``"text"``).
-///     json: values of the types ``json`` and ``jsonb`` are their text (``"text"``) or Python's
-///         objects (``"objects"``).
-///     prepare: PostgreSQL without an ODBC driver: statements are prepared on the server from their
-///         second execution on, except through a pooler that changes sessions (``"auto"``); from
-///         the first on, without a check for a pooler (``"always"``); or ``"never"``.
-///
-/// Returns:
-///     A `Connection`. Known faults of the driver are reported as a `DriverWarning`.
-///
-/// Raises:
-///     OperationalError: no connection; the message names the attempts and the software to install,
-///         and contains no password.
-///
-/// >>> con = onecopy.connect("sqlite::memory:")
-/// >>> con.execute("select 'Zoë', ?", [7]).fetchall()
-/// [('Zoë', 7)]
-///
-/// Source: PEP 249, "Constructors".
-#[pyfunction]
-#[allow(clippy::too_many_arguments)] // Keywords of Python.
-#[pyo3(signature = (
-    target, *, read_only=false, autocommit=false, connect_timeout=15.0, errors="strict", row_factory=None,
-    zero_dates="null", query_timeout=None, stream=None, local_infile=false, datetime_range="error",
-    json="text", prepare="auto",
-))]
-pub(crate) fn connect(
-    py: Python<'_>,
-    target: &Bound<'_, PyString>,
-    read_only: bool,
-    autocommit: bool,
-    connect_timeout: f64,
-    errors: &str,
-    row_factory: Option<Py<PyAny>>,
-    zero_dates: &str,
-    query_timeout: Option<f64>,
-    stream: Option<bool>,
-    local_infile: bool,
-    datetime_range: &str,
-    json: &str,
-    prepare: &str,
-) -> PyResult<Connection> {
-    let given = ConnectKeywords {
-        read_only,
-        autocommit,
-        connect_timeout,
-        errors,
-        row_factory,
-        zero_dates,
-        query_timeout,
-        stream,
-        local_infile,
-        datetime_range,
-        json,
-        prepare,
+/// Defines a function of Python with the arguments of `connect`, which are passed to `$run` as
+/// [`ConnectKeywords`]. PyO3 reads keywords only from a signature.
+macro_rules! with_connect_keywords {
+    ($(#[$doc:meta])* fn $name:ident() -> $result:ty = $run:expr) => {
+        $(#[$doc])*
+        #[pyfunction]
+        #[allow(clippy::too_many_arguments)] // Keywords of Python.
+        #[pyo3(signature = (
+            target, *, read_only=false, autocommit=false, connect_timeout=15.0, errors="strict",
+            row_factory=None, zero_dates="null", query_timeout=None, stream=None,
+            local_infile=false, datetime_range="error", json="text", prepare="auto",
+        ))]
+        pub(crate) fn $name(
+            py: Python<'_>,
+            target: &Bound<'_, PyString>,
+            read_only: bool,
+            autocommit: bool,
+            connect_timeout: f64,
+            errors: &str,
+            row_factory: Option<Py<PyAny>>,
+            zero_dates: &str,
+            query_timeout: Option<f64>,
+            stream: Option<bool>,
+            local_infile: bool,
+            datetime_range: &str,
+            json: &str,
+            prepare: &str,
+        ) -> PyResult<$result> {
+            let given = ConnectKeywords {
+                read_only,
+                autocommit,
+                connect_timeout,
+                errors,
+                row_factory,
+                zero_dates,
+                query_timeout,
+                stream,
+                local_infile,
+                datetime_range,
+                json,
+                prepare,
+            };
+            $run(py, Attempt::new(py, target, given)?)
+        }
     };
-    let attempt = Attempt::new(py, target, given)?;
+}
+
+with_connect_keywords! {
+    /// Opens a connection to a database.
+    ///
+    /// Args:
+    ///     target: a ``sqlite:`` or ``postgresql://`` URL, an ODBC connection string, ``DSN=name``, or
+    ///         an ``odbc+postgresql://``, ``mysql://`` or ``mssql://`` URL, which goes to the ODBC
+    ///         driver found on this machine.
+    ///     read_only: open it only for reading; ODBC: in a transaction that is always rolled back.
+    ///     autocommit: each statement is its own transaction.
+    ///     connect_timeout: seconds to connect, above 0.
+    ///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD
+    ///         (``"replace"``).
+    ///     row_factory: makes the rows, instead of tuples: see `Connection.row_factory`.
+    ///     zero_dates: ``0000-00-00`` of MariaDB and MySQL is ``None`` (``"null"``), a `DataError`
+    ///         (``"error"``) or a ``str`` (``"text"``); a zero month or day is refused except with
+    ///         ``"text"``.
+    ///     query_timeout: the time limit of a statement in seconds: see `Connection.query_timeout`.
+    ///     stream: ``True``: rows are returned as they are read (a `NotSupportedError` if the driver
+    ///         cannot); ``False``: the whole result is read before its first row, if the driver offers
+    ///         the choice; ``None``: the same as ``True`` if the driver supports it, otherwise as
+    ///         ``False``.
+    ///     local_infile: MariaDB and MySQL: ``LOAD DATA LOCAL`` may send files of this machine to the
+    ///         server. Without this option the statement raises a `NotSupportedError`.
+    ///     datetime_range: PostgreSQL without an ODBC driver: dates and timestamps outside of the years
+    ///         1 to 9999, and infinities, are a `DataError` (``"error"``) or a ``str`` as the server
+    ///         writes it (``"text"``).
+    ///     json: values of the types ``json`` and ``jsonb`` are their text (``"text"``) or Python's
+    ///         objects (``"objects"``).
+    ///     prepare: PostgreSQL without an ODBC driver: statements are prepared on the server from their
+    ///         second execution on, except through a pooler that changes sessions (``"auto"``); from
+    ///         the first on, without a check for a pooler (``"always"``); or ``"never"``.
+    ///
+    /// Returns:
+    ///     A `Connection`. Known faults of the driver are reported as a `DriverWarning`.
+    ///
+    /// Raises:
+    ///     OperationalError: no connection; the message names the attempts and the software to install,
+    ///         and contains no password.
+    ///
+    /// >>> con = onecopy.connect("sqlite::memory:")
+    /// >>> con.execute("select 'Zoë', ?", [7]).fetchall()
+    /// [('Zoë', 7)]
+    ///
+    /// Source: PEP 249, "Constructors".
+    fn connect() -> Connection = open_blocking
+}
+
+with_connect_keywords! {
+    /// Starts `connect`, and returns it as a `PendingCall`, which an event loop runs; ``None`` if
+    /// connections to this database cannot suspend.
+    fn begin_connect() -> Option<PendingCall> = begin
+}
+
+fn open_blocking(py: Python<'_>, attempt: Attempt) -> PyResult<Connection> {
     let opened = interrupt::detached(py, || attempt.cancel.cancel_handle(), || attempt.open())?;
     let opened = opened.map_err(|e| errors::to_py(py, &e))?;
     attempt.settings.connection(py, opened)
 }
 
-/// Starts `connect`, and returns it as a `PendingCall`, which an event loop runs; ``None`` if
-/// connections to this database cannot suspend.
-#[pyfunction]
-#[allow(clippy::too_many_arguments)] // Those of `connect`.
-#[pyo3(signature = (
-    target, *, read_only=false, autocommit=false, connect_timeout=15.0, errors="strict", row_factory=None,
-    zero_dates="null", query_timeout=None, stream=None, local_infile=false, datetime_range="error",
-    json="text", prepare="auto",
-))]
-pub(crate) fn begin_connect(
-    py: Python<'_>,
-    target: &Bound<'_, PyString>,
-    read_only: bool,
-    autocommit: bool,
-    connect_timeout: f64,
-    errors: &str,
-    row_factory: Option<Py<PyAny>>,
-    zero_dates: &str,
-    query_timeout: Option<f64>,
-    stream: Option<bool>,
-    local_infile: bool,
-    datetime_range: &str,
-    json: &str,
-    prepare: &str,
-) -> PyResult<Option<PendingCall>> {
-    let given = ConnectKeywords {
-        read_only,
-        autocommit,
-        connect_timeout,
-        errors,
-        row_factory,
-        zero_dates,
-        query_timeout,
-        stream,
-        local_infile,
-        datetime_range,
-        json,
-        prepare,
-    };
-    let attempt = Attempt::new(py, target, given)?;
+fn begin(_py: Python<'_>, attempt: Attempt) -> PyResult<Option<PendingCall>> {
     if !db::Connection::suspends_at(&attempt.target) {
         return Ok(None);
     }
