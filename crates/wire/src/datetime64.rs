@@ -108,7 +108,8 @@ impl Step {
 
     /// Returns the time that is `count` steps after 1970, rounded down to nanoseconds; `None` if
     /// its year is not 0 to 9999.
-    #[inline]
+    // A call costs an eighth of the time of an array in seconds.
+    #[inline(always)]
     #[must_use]
     pub fn moment(self, count: i64) -> Option<Moment> {
         let n = self.n_units(count)?;
