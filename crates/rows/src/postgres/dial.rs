@@ -24,15 +24,11 @@ use rustix::net::{
 
 use super::connect_defaults::user_name;
 use super::settings::{Address, Host, Keepalives, Settings};
-use super::socket::{Socket, Stream, wait_for};
+use super::socket::{Socket, Stream, USER_TIMEOUT, wait_for};
 use super::tls;
 use super::tls_settings::{SslMode, TlsSettings};
 use crate::error::{Error, ErrorKind};
 use crate::task;
-
-/// The default time that sent bytes may stay unacknowledged. If the server is gone, the connection
-/// fails after this time instead of after about 15 minutes, the default of TCP in Linux.
-const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time between two attempts to connect to a unix socket whose queue is full.
 const UNIX_RETRY: Duration = Duration::from_millis(10);

@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 use rustls::ClientConnection;
 
 use super::buffer::Buffer;
@@ -17,6 +17,13 @@ use crate::task::{self, Wait};
 
 /// The number of bytes that are encrypted in one step before they are sent.
 const TLS_PART: usize = 64 << 10;
+
+/// The default time that sent bytes may stay unacknowledged. If the server is gone, the connection
+/// fails after this time instead of after about 15 minutes, the default of TCP in Linux.
+pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The number of bytes that a server's receive buffer certainly has space for.
+const RECEIVE_BUFFER_BYTES: usize = 16 << 10;
 
 /// A connected socket: TCP or a unix socket.
 #[derive(Debug)]
@@ -135,6 +142,10 @@ pub(super) struct Socket {
     /// The time after which reads and writes fail; `None` for no limit. It is set while a session
     /// is opened or closed, and during a wait for notifications.
     deadline: Option<Instant>,
+    /// The number of bytes that were sent since the server had responded to all messages.
+    unanswered_bytes: usize,
+    /// `true` while the limit [`USER_TIMEOUT`] does not apply.
+    is_unlimited: bool,
 }
 
 impl Socket {
@@ -144,7 +155,46 @@ impl Socket {
             tls: None,
             encrypted: Vec::new(),
             deadline,
+            unanswered_bytes: 0,
+            is_unlimited: false,
         }
+    }
+
+    /// Records that the server has responded to all messages.
+    #[inline]
+    pub(super) fn answered(&mut self) {
+        self.unanswered_bytes = 0;
+        if self.is_unlimited {
+            // On an error, a lost connection is detected later.
+            let _ = self.replace_user_timeout(Duration::ZERO, USER_TIMEOUT);
+            self.is_unlimited = false;
+        }
+    }
+
+    /// Records that `n_bytes` are sent.
+    ///
+    /// A server that waits for a lock does not receive. Once its receive buffer is full, TCP's
+    /// limit for acknowledgements would end the connection although the server responds to probes
+    /// (`tcp_probe_timer` in Linux). The limit therefore does not apply after more bytes than any
+    /// receive buffer has space for. A limit that the user has set is not changed.
+    fn sends(&mut self, n_bytes: usize) -> io::Result<()> {
+        self.unanswered_bytes = self.unanswered_bytes.saturating_add(n_bytes);
+        if self.unanswered_bytes > RECEIVE_BUFFER_BYTES && !self.is_unlimited {
+            self.is_unlimited = self.replace_user_timeout(USER_TIMEOUT, Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    /// Sets TCP's limit for acknowledgements to `to` if it is `from`; returns `true` if it was.
+    fn replace_user_timeout(&self, from: Duration, to: Duration) -> io::Result<bool> {
+        let Stream::Tcp(tcp) = &self.stream else {
+            return Ok(false);
+        };
+        let is_found = u128::from(sockopt::tcp_user_timeout(tcp)?) == from.as_millis();
+        if is_found {
+            sockopt::set_tcp_user_timeout(tcp, u32::try_from(to.as_millis()).unwrap_or(u32::MAX))?;
+        }
+        Ok(is_found)
     }
 
     pub(super) fn stream(&self) -> &Stream {
@@ -224,6 +274,7 @@ impl Socket {
     /// server's bytes. Such bytes are therefore received into `inbox` meanwhile, so that the two
     /// sides do not wait for each other.
     pub(super) fn write_all(&mut self, bytes: &[u8], inbox: &mut Buffer) -> io::Result<()> {
+        self.sends(bytes.len())?;
         let Some(mut tls) = self.tls.take() else {
             return self.write_parts(bytes, inbox, None);
         };
@@ -346,4 +397,56 @@ pub(super) fn lost(error: &io::Error) -> Error {
     let mut error = Error::new(crate::ErrorKind::Operational, message).transient();
     "08006".clone_into(&mut error.sqlstate);
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// The client's socket with this limit, and the server's.
+    fn pair(limit: Duration) -> (Socket, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let tcp = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        sockopt::set_tcp_user_timeout(&tcp, limit.as_millis() as u32).expect("an option");
+        let (peer, _) = listener.accept().expect("a client");
+        (Socket::new(Stream::Tcp(tcp), None), peer)
+    }
+
+    fn limit(socket: &Socket) -> Duration {
+        let Stream::Tcp(tcp) = &socket.stream else {
+            panic!("a TCP socket");
+        };
+        Duration::from_millis(sockopt::tcp_user_timeout(tcp).expect("an option").into())
+    }
+
+    #[test]
+    fn many_unanswered_bytes_have_no_limit_until_the_response() {
+        let (mut socket, mut peer) = pair(USER_TIMEOUT);
+        let mut inbox = Buffer::new().expect("memory");
+        let part = [0; RECEIVE_BUFFER_BYTES / 2];
+        for expected in [USER_TIMEOUT, USER_TIMEOUT, Duration::ZERO] {
+            socket.write_all(&part, &mut inbox).expect("written");
+            peer.read_exact(&mut part.clone()).expect("read");
+            assert_eq!(limit(&socket), expected);
+        }
+        socket.answered();
+        assert_eq!(limit(&socket), USER_TIMEOUT);
+    }
+
+    #[test]
+    fn a_limit_of_the_user_is_kept() {
+        for own in [Duration::ZERO, Duration::from_secs(9)] {
+            let (mut socket, mut peer) = pair(own);
+            let part = [0; 2 * RECEIVE_BUFFER_BYTES];
+            let written = socket.write_all(&part, &mut Buffer::new().expect("memory"));
+            written.expect("written");
+            peer.read_exact(&mut part.clone()).expect("read");
+            assert_eq!(limit(&socket), own);
+            socket.answered();
+            assert_eq!(limit(&socket), own);
+        }
+    }
 }

@@ -491,6 +491,8 @@ impl Wire {
                 }
             }
         }
+        // Every statement calls this function before it sends its first message.
+        self.socket.answered();
         Ok(())
     }
 }
