@@ -73,7 +73,7 @@ def wait_or_abort(process: subprocess.Popen[str], limit_s: float) -> int:
         try:
             return process.wait(seconds)
         except subprocess.TimeoutExpired:
-            say(f"`{' '.join(map(str, process.args))}` is still running after {limit_s:.0f} s: {number.name}")
+            say(f"process {process.pid} is still running after {limit_s:.0f} s: {number.name}\n{process.args!r}")
             process.send_signal(number)
     return process.wait()
 
