@@ -32,7 +32,7 @@ CRATES = {
     "rows": Rules(
         "text wire files",
         "libloading libsqlite3-sys percent-encoding regex itoa libc postgres-protocol bytes sha2 rustix rustls pkcs8 "
-        "corosensei",
+        "corosensei tempfile",
         ("odbc", "sqlite", "arrow_c", "fork", "pages", "task", "deadlock"),
     ),
     "serve": Rules("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),

@@ -2,6 +2,8 @@
 //! block of the statement to which its rows belong. Two buffers alternate, so rows are never
 //! copied; only an incomplete message at the end of a buffer is moved to the next buffer.
 
+use std::io;
+
 use super::message::{Frame, Framed, frame};
 use crate::error::Error;
 use crate::pages::Pages;
@@ -27,6 +29,24 @@ impl Buffer {
             start: 0,
             end: 0,
         })
+    }
+
+    /// Creates a buffer with `len` received bytes, which `fill` writes.
+    ///
+    /// # Errors
+    /// The outer error: no memory; the inner error is that of `fill`.
+    pub(super) fn filled(
+        len: usize,
+        fill: impl FnOnce(&mut [u8]) -> io::Result<()>,
+    ) -> Result<io::Result<Buffer>, Error> {
+        let capacity = len.max(NEW_BYTES);
+        let mut buffer = Buffer {
+            pages: Pages::new(capacity).ok_or_else(|| Error::no_memory(capacity))?,
+            start: 0,
+            end: len,
+        };
+        let filled = fill(&mut buffer.pages.bytes_mut()[..len]);
+        Ok(filled.map(|()| buffer))
     }
 
     /// Returns the received bytes that were not consumed yet.

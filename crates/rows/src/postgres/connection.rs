@@ -63,7 +63,7 @@ fn stop_reader(shared: &Shared, wire: &mut Wire) -> Result<(), Error> {
             "the cursor was ended by a commit or rollback of its connection\n\
              Read all rows before it, or use a second connection.",
         );
-        delivered.chunks.clear();
+        delivered.rows.clear();
     }
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! `Delivery`: passes the rows and the end of a result from the connection to its statement.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
 use onecopy_wire::lock::lock;
 
-use super::buffer::Buffer;
+use super::row_queue::RowQueue;
 use crate::error::Error;
 
 /// The completion of a SQL command, as the server reported it.
@@ -40,7 +39,7 @@ pub(super) struct Delivery {
 pub(super) struct Delivered {
     /// Rows that were received before the statement requested them, so that another statement could
     /// be executed.
-    pub(super) chunks: VecDeque<Buffer>,
+    pub(super) rows: RowQueue,
     pub(super) end: Option<ResultEnd>,
 }
 

@@ -15,6 +15,7 @@
 //! | `types`, `date_time`, `parameters` | types and formats of columns; dates and times in binary format; parameters |
 //! | `rows` | a block of rows in the receive buffer, of which a cell is a slice |
 //! | `row_check` | the checks of a row's lengths and values |
+//! | `row_queue` | rows received before they are requested, in memory and in a temporary file |
 //! | `split_row` | a row that is longer than the receive buffer, read in pieces |
 //! | `shared`, `statement_cache` | the state that a connection and its statements share; statements by SQL text |
 //! | `copy`, `copy_rows`, `copy_values` | COPY between a table and the client; inserts rows of values by binary COPY |
@@ -51,6 +52,7 @@ mod open;
 mod parameters;
 mod preamble;
 mod row_check;
+mod row_queue;
 mod rows;
 mod server;
 mod settings;

@@ -185,46 +185,49 @@ impl Statement {
         Ok(())
     }
 
-    /// Moves rows that were received for another statement's sake into the block; returns `true` if
+    /// Moves rows that were received because of another statement into the block; returns `true` if
     /// there were any.
-    fn take_delivered(&mut self) -> bool {
+    fn take_delivered(&mut self) -> Result<bool, Error> {
         let Some(delivery) = self.delivery.clone() else {
-            return false;
+            return Ok(false);
         };
         let mut delivered = delivery.state();
-        if let Some(chunk) = delivered.chunks.pop_front() {
-            if let Some(free) = self.rows.replace(chunk) {
+        if let Some(rows) = delivered.rows.pop()? {
+            if let Some(free) = self.rows.replace(rows) {
                 self.shared.keep_spare(free);
             }
-            return true;
+            return Ok(true);
         }
         match delivered.end.take() {
             Some(end) => {
                 drop(delivered);
                 self.end(end);
-                true
+                Ok(true)
             }
-            None => false,
+            None => Ok(false),
         }
     }
 
     fn more(&mut self) -> Result<(), Error> {
-        if self.take_delivered() {
+        let shared = Arc::clone(&self.shared);
+        let delivered = self.take_delivered();
+        if matches!(delivered, Ok(true)) {
             return Ok(());
         }
-        let shared = Arc::clone(&self.shared);
-        let pulled = shared.with(|wire| {
-            let is_reader = match (&wire.reader, &self.delivery) {
-                (Some(reader), Some(delivery)) => Arc::ptr_eq(reader, delivery),
-                _ => false,
-            };
-            match is_reader {
-                true => self.pull(wire),
-                // Another statement was executed in the meantime, so the remaining rows of this one
-                // were received before it.
-                false if self.take_delivered() => Ok(()),
-                false => Err(Error::new(ErrorKind::Interface, "the result was closed")),
-            }
+        let pulled = delivered.and_then(|_| {
+            shared.with(|wire| {
+                let is_reader = match (&wire.reader, &self.delivery) {
+                    (Some(reader), Some(delivery)) => Arc::ptr_eq(reader, delivery),
+                    _ => false,
+                };
+                match is_reader {
+                    true => self.pull(wire),
+                    // Another statement was executed in the meantime, so the remaining rows of this one
+                    // were received before it.
+                    false if self.take_delivered()? => Ok(()),
+                    false => Err(Error::new(ErrorKind::Interface, "the result was closed")),
+                }
+            })
         });
         pulled.map_err(|error| {
             let error = shared.error_of(self.id.load(SeqCst), error);

@@ -481,7 +481,9 @@ impl Wire {
             let mut delivered = reader.state();
             match pulled {
                 Ok((rows, end)) => {
-                    delivered.chunks.extend(rows.filter(|_| is_wanted));
+                    if let Some(rows) = rows.filter(|_| is_wanted) {
+                        delivered.rows.push(rows);
+                    }
                     delivered.end = end.or(delivered.end.take());
                 }
                 Err(error) => {
