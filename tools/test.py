@@ -25,7 +25,7 @@ from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, say, step, wait_or_abor
 from tests.support import packages
 
 #: Seconds for one test suite.
-_LIMIT_S = 2400
+_LIMIT_S = 3000
 _CARGO = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "-q"]
 
 

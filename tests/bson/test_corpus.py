@@ -15,6 +15,9 @@ from tests.support.bson_corpus import Case
 from tests.support.drivers import Unavailable
 from tests.support.skips import cannot
 
+# pip builds the metadata of the source package that it downloads.
+pytestmark = pytest.mark.timeout(900)
+
 #: The number of cases of each kind, and of byte strings and texts of the valid ones.
 N_CASES = {"valid": 731, "decodeErrors": 75, "parseErrors": 180}
 

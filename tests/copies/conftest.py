@@ -80,4 +80,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "planted" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.builds)
-            item.add_marker(pytest.mark.timeout(1200))
+            item.add_marker(pytest.mark.timeout(2400))

@@ -15,7 +15,7 @@ from tests.docs.test_snippets import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.builds, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.builds, pytest.mark.timeout(2400)]
 
 
 @pytest.fixture(scope="module")
