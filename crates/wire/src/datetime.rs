@@ -65,7 +65,8 @@ impl Date {
     }
 
     /// Returns the date that is `days` days after 1970-01-01; `None` if its year is not 0 to 9999.
-    #[inline]
+    // As in `Step::moment`, a call costs a tenth of the time of an array of times.
+    #[inline(always)]
     #[must_use]
     pub fn of_unix_days(days: i64) -> Option<Date> {
         // Years begin in March here, and are counted from 400 years before the year 0, so that no
