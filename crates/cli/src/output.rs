@@ -37,7 +37,7 @@ impl Output {
 
     /// Opens stdout, or creates a file that is named `path` when it is finished. A signal deletes
     /// the file and ends the process immediately: no other output may be incomplete at that time.
-    pub(crate) fn ended_by_signals(
+    pub(crate) fn removed_on_signal(
         path: Option<&Path>,
         interrupt: &Interrupt,
     ) -> Result<Output, Failure> {

@@ -52,7 +52,7 @@ fn not_converted(
         TranscodeError::Malformed(e) => {
             let bytes: Vec<String> = e.bytes().iter().map(|b| format!("0x{b:02x}")).collect();
             format!(
-                "`{name}`: {} at byte {}{place} is no {}: {}\n\
+                "`{name}`: {} at byte {}{place} is not valid {}: {}\n\
                  name another encoding with `-f`, or see `--errors` (`-c` leaves it out)",
                 bytes.join(" "),
                 e.at_bytes,
@@ -190,7 +190,7 @@ impl<'a> TranscodeRun<'a> {
             return Ok(code);
         }
         let output = self.args.output.as_deref();
-        let mut out = Output::ended_by_signals(output, &self.interrupt)?;
+        let mut out = Output::removed_on_signal(output, &self.interrupt)?;
         let mut options = self.options;
         for file in files {
             self.one(file, options, Some(&mut out))?;
@@ -205,7 +205,7 @@ impl<'a> TranscodeRun<'a> {
     }
 
     fn in_place(&self, path: &Path, suffix: &str) -> Result<(), Failure> {
-        let mut file = Output::ended_by_signals(Some(path), &self.interrupt)?;
+        let mut file = Output::removed_on_signal(Some(path), &self.interrupt)?;
         self.one(path, self.options, Some(&mut file))?;
         self.go_on()?;
         if !suffix.is_empty() {

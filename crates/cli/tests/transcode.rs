@@ -211,8 +211,9 @@ fn what_cannot_be_converted_is_told_with_byte_line_and_column_from_a_file_and_fr
     let at = text.len();
     text.extend(b"\x00\xdc!\0");
     f.write("text", &text);
-    let place =
-        format!("0x00 0xdc at byte {at} (line 100001, column 4) is no utf-16-le: illegal encoding");
+    let place = format!(
+        "0x00 0xdc at byte {at} (line 100001, column 4) is not valid utf-16-le: illegal encoding"
+    );
     for (args, stdin) in [
         (&["-f", "utf-16le", "text"][..], &b""[..]),
         (&["-f", "utf-16le", "-t", "koi8-r", "text"], b""),

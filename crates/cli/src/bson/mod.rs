@@ -93,7 +93,7 @@ fn try_run(
     let stdin = Path::new("-");
     let input = Input::open(input.map_or(stdin, PathBuf::as_path), quiet)?;
     // No state besides the output file is incomplete when a signal arrives.
-    let to = Output::ended_by_signals(output.map(PathBuf::as_path), &interrupt)?;
+    let to = Output::removed_on_signal(output.map(PathBuf::as_path), &interrupt)?;
     let made = Vec::with_capacity(2 * Writing::LEAST_BYTES);
     let output = Writing { made, to };
     let mut conversion = Conversion { input, output };

@@ -200,7 +200,9 @@ impl Column {
         flags: c_int,
     ) -> PyResult<()> {
         if view.is_null() {
-            return Err(PyBufferError::new_err("there is no place for the buffer"));
+            return Err(PyBufferError::new_err(
+                "the pointer to the `Py_buffer` is null",
+            ));
         }
         let values = &slf.get().values;
         let is_requested = |flag: c_int| flags & flag == flag;

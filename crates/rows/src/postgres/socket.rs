@@ -22,7 +22,7 @@ const TLS_PART: usize = 64 << 10;
 /// fails after this time instead of after about 15 minutes, the default of TCP in Linux.
 pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of bytes that a server's receive buffer certainly has space for.
+/// The number of bytes that fit into the receive buffer of any server.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 10;
 
 /// A connected socket: TCP or a unix socket.
@@ -162,7 +162,7 @@ impl Socket {
 
     /// Records that the server has responded to all messages.
     #[inline]
-    pub(super) fn answered(&mut self) {
+    pub(super) fn reset_sent(&mut self) {
         self.unanswered_bytes = 0;
         if self.is_unlimited {
             // On an error, a lost connection is detected later.
@@ -175,9 +175,9 @@ impl Socket {
     ///
     /// A server that waits for a lock does not receive. Once its receive buffer is full, TCP's
     /// limit for acknowledgements would end the connection although the server responds to probes
-    /// (`tcp_probe_timer` in Linux). The limit therefore does not apply after more bytes than any
-    /// receive buffer has space for. A limit that the user has set is not changed.
-    fn sends(&mut self, n_bytes: usize) -> io::Result<()> {
+    /// (`tcp_probe_timer` in Linux). The limit therefore only applies while the unanswered bytes fit
+    /// into any receive buffer. A limit that the user has set is not changed.
+    fn count_sent(&mut self, n_bytes: usize) -> io::Result<()> {
         self.unanswered_bytes = self.unanswered_bytes.saturating_add(n_bytes);
         if self.unanswered_bytes > RECEIVE_BUFFER_BYTES && !self.is_unlimited {
             self.is_unlimited = self.replace_user_timeout(USER_TIMEOUT, Duration::ZERO)?;
@@ -274,7 +274,7 @@ impl Socket {
     /// server's bytes. Such bytes are therefore received into `inbox` meanwhile, so that the two
     /// sides do not wait for each other.
     pub(super) fn write_all(&mut self, bytes: &[u8], inbox: &mut Buffer) -> io::Result<()> {
-        self.sends(bytes.len())?;
+        self.count_sent(bytes.len())?;
         let Some(mut tls) = self.tls.take() else {
             return self.write_parts(bytes, inbox, None);
         };
@@ -432,7 +432,7 @@ mod tests {
             peer.read_exact(&mut part.clone()).expect("read");
             assert_eq!(limit(&socket), expected);
         }
-        socket.answered();
+        socket.reset_sent();
         assert_eq!(limit(&socket), USER_TIMEOUT);
     }
 
@@ -445,7 +445,7 @@ mod tests {
             written.expect("written");
             peer.read_exact(&mut part.clone()).expect("read");
             assert_eq!(limit(&socket), own);
-            socket.answered();
+            socket.reset_sent();
             assert_eq!(limit(&socket), own);
         }
     }

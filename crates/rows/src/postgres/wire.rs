@@ -494,7 +494,7 @@ impl Wire {
             }
         }
         // Every statement calls this function before it sends its first message.
-        self.socket.answered();
+        self.socket.reset_sent();
         Ok(())
     }
 }
