@@ -310,11 +310,11 @@ def finish(
     return 0
 
 
-def _definition(name: str) -> dict[str, Any]:
+def definition_of(name: str) -> dict[str, Any]:
     """A definition, with the rows of those that it includes."""
     definition = tomllib.loads((HERE / "definitions" / f"{name}.toml").read_text(encoding="utf-8"))
     for included in definition.pop("include", []):
-        definition["row"] += _definition(included)["row"]
+        definition["row"] += definition_of(included)["row"]
     return definition
 
 
@@ -332,7 +332,7 @@ def main() -> int:
         "--seconds", type=float, help="how long one row of a codec (4), or one run of wrk, lasts, about"
     )
     arguments = parser.parse_args()
-    definition = _definition(arguments.name)
+    definition = definition_of(arguments.name)
     if definition.get("kind") == "script":
         module = importlib.import_module(f"benches.engines.{definition['engine']}")
         measured = module.main(once=arguments.once)

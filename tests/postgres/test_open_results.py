@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -131,8 +132,6 @@ def test_rows_that_cannot_be_stored_are_an_error_of_their_result(postgres_native
 
 
 def test_the_event_loop_reads_results_in_turns(postgres_native: Database) -> None:
-    import asyncio
-
     async def main() -> None:
         con = await aio.connect(postgres_native.odbc)
         first = await con.execute(ROWS.format(20_000))
