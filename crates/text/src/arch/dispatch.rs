@@ -69,11 +69,11 @@ macro_rules! kernels {
     ($(
         $(#[$meta:meta])*
         $vis:vis fn $name:ident $([$($generics:tt)*])? ($($arg:ident: $ty:ty),*) $(-> $ret:ty)?,
-        of $bytes:expr, $(needs $needs:expr,)? { $($lines:tt)* }
+        of $bytes:expr, $(needs $needs:expr,)? $(inline $always:ident,)? { $($lines:tt)* }
     )+) => {
         $(
             $(#[$meta])*
-            #[inline]
+            #[inline $(($always))?]
             $vis fn $name $(<$($generics)*>)? ($($arg: $ty),*) $(-> $ret)? {
                 $(assert!($needs, "the destination is too short");)?
                 #[cfg(target_arch = "x86_64")]
@@ -109,7 +109,7 @@ kernels! {
     }
 
     /// Returns the bitwise OR of all units, and `true` if one of them is a surrogate.
-    pub(crate) fn scan_u16(src: &[u16]) -> Scan16, of 2 * src.len(), {
+    pub(crate) fn scan_u16(src: &[u16]) -> Scan16, of 2 * src.len(), inline always, {
         sse2 up to 128 => sse2::scan_u16,
         avx512 => avx512::scan::scan_u16,
         avx2 => avx2::scan_u16,
@@ -157,7 +157,7 @@ kernels! {
     /// Copies the low byte of each 16-bit unit. The result is meaningful only if no unit is above
     /// U+00FF.
     pub(crate) fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]), of 2 * src.len(),
-    needs out.len() >= src.len(), {
+    needs out.len() >= src.len(), inline always, {
         sse2 up to 128 => sse2::narrow_u16,
         avx512 => avx512::scan::narrow_u16,
         avx2 => avx2::narrow_u16,
