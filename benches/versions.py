@@ -6,7 +6,9 @@ BEFORE and AFTER are directories with an unpacked wheel each (`python -m zipfile
 are ours of the definitions NAME (default: all that measure codecs, calls or rows). Each build runs
 in a separate process, both pinned to one core, in turns; the figure is the median of before/after
 of neighbouring rounds, so larger than 1 is faster. A row below the limit is measured up to two
-more times, with more rounds and in new processes, and judged by all rounds together.
+more times, with more rounds and in new processes, and judged by all rounds together. If valgrind is
+installed, the instructions of such a row are counted as well: their number does not depend on what
+else the machine does.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import argparse
 import importlib
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,6 +39,8 @@ NAMES = ("json", "numpy", "bson", "text", "rows", "postgres")
 ROUND_S = 0.02
 #: The approximate seconds that all rounds of one build may take; there are at least five.
 LONGEST_S = 5
+#: The approximate seconds of the calls that are counted, without valgrind, which takes 50 times as long.
+COUNTED_S = 0.005
 
 
 def job_of(case: dict[str, Any]) -> Callable[[int], float]:
@@ -127,6 +133,24 @@ def compare(before: str, after: str, case: dict[str, Any], rounds: int) -> list[
             build.close()
 
 
+def instructions(directory: str, case: dict[str, Any]) -> float:
+    """The instructions of one call with one build, counted by cachegrind."""
+    build = Build(directory, case)
+    once = build.time(1)
+    build.close()
+    n = max(2, int(COUNTED_S / once))
+    counts = []
+    for calls in (n, 3 * n):
+        with tempfile.NamedTemporaryFile("r") as file:
+            command = ["valgrind", "-q", "--tool=cachegrind", "--cache-sim=no", f"--cachegrind-out-file={file.name}"]
+            command += [sys.executable, str(Path(__file__).resolve()), "--serve", json.dumps(case)]
+            environment = os.environ | {"PYTHONPATH": directory, "PYTHONHASHSEED": "0"}
+            subprocess.run(command, input=f"{calls}\n", text=True, env=environment, check=True, capture_output=True)
+            (summary,) = (line for line in file if line.startswith("summary:"))
+            counts.append(int(summary.split()[1]))
+    return (counts[1] - counts[0]) / (2 * n)
+
+
 def cases(name: str) -> Iterator[dict[str, Any]]:
     """Our side of each row of a definition."""
     from benches.run import definition_of, target_of
@@ -200,12 +224,14 @@ def main() -> int:
                 print(f"{title:60} not measured: {error}", flush=True)
                 continue
             middle = statistics.median(ratios)
-            slower += [title] if middle < LIMIT else []
-            print(
-                f"{title:60} {middle:.3f}  ({min(ratios):.2f} - {max(ratios):.2f})",
-                *["SLOWER"] * (middle < LIMIT),
-                flush=True,
-            )
+            line = f"{title:60} {middle:.3f}  ({min(ratios):.2f} - {max(ratios):.2f})"
+            if middle < LIMIT:
+                line += " SLOWER"
+                if shutil.which("valgrind"):
+                    ratio = instructions(before, case) / instructions(after, case)
+                    line += f", instructions before/after {ratio:.3f}"
+                slower.append(title)
+            print(line, flush=True)
     print(f"{len(slower)} rows are slower by more than {1 - LIMIT:.0%}", *slower, sep="\n  ")
     return 1 if slower else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -66,16 +67,23 @@ def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = Fal
         give_up(f"`{' '.join(command)}` failed with exit code {done.returncode}", done.returncode or 1)
 
 
-def wait_or_abort(process: subprocess.Popen[str], limit_s: float) -> int:
-    """Wait for a process and return its exit code; after ``limit_s`` end it with SIGABRT, at which
-    Python prints the stacks of its threads if ``PYTHONFAULTHANDLER`` is set."""
-    for number, seconds in ((signal.SIGABRT, limit_s), (signal.SIGKILL, 20)):
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
+def wait_or_abort(process: subprocess.Popen[str], limit_s: float) -> tuple[int, float]:
+    """Wait for a process; return its exit code, and the seconds of processor time that it and its
+    children took. After ``limit_s`` end it with SIGABRT, at which Python prints the stacks of its
+    threads if ``PYTHONFAULTHANDLER`` is set."""
+    signals = iter(((signal.SIGABRT, 20), (signal.SIGKILL, math.inf)))
+    deadline = time.monotonic() + limit_s
+    # `Popen.wait` does not return the usage of resources.
+    while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+        if time.monotonic() > deadline:
+            number, more_s = next(signals)
             say(f"process {process.pid} is still running after {limit_s:.0f} s: {number.name}\n{process.args!r}")
             process.send_signal(number)
-    return process.wait()
+            deadline = time.monotonic() + more_s
+        time.sleep(0.1)
+    _, status, usage = ended
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_utime + usage.ru_stime
 
 
 def main(function: Callable[[], int]) -> NoReturn:

@@ -93,12 +93,12 @@ def _passes(version: str, python: str, part: str) -> bool:
     environment["PYTHONFAULTHANDLER"] = "1"
     # Not a pipe, which a server that is left running would keep open.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        code = wait_or_abort(
+        code, cpu_s = wait_or_abort(
             subprocess.Popen(tests, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True),
             _LIMIT_S,
         )
         output.seek(0)
-        say(f"-- CPython {version}, {part} part\n{output.read().rstrip()}")
+        say(f"-- CPython {version}, {part} part ({cpu_s:.0f} s of processor time)\n{output.read().rstrip()}")
     return code == 0
 
 

@@ -18,11 +18,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
 import dev
 import rust
 from house import CACHE, ROOT, TEST_GROUPS, in_ci, main, say, step, wait_or_abort
 from tests.support import packages
+
+
+class Result(NamedTuple):
+    """A test suite that has ended."""
+
+    title: str
+    code: int
+    seconds: float
+    cpu_s: float
+
 
 #: Seconds for one test suite.
 _LIMIT_S = 3000
@@ -57,9 +68,7 @@ def _stop_servers(python: str) -> None:
 
 
 @contextmanager
-def _concurrently(
-    title: str, command: list[str], environment: dict[str, str]
-) -> Iterator[Callable[[], tuple[str, int, float]]]:
+def _concurrently(title: str, command: list[str], environment: dict[str, str]) -> Iterator[Callable[[], Result]]:
     """A test suite in a separate process. The returned function waits for it and shows its
     output."""
     begun = time.monotonic()
@@ -68,32 +77,31 @@ def _concurrently(
             command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True
         )
 
-        # The time of its end, which is earlier than that of the call of `result`.
-        ended: list[float] = []
+        ended: list[Result] = []
 
         def watch() -> None:
-            wait_or_abort(process, _LIMIT_S)
-            ended.append(time.monotonic())
+            code, cpu_s = wait_or_abort(process, _LIMIT_S)
+            ended.append(Result(title, code, time.monotonic() - begun, cpu_s))
 
         watcher = threading.Thread(target=watch)
         watcher.start()
 
-        def result() -> tuple[str, int, float]:
+        def result() -> Result:
             watcher.join()
             output.seek(0)
             say(f"-- {title}\n{output.read().rstrip()}")
-            return title, process.returncode, ended[0] - begun
+            return ended[0]
 
         try:
             yield result
         finally:
             # On an early exit, it stops the servers that it has started.
-            if process.poll() is None:
+            if not ended:
                 process.send_signal(signal.SIGINT)
-                process.wait()
+                watcher.join()
 
 
-def _all_tests(pytest: list[str], everything: bool, environment: dict[str, str]) -> list[tuple[str, int, float]]:
+def _all_tests(pytest: list[str], everything: bool, environment: dict[str, str]) -> list[Result]:
     """All tests of Rust, Python and Java, at the same time.
 
     Compilers run at a lower priority: they use the processors while tests wait, and do not make
@@ -121,12 +129,12 @@ def _all_tests(pytest: list[str], everything: bool, environment: dict[str, str])
         return [_suite("Python tests", [*pytest, *others, "tests"], environment), *(result() for result in results)]
 
 
-def _suite(title: str, command: list[str], environment: dict[str, str]) -> tuple[str, int, float]:
+def _suite(title: str, command: list[str], environment: dict[str, str]) -> Result:
     say(f"-- {title}")
     begun = time.monotonic()
     with subprocess.Popen(command, cwd=ROOT, env=environment, text=True) as process:
-        code = wait_or_abort(process, _LIMIT_S)
-    return title, code, time.monotonic() - begun
+        code, cpu_s = wait_or_abort(process, _LIMIT_S)
+    return Result(title, code, time.monotonic() - begun, cpu_s)
 
 
 def _main() -> int:
@@ -160,11 +168,12 @@ def _main() -> int:
         if not os.environ.get("KEEP_SERVERS"):
             _stop_servers(python)
     say("")
-    for title, code, seconds in results:
+    for result in results:
         # pytest's exit code 5: nothing was collected, which is not a success.
-        say(f"{'ok    ' if code == 0 else 'FAILED'} {title} ({seconds:.0f} s)")
+        ok = "ok    " if result.code == 0 else "FAILED"
+        say(f"{ok} {result.title} ({result.seconds:.0f} s, {result.cpu_s:.0f} s of processor time)")
     say(f"{time.monotonic() - begun:.0f} s in all")
-    return 0 if all(code == 0 for _, code, _ in results) else 1
+    return 0 if all(result.code == 0 for result in results) else 1
 
 
 if __name__ == "__main__":
