@@ -51,14 +51,14 @@ def step(title: str) -> Iterator[None]:
         say(f"   {title}: {time.monotonic() - begun:.1f} s")
 
 
-def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = False) -> None:
-    """Run a command from the root; exit with its exit code if it fails.
+def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = False, cwd: Path = ROOT) -> None:
+    """Run a command in a directory; exit with its exit code if it fails.
 
     With ``quiet``, the end of its output is shown, and only if it failed.
     """
     out = subprocess.PIPE if quiet else None
     done = subprocess.run(
-        command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT if quiet else None, check=False
+        command, cwd=cwd, env=env, stdout=out, stderr=subprocess.STDOUT if quiet else None, check=False
     )
     if done.returncode != 0:
         if quiet:

@@ -2,8 +2,8 @@
 
 python3 tools/pythons.py [3.12 …]  exits non-zero if one fails
 
-Named versions that are not installed are downloaded from Debian (tools/debian.py); one that is not
-available is a failure. The newest version runs all fast tests, the others those that depend on the
+Named versions that are not installed are downloaded from Debian (tools/debian.py), or built if they
+are free-threaded (3.14t, tools/free_threaded.py); one that is not available is a failure. The newest version runs all fast tests, the others those that depend on the
 version most.
 """
 
@@ -18,6 +18,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import free_threaded
+
 import debian
 import dev
 import wheel
@@ -31,7 +33,10 @@ _REQUIREMENTS = ROOT / "requirements" / "test.txt"
 
 
 def _version(interpreter: str) -> str:
-    code = "import platform, sys; print(platform.python_implementation(), '%d.%d' % sys.version_info[:2])"
+    code = (
+        "import platform, sys, sysconfig; t = 't' * bool(sysconfig.get_config_var('Py_GIL_DISABLED'));"
+        "print(platform.python_implementation(), '%d.%d%s' % (*sys.version_info[:2], t))"
+    )
     done = subprocess.run([interpreter, "-c", code], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
@@ -104,13 +109,13 @@ def _passes(version: str, python: str, part: str) -> bool:
 
 def _main() -> int:
     own = _version(str(dev.build())).removeprefix("CPython ")
-    named = tuple(word for word in sys.argv[1:] if re.fullmatch(r"3\.\d+", word) and word != own)
+    named = tuple(word for word in sys.argv[1:] if re.fullmatch(r"3\.\d+t?", word) and word != own)
     there = {version: path for version, path in found(named or _WANTED).items() if version != own}
     for version in named:
-        if version not in there and (path := debian.interpreter(version)):
+        if version not in there and (path := debian.interpreter(version) or free_threaded.interpreter(version)):
             there[version] = path
     # The newest is last: its parts then have both processors.
-    there = dict(sorted(there.items(), key=lambda entry: int(entry[0].split(".")[1])))
+    there = dict(sorted(there.items(), key=lambda entry: (int(entry[0].rstrip("t").split(".")[1]), entry[0])))
     say(f".venv is CPython {own}; besides: {', '.join(there) or 'none found'}")
     if missing := sorted(set(named) - set(there)):
         say(f"missing: CPython {', '.join(missing)}\n             pyenv install {' '.join(missing)}")
