@@ -51,8 +51,8 @@ pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult
 #[pyclass(frozen, name = "Ledger", module = "onecopy")]
 pub(crate) struct LedgerScope {
     ledger: Ledger,
-    /// The tokens that reset the context variable: one for the end of each active `with` block of
-    /// this scope, that of the innermost block last.
+    /// The tokens that reset the context variable at the end of a `with` block: one for each active
+    /// `with` block of this scope. The token of the innermost block is the last one.
     tokens: Guarded<Vec<Py<PyAny>>>,
 }
 

@@ -150,8 +150,8 @@ pub fn chunks_with<S: Source + 'static>(
 /// A stream of rows as chunks. The source and the format are type parameters, so no call per cell
 /// is dispatched dynamically.
 ///
-/// The stream passes a chunk on after a complete row or a part of a long value, as soon as the
-/// chunk may lack capacity for another row of the longest length so far. Before a fetch that may
+/// The stream passes a chunk on after a complete row or a part of a long value, as soon as the free
+/// capacity of the chunk is less than the size of the longest row so far. Before a fetch that may
 /// block, it passes the chunk on if a quarter of the chunk is filled or [`CHUNK_DELAY`] has passed.
 /// A small response is therefore one chunk. If rows must be whole (BSON), a chunk is passed on only
 /// between two rows, and grows to the size of its longest row. If a fill fails, the chunk contains

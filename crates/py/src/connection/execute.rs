@@ -123,7 +123,7 @@ impl Connection {
         Ok((statement.sql, values))
     }
 
-    /// Ends the statement `ended`, and executes a new one.
+    /// Executes a statement. Before that, ends the earlier statement `ended`, if there is one.
     pub(crate) fn run(
         &self,
         py: Python<'_>,

@@ -190,8 +190,8 @@ fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> P
     }
 }
 
-/// After bytes were written to the descriptor, sets the position of the buffered file object to the
-/// position of the descriptor.
+/// Sets the position of a buffered file object to the position of its descriptor. It must be called
+/// after bytes were written directly to the descriptor.
 pub(super) fn stand_behind(file: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = file.py();
     let known = classes(py)?;

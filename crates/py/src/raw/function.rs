@@ -249,9 +249,9 @@ struct Signature {
 }
 
 impl Signature {
-    /// Assigns each argument to its parameter, for a call with keywords, or with too few or too
-    /// many arguments. It is a separate function, so that its variables are not on the stack during
-    /// the function call.
+    /// Assigns each argument of a call to its parameter. It handles calls with keywords, and calls
+    /// with too few or too many arguments. It is a separate function, so that its variables are not
+    /// on the stack while the Python function runs.
     ///
     /// # Safety
     /// As [`entry`].

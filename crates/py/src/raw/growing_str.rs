@@ -239,7 +239,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.is_turned(block)
     }
 
-    /// Counts the bytes of a converted block, and begins the next block.
+    /// Counts the bytes of a converted block, clears the block for the next bytes, and returns
+    /// `true`.
     fn is_turned(&mut self, block: Vec<u8>) -> bool {
         self.turned_bytes += block.len();
         self.block = block;

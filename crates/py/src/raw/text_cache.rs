@@ -1,8 +1,8 @@
 //! `TextCache`: the recent short texts of a column, so that equal texts share one `str`.
 //!
-//! Columns of towns, states and currencies repeat a few words in all their rows. A lookup takes a
-//! tenth of the time of creating a `str`, and saves the memory of one. If few texts of a column are
-//! repeated, the next texts are created without a lookup.
+//! Columns of towns, states and currencies repeat a few words in all their rows. A successful
+//! lookup takes a tenth of the time of creating a `str`, and saves the memory of a new `str`. If
+//! few texts of a column are repeated, the next texts are created without a lookup.
 
 use onecopy_text::{Policy, Tally, Units};
 use pyo3::prelude::*;

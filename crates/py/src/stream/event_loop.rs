@@ -31,8 +31,8 @@ impl RowStream {
     }
 
     /// Stores the source in the stream again after a call, and records the outcome of the call.
-    /// Then calls `keep` with the stream's state and this outcome. A stream that was closed
-    /// meanwhile remains closed.
+    /// Then calls `keep` with the state of the stream and the outcome of the call. If the stream
+    /// was closed during the call, it remains closed.
     fn return_source<T>(
         &self,
         py: Python<'_>,

@@ -30,8 +30,9 @@ impl RowStream {
         })
     }
 
-    /// Writes all chunks with `write`, which writes at least one byte of its argument, or waits. If
-    /// the statement fails, the rows before the failure are written too.
+    /// Writes all chunks with the function `write`, which writes at least one byte of its argument
+    /// in each call, and waits if necessary. If the statement fails, the rows before the failure
+    /// are written too.
     pub(super) fn write_detached(
         &self,
         py: Python<'_>,

@@ -10,8 +10,9 @@ use pyo3::types::PyString;
 use crate::raw::fresh::Blanks;
 use crate::raw::text::{encode_cell, make_cell};
 
-/// The size in bytes from which the general path is used for a text. This path is faster for long
-/// texts, because it reads Latin-1 only once, and uses large pages.
+/// The smallest size in bytes of a text that is converted by the general code instead of the fast
+/// path in this module. The general code is faster for long texts, because it reads Latin-1 only
+/// once, and uses large pages.
 pub(super) const MIDDLING_BYTES: usize = 64 * 1024;
 
 /// Evaluates `$run`, in which `$type` is the type that implements the encoding `$codec` for short

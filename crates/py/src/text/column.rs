@@ -206,7 +206,7 @@ const AHEAD: usize = 32;
 
 /// The largest number of slots in the table of recent texts.
 const MOST_SLOTS: usize = 4096;
-/// The number of lookups after which the hits of the table are counted.
+/// The number of lookups after which the successful lookups (hits) are counted.
 const TRY: usize = 256;
 /// The number of cells that are decoded without a lookup if there were too few hits.
 const PAUSE: usize = 32 * TRY;

@@ -16,8 +16,8 @@ use crate::raw::pinned_bytes::PinnedBytes;
 use crate::stream::{Left, RowStream};
 use crate::stream_output::Output;
 
-/// A body of at most this size in bytes is copied. To keep its Python object alive until it was
-/// sent would take longer than the copy.
+/// A body of at most this size in bytes is copied. Keeping the Python object of the body alive
+/// until the body is sent would take longer than the copy.
 const FEW_BYTES: usize = 1024;
 
 /// ``environ["wsgi.file_wrapper"]``: a file as the body of a response (PEP 3333). The kernel sends

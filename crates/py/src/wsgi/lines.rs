@@ -14,8 +14,9 @@ use crate::raw::pinned_bytes::references;
 const N_LINES: usize = 256;
 /// The largest size of a cached line, in bytes.
 const MOST_BYTES: usize = 256;
-/// The reference count of a header field's tuple that was created only for the current response:
-/// one reference from the list of header fields, and one from the code that reads the tuple.
+/// The reference count of a header field's tuple if the tuple was created only for the current
+/// response: one reference is in the list of header fields, and one belongs to the code that reads
+/// the tuple. A higher count means that the application keeps the tuple.
 const FRESH_REFERENCES: isize = 2;
 
 struct CachedLine {

@@ -18,12 +18,13 @@ use crate::raw::environ::latin1;
 use crate::raw::gil;
 use crate::raw::pinned_bytes::PinnedBytes;
 
-/// The function by which a WSGI application begins its response, which it calls with the status and
-/// the headers. It returns the `write` function of PEP 3333, which is this object itself. `write`
-/// is called with ``bytes``, and sends them before it returns, except for at most 256 KiB that are
-/// buffered for the client. It raises `BrokenPipeError` if the client has closed the connection,
-/// `TimeoutError` if the client received nothing for ``write_timeout``, `ConnectionAbortedError` if
-/// the server was stopped, and `RuntimeError` if the application has returned.
+/// The function ``start_response`` of PEP 3333: a WSGI application calls it with the status and the
+/// headers to begin its response. It returns the function ``write`` of PEP 3333, which is this
+/// object itself. ``write(data)`` sends ``bytes`` before it returns, except for at most 256 KiB
+/// that are buffered for the client. ``write`` raises `BrokenPipeError` if the client has closed
+/// the connection, `TimeoutError` if the client received nothing for ``write_timeout``,
+/// `ConnectionAbortedError` if the server was stopped, and `RuntimeError` if the application has
+/// returned.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct StartResponse {
     state: Mutex<ResponseState>,

@@ -52,9 +52,9 @@ impl<'a> Call<'a> {
         self.set_integer(how.attribute, n_rows);
     }
 
-    /// Changes the driver's setting by which each row of parameters is sent in a message of its
-    /// own. With `true`, before an array of parameters is executed, switches the setting off. With
-    /// `false`, after the execution, switches it on again.
+    /// Switches off (`is_array` is `true`) or on again (`false`) the driver's setting by which each
+    /// row of parameters is sent in a separate message. The setting is off while an array of
+    /// parameters is executed. Does nothing if the driver has no such setting.
     pub(crate) fn set_for_arrays(&self, is_array: bool) {
         if let Some(attribute) = self.shared.off_for_arrays {
             self.set_integer(attribute, usize::from(!is_array));

@@ -26,8 +26,9 @@ use crate::source::Budget;
 /// result, the cost of a thread exceeds its benefit.
 pub(crate) const FIRST_BLOCKS: u64 = 2;
 
-/// The factor by which [`FIRST_BLOCKS`] grows for a statement whose thread stopped before the last
-/// row.
+/// Each time the prefetch thread of a statement stops before the last row, the number of blocks
+/// that are fetched on request before a thread is started (at first [`FIRST_BLOCKS`]) is multiplied
+/// by this factor.
 pub(crate) const RESTART_BACKOFF: u64 = 8;
 
 /// The largest number of prefetched blocks in the queue. One block would suffice if the thread and

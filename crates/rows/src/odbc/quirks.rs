@@ -164,11 +164,11 @@ pub(crate) struct Quirks {
     pub(crate) describes_prepared: bool,
     /// `true` if a rollback or commit closes cursors that stay open according to `SQLGetInfo`.
     pub(crate) ends_cursors: bool,
-    /// `true` if `SQL_ATTR_CONNECTION_DEAD` is correct (in tests) and needs no round trip.
+    /// `true` if `SQL_ATTR_CONNECTION_DEAD` is reliable in tests, and needs no round trip.
     pub(crate) knows_loss: bool,
-    /// `true` if commit and rollback succeed on a lost connection; a check then follows them.
+    /// `true` if the driver reports success for a commit or rollback on a lost connection.
     pub(crate) hides_loss: bool,
-    /// `true` if the row count of a result with rows is correct, `false` if 0 means unknown.
+    /// `true` if the driver counts the rows of a query's result, `false` if it reports 0 instead.
     pub(crate) counts_queries: bool,
     /// The prepared handles that may be executed again; they are cached by SQL text.
     pub(crate) keeps_prepared: CacheSupport,
@@ -178,7 +178,7 @@ pub(crate) struct Quirks {
     /// then free descriptions in use. Once a column of the type was described, this crate therefore
     /// frees all statements of the connection before a table is dropped or altered.
     pub(crate) miscounts: Option<&'static str>,
-    /// The time at which the driver returns rows: as they are read, or after it has read them all.
+    /// How the driver returns rows: while it reads the result, or only after its last row.
     pub(crate) streams: Streams,
     /// Warnings for the user, shown at each connect.
     pub(crate) notices: &'static [&'static str],

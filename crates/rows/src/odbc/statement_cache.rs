@@ -99,15 +99,16 @@ pub(super) fn cursor_switch(quirks: &Quirks, string: &ConnectionString) -> Optio
 /// The value in [`Key::types`] for a NULL without a declared type.
 const NULL: i16 = 0;
 
-/// Returns `true` if a prepared statement may be executed again with a parameter of certain types.
-/// The parameter is bound as the SQL type `bound`; the server has inferred the type `taken`.
-/// `without_cursor` is `true` if the statement is executed without a cursor.
+/// Returns `true` if a prepared statement may be executed again with a parameter that is bound as
+/// the SQL type `bound`, and for which the server has inferred the type `taken`. `without_cursor`
+/// is `true` if the statement is executed without a server-side cursor.
 ///
 /// psqlodbc passes no types to a prepared statement. The server infers the types, and they stay the
 /// same when the type of a column changes later. Each inferred type must therefore be the type of
-/// the value itself. Such a type is also correct for the changed column, or else the server refuses
-/// it, and the statement is prepared again. A float that is written to a column is an exception: if
-/// the column has become `numeric`, the float would lose digits as a `float8`.
+/// the value itself. After a change of the column, the server then either converts the value
+/// correctly, or refuses the statement, which is prepared again. A float that is written to a
+/// column is an exception: if the column has become `numeric`, the float would lose digits as a
+/// `float8`.
 ///
 /// If a statement is executed with a cursor, psqlodbc inserts the parameters into its text.
 /// Integers of 32 bits are inserted without quotes. Floats, dates, times and timestamps are

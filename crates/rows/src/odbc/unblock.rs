@@ -56,9 +56,9 @@ impl Caller {
         self.is_broken.load(SeqCst)
     }
 
-    /// Must be called at each cancel of a driver call, and repeatedly until that driver call
-    /// returns. If at least [`GRACE`] has passed since the first cancel of the driver call, shuts
-    /// down the sockets for which the driver call waits.
+    /// Shuts down the sockets for which the current driver call waits, if at least [`GRACE`] has
+    /// passed since the first call of this function for that driver call. Must be called when a
+    /// driver call is cancelled, and repeatedly until the driver call returns.
     pub(crate) fn insist(&self) {
         let n_calls = self.n_calls.load(SeqCst);
         if self.thread.load(SeqCst) == 0 {
@@ -135,9 +135,9 @@ pub(super) fn block_signals() {
 }
 
 thread_local! {
-    /// The second number is the system's id of this thread. The first number is the value of
-    /// [`fork::generation`](crate::fork::generation) at the time when the id was read, because the
-    /// id is no longer valid after a fork.
+    /// A cache of this thread's id in the operating system (the second number). The first number is
+    /// the value of [`fork::generation`](crate::fork::generation) when the id was read: the id is
+    /// no longer valid after a fork.
     static NUMBER: std::cell::Cell<(u32, i32)> = const { std::cell::Cell::new((0, 0)) };
 }
 

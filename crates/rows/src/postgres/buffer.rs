@@ -1,6 +1,7 @@
-//! `Buffer`: memory for received bytes. A buffer is first the inbox of the connection, then the
-//! block of the statement to which its rows belong. Two buffers alternate, so rows are never
-//! copied; only an incomplete message at the end of a buffer is moved to the next buffer.
+//! `Buffer`: memory for received bytes. A buffer is first the inbox of the connection, into which
+//! bytes are received. It is then the block of the statement to which the received rows belong. Two
+//! buffers alternate, so rows are never copied; only an incomplete message at the end of a buffer
+//! is moved to the next buffer.
 
 use std::io;
 

@@ -37,8 +37,8 @@ pub(super) struct Delivery {
 
 #[derive(Debug, Default)]
 pub(super) struct Delivered {
-    /// Rows that were received before the statement requested them, so that another statement could
-    /// be executed.
+    /// Rows that were received before the statement requested them, because another statement had
+    /// to be executed on the connection.
     pub(super) rows: RowQueue,
     pub(super) end: Option<ResultEnd>,
 }

@@ -49,9 +49,9 @@ pub fn target(text: &str) -> Result<Vec<(String, String)>, Error> {
 }
 
 /// Reads the body of a DataRow message twice: as a whole, and in pieces as if it were received
-/// `step` bytes at a time. Returns for each of the two ways `true` if the body is accepted. `types`
-/// are the column types, as in [`ReceivedRows::new`]; `part_bytes` is the largest size of a part of
-/// a long value.
+/// `step` bytes at a time. Returns two flags, which are `true` if the body was accepted as a whole
+/// and in pieces. `types` are the column types, as in [`ReceivedRows::new`]; `part_bytes` is the
+/// largest size of a part of a long value.
 #[must_use]
 pub fn accepts_row(
     types: &[(u32, i32)],

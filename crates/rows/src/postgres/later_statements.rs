@@ -1,6 +1,6 @@
-//! `Further`: the second and later statements of a SQL text. Each is executed when the caller
-//! requests its result. If the connection has to execute another SQL text before that, the
-//! remaining statements are executed first, and their results are stored in memory.
+//! `Further`: the second and later statements of a SQL text. Each statement is executed when the
+//! caller requests its result. If the connection has to execute another SQL text earlier, the
+//! remaining statements are executed before that text, and their results are stored in memory.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,8 +17,8 @@ use crate::error::Error;
 use crate::source::Source;
 use crate::value::Value;
 
-/// Of the second and later statements of a SQL text: the statements that were not executed yet, and
-/// the results that were not read yet.
+/// The remaining work of a SQL text with several statements, after its first statement: the
+/// statements that were not executed yet, and the results that were not read yet.
 #[derive(Debug)]
 pub(super) struct Further {
     pieces: Arc<Mutex<Pieces>>,

@@ -96,8 +96,9 @@ pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Returns an error if a parameter is binary in the row `values` but not in the rows `before`, or
-/// if it is binary in them but not in `values`. The server would store such a binary value as text.
+/// Returns an error if a parameter has a binary value in the row `values` but not in the rows
+/// `before`, or the reverse. All rows of a statement have the same parameter types, so the server
+/// would store such a binary value as text.
 ///
 /// # Errors
 /// [`ErrorKind::Data`].
@@ -118,8 +119,7 @@ pub(super) fn check_types(before: &[Vec<Value>], values: &[Value]) -> Result<(),
     Ok(())
 }
 
-/// Returns the value itself, without the types that the caller declared for it
-/// ([`Value::Declared`]).
+/// Returns the value without the type that the caller declared for it ([`Value::Declared`]).
 pub(super) fn own(value: &Value) -> &Value {
     match value {
         Value::Declared(inner, _) => own(inner),

@@ -85,8 +85,8 @@ pub(super) fn check_value(kind: Kind, value: &mut [u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns an error unless the body of a row contains, for each column, one value of the size that
-/// the column's type requires.
+/// Checks the body of a row: it must contain one value for each column, and each value must have a
+/// size that the type of its column permits.
 #[inline]
 pub(super) fn check(body: &mut [u8], kinds: &[Kind]) -> Result<(), Fault> {
     check_count(body, kinds.len())?;

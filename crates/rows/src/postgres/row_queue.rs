@@ -9,19 +9,19 @@ use std::os::unix::fs::FileExt;
 use super::buffer::Buffer;
 use crate::error::{Error, ErrorKind};
 
-/// The number of bytes of one result that are stored in memory.
+/// The largest number of bytes of a result's rows that are stored in memory.
 const MEMORY_BYTES: usize = 4 << 20;
 
-/// The rows of a result that another statement on the connection has made necessary to receive, in
-/// the order in which they arrived.
+/// The rows of a result that were received before its statement requested them, in the order of
+/// their arrival. They had to be received because another statement was executed on the connection.
 #[derive(Debug, Default)]
 pub(super) struct RowQueue {
-    /// The first buffers of rows.
+    /// The buffers of rows that are stored in memory. They precede the buffers in `file`.
     buffers: VecDeque<Buffer>,
     n_bytes: usize,
-    /// The buffers after these.
+    /// The buffers of rows that are stored in a temporary file; `None` if all are in memory.
     file: Option<BufferFile>,
-    /// The error because of which no further rows were stored.
+    /// The error of storing rows in the temporary file. The rows after this error were discarded.
     failure: Option<Error>,
 }
 
@@ -31,14 +31,14 @@ struct BufferFile {
     file: File,
     /// The lengths in bytes of the buffers that were not read yet.
     lengths: VecDeque<usize>,
-    /// The position of the first of them.
+    /// The offset in `file` of the first buffer that was not read yet.
     start: u64,
     end: u64,
 }
 
 impl RowQueue {
-    /// Adds the unconsumed bytes of `rows`. If they cannot be stored, they and all later ones are
-    /// discarded, and [`RowQueue::pop`] returns the error in their place.
+    /// Adds a buffer of rows. If the buffer cannot be stored, this buffer and all later buffers are
+    /// discarded, and [`RowQueue::pop`] returns the error instead of them.
     pub(super) fn push(&mut self, rows: Buffer) {
         if self.failure.is_some() {
             return;
@@ -71,10 +71,10 @@ impl RowQueue {
         Ok(())
     }
 
-    /// Removes and returns the next buffer of rows; `None` if there is none.
+    /// Removes the next buffer of rows and returns it; `None` if no buffer is left.
     ///
     /// # Errors
-    /// Rows could not be stored in the temporary file, or not be read from it.
+    /// Rows could not be written to the temporary file or read from it.
     pub(super) fn pop(&mut self) -> Result<Option<Buffer>, Error> {
         if let Some(rows) = self.buffers.pop_front() {
             self.n_bytes -= rows.bytes().len();
@@ -113,7 +113,7 @@ fn not_stored(source: &io::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// A buffer with `len` bytes of this value.
+    /// Returns a buffer with `len` bytes, all of which have the value `value`.
     fn rows(value: u8, len: usize) -> Buffer {
         let filled = Buffer::filled(len, |bytes| {
             bytes.fill(value);

@@ -25,7 +25,7 @@ const DEFERRED_PART_BYTES: usize = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeferredValue<'a> {
     Null,
-    /// Bytes of the value; the last ones if the flag is `true`.
+    /// Bytes of the value. The flag is `true` if the value ends with these bytes.
     Bytes(&'a [u8], bool),
     /// The next bytes were not received yet.
     NotReceived,
@@ -38,21 +38,24 @@ pub struct Rows {
     /// `None` without rows.
     buffer: Option<Buffer>,
     kinds: Arc<[Kind]>,
-    /// The number of bytes of the buffer that this block and earlier blocks have used.
+    /// The number of bytes at the start of the buffer that belong to this block and to earlier
+    /// blocks.
     n_read: usize,
     /// For each row of this block, the offset in the buffer of its first value.
     rows: Vec<u32>,
     /// The index of the row of this block that was emitted last.
     last_emitted: MutCell<usize>,
-    /// The position in a row that is read in pieces.
+    /// The position in the long row that is being read in pieces; `None` if no row is.
     split: Option<SplitRow>,
-    /// The block, if it is a piece of a row, and the offset of its first byte.
+    /// The piece of a long row that is the current block, and the offset of the piece in the
+    /// buffer; `None` if the block consists of complete rows.
     piece: Option<(Piece, usize)>,
-    /// The offset in its value of the piece, if it is a part of a value.
+    /// If `piece` is a part of a value, the offset of this part in the value.
     part_offset: u64,
-    /// The largest part of a value in a stream, in bytes; `None` for another reader.
+    /// The largest size in bytes of the parts in which a row stream reads long values; `None` if
+    /// the reader is not a row stream.
     part_bytes: Option<usize>,
-    /// The values that are read in parts if their row is long; `None` if rows are read whole.
+    /// Defines which values of a long row are read in parts; `None` if every row is read whole.
     parts: Option<Parts>,
     /// `true` for each deferred column; empty if no column is deferred.
     deferred: Vec<bool>,
@@ -68,8 +71,8 @@ impl Rows {
         }
     }
 
-    /// Replaces the rows by those in `buffer`, before the first block of them; returns the old
-    /// buffer.
+    /// Replaces the buffer of rows by `buffer`, of whose rows no block was made yet. Returns the
+    /// old buffer.
     pub(super) fn replace(&mut self, buffer: Buffer) -> Option<Buffer> {
         let old = self.take_buffer();
         self.buffer = Some(buffer);
@@ -88,8 +91,8 @@ impl Rows {
         &self.kinds
     }
 
-    /// Returns the values that are read in parts if their row is long; `None` if every row is read
-    /// whole.
+    /// Returns the definition of the values of a long row that are read in parts; `None` if every
+    /// row is read whole.
     pub(super) fn parts(&self) -> Option<&Parts> {
         self.parts.as_ref()
     }
@@ -101,9 +104,9 @@ impl Rows {
         self.update_parts();
     }
 
-    /// Omits the values of columns from the rows: `deferred` has `true` for each of these columns,
-    /// or is empty. Deferred values are read in parts if all columns after the first of them are
-    /// deferred too.
+    /// Omits the values of deferred columns from the rows. `deferred` has an item for each column,
+    /// which is `true` for a deferred column; it is empty if no column is deferred. Deferred values
+    /// are read in parts if all columns after the first deferred column are deferred too.
     pub(super) fn set_deferred(&mut self, deferred: Vec<bool>) {
         self.deferred = deferred;
         self.update_parts();
@@ -137,11 +140,12 @@ impl Rows {
         self.buffer.as_ref().map_or(&[], Buffer::bytes)
     }
 
-    /// Makes at most `most_rows` rows of the buffer the current block; returns their number. Each
-    /// length is checked here, so emitting cannot fail.
+    /// Makes the next rows of the buffer, at most `most_rows`, the current block; returns their
+    /// number. Each length is checked here, so emitting the block cannot fail.
     ///
     /// # Errors
-    /// A row does not have the described columns, or the lengths of its values do not fill it.
+    /// A row does not have the described columns, or the lengths of its values do not add up to its
+    /// length.
     pub(super) fn advance(&mut self, most_rows: usize) -> Result<usize, Error> {
         self.rows.clear();
         self.piece = None;
@@ -154,7 +158,8 @@ impl Rows {
             && !self.deferred.is_empty()
             && !split.is_at_start()
         {
-            // The rest of the last row: values that the caller has not read.
+            // The caller has not read all deferred values of the last row, so the rest of the row
+            // is skipped.
             self.n_read += split.skip_pieces(&mut bytes[self.n_read..])?;
             if !split.is_at_end() {
                 return Ok(0);
@@ -192,7 +197,8 @@ impl Rows {
         Ok(self.rows.len())
     }
 
-    /// Returns the value at `at`, `None` for NULL, and the position of the next value.
+    /// Returns the value (`None` for NULL) whose length field is at offset `at` of `bytes`, and the
+    /// offset of the next value.
     #[inline]
     fn value(bytes: &[u8], at: usize) -> (Option<&[u8]>, usize) {
         let len = i32::from_be_bytes(four(bytes, at));
@@ -203,8 +209,8 @@ impl Rows {
         }
     }
 
-    /// Makes the next piece of the long row the current block; returns `false` if it was not
-    /// received yet.
+    /// Makes the next piece of the long row the current block; returns `false` if that piece was
+    /// not received yet.
     fn next_piece(&mut self) -> Result<bool, Error> {
         match self.piece.take() {
             Some((Piece::Part { bytes, .. }, _)) => self.part_offset += bytes.len() as u64,
@@ -225,12 +231,12 @@ impl Rows {
         Ok(true)
     }
 
-    /// Returns the received bytes from `offset` on of the deferred value in `column` of the row
-    /// that was emitted last. In a long row, the values before it are skipped. `None` if this value
-    /// itself was skipped.
+    /// Returns the received bytes of the deferred value in `column` of the row that was emitted
+    /// last, from byte `offset` of the value on. In a long row, this call skips the values to the
+    /// left of `column`. Returns `None` if the value was itself skipped by an earlier call.
     ///
     /// # Errors
-    /// The lengths of the row's values do not fill it.
+    /// The lengths of the row's values do not add up to the length of the row.
     pub(super) fn deferred_value(
         &mut self,
         column: usize,
@@ -278,8 +284,8 @@ impl Rows {
         }
     }
 
-    /// Returns the bytes from `offset` on of a value that was received completely: the one after
-    /// the `n_before` values at `at`.
+    /// Returns the bytes, from byte `offset` on, of a value that was received completely. It is the
+    /// value after the `n_before` values whose first one is at offset `at` of the buffer.
     fn complete_value(&self, mut at: usize, n_before: usize, offset: u64) -> DeferredValue<'_> {
         let bytes = self.bytes();
         for _ in 0..n_before {
@@ -302,8 +308,8 @@ impl Rows {
         }
     }
 
-    /// Emits the values of `columns`, of which the first one is at the offset `at` of `bytes`, the
-    /// bytes of the block.
+    /// Emits the values of `columns`. The first of these values is at offset `at` of `bytes`, the
+    /// contents of the buffer.
     #[inline(always)]
     fn cells<S: RowSink>(
         &self,

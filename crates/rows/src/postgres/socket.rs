@@ -137,12 +137,12 @@ pub(super) fn wait_for(
 pub(super) struct Socket {
     stream: Stream,
     tls: Option<Box<ClientConnection>>,
-    /// Encrypted bytes that were not sent yet.
+    /// Bytes that were encrypted and not sent yet.
     encrypted: Vec<u8>,
     /// The time after which reads and writes fail; `None` for no limit. It is set while a session
     /// is opened or closed, and during a wait for notifications.
     deadline: Option<Instant>,
-    /// The number of bytes that were sent since the server had responded to all messages.
+    /// The number of bytes that were sent since the server last had responded to all messages.
     unanswered_bytes: usize,
     /// `true` while the limit [`USER_TIMEOUT`] does not apply.
     is_unlimited: bool,
@@ -185,7 +185,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sets TCP's limit for acknowledgements to `to` if it is `from`; returns `true` if it was.
+    /// Sets TCP's limit for acknowledgements (`TCP_USER_TIMEOUT`) to `to` if its value is `from`;
+    /// returns `true` if the value was changed.
     fn replace_user_timeout(&self, from: Duration, to: Duration) -> io::Result<bool> {
         let Stream::Tcp(tcp) = &self.stream else {
             return Ok(false);
@@ -406,7 +407,7 @@ mod tests {
 
     use super::*;
 
-    /// The client's socket with this limit, and the server's.
+    /// Returns two connected sockets: the client's, with this limit, and the server's.
     fn pair(limit: Duration) -> (Socket, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let tcp = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");

@@ -1,9 +1,10 @@
-//! `SplitRow`: the position in a row that is longer than the receive buffer. Its long values of text
-//! and bytes are read in parts while the row arrives, so that memory does not grow with the row.
+//! `SplitRow`: the position in a long row (at least [`LONG_ROW_BYTES`]) that is read in pieces. The
+//! long text and binary values of such a row are read in parts while the row arrives, so that
+//! memory does not grow with the length of the row.
 //!
-//! The connection and the block of the statement each have a `SplitRow`. The connection's position
-//! decides how many received bytes the block can read; the block's position divides them into
-//! [`Piece`]s, one for each fetch.
+//! The connection and the statement's block of rows each have a `SplitRow` for the same row. With
+//! its position, the connection determines how many of the received bytes it can pass to the block.
+//! With its own position, the block divides these bytes into [`Piece`]s, one for each fetch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,19 +15,22 @@ use super::types::Kind;
 use crate::cell::LongKind;
 use crate::error::Error;
 
-/// The smallest length, in bytes, of a DataRow message that is read in pieces. A value is written
-/// in parts by its length and that of its row, not by how much of the row was received: the output
-/// does not depend on the network. (CSV quotes each value that is written in parts.)
+/// The smallest length in bytes of a DataRow message that is read in pieces. If a value is written
+/// in parts depends only on the length of the value and the length of its row, not on the number of
+/// bytes that were received, so the output does not depend on the network. (CSV quotes each value
+/// that is written in parts.)
 pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
 
-/// How a row is returned that is longer than the receive buffer and still incomplete.
+/// How a long row that was not received completely is returned to its reader.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LongRows<'a> {
-    /// It is received whole.
+    /// The row is returned after it was received completely.
     Whole,
-    /// It is not received yet, because the reader has not decided.
+    /// The row is not received yet, because the reader has not chosen between the other two
+    /// variants.
     Wait,
-    /// In pieces.
+    /// The row is returned in pieces, in which the values that [`Parts`] defines are divided into
+    /// parts.
     Pieces(&'a Parts),
 }
 
@@ -36,14 +40,15 @@ pub(super) enum LongRows<'a> {
 pub(super) struct Parts {
     /// The kinds of all columns of the row.
     pub(super) kinds: Arc<[Kind]>,
-    /// The first column whose values are read in parts.
+    /// The index (from 0) of the first column whose values are read in parts.
     pub(super) first_column: usize,
-    /// The largest part, in bytes.
+    /// The largest size of a part in bytes.
     pub(super) part_bytes: usize,
 }
 
 impl Parts {
-    /// Returns how the parts of a value of this length are written; `None` if it is read whole.
+    /// Returns the kind of the parts (text or bytes) in which a value of `len` bytes in `column` is
+    /// read; `None` if the value is read whole.
     fn kind_of(&self, column: usize, len: usize) -> Option<LongKind> {
         if column < self.first_column || len <= self.part_bytes {
             return None;
@@ -56,30 +61,33 @@ impl Parts {
     }
 }
 
-/// The position in a row.
+/// A position in a row that is read in pieces.
 #[derive(Clone, Debug)]
 pub(super) struct SplitRow {
     parts: Parts,
-    /// The number of bytes of the message after this position.
+    /// The number of bytes of the row's message after this position.
     row_left: usize,
-    /// The column at this position. `None` before the number of columns.
+    /// The index (from 0) of the column at this position; `None` before the field at the start of
+    /// the row that contains the number of columns.
     column: Option<usize>,
-    /// The number of bytes left of the value of `column`; 0 between two values.
+    /// The number of bytes that are left of the value of `column`; 0 between two values.
     value_left: usize,
 }
 
-/// Received bytes of a row. Offsets are relative to the first byte of the piece.
+/// A piece of a long row: complete values, or a part of one value. All offsets are relative to the
+/// first byte of the piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Complete values.
+    /// Complete values of consecutive columns.
     Cells {
         columns: Range<usize>,
-        /// The offset of the length of the first value.
+        /// The offset of the length field of the first value.
         at: usize,
-        /// The long value that begins after them; `None` if they end the row.
+        /// The column and the kind of the long value that begins after these values; `None` if the
+        /// row ends with them.
         next: Option<(usize, LongKind)>,
     },
-    /// A part of the value of `column`.
+    /// A part of the long value of `column`.
     Part {
         column: usize,
         bytes: Range<usize>,
@@ -91,7 +99,7 @@ pub(super) enum Piece {
 }
 
 impl SplitRow {
-    /// Creates the position after the header of a DataRow message of `len` bytes.
+    /// Creates the position directly after the header of a DataRow message of `len` bytes.
     pub(super) fn new(len: usize, parts: Parts) -> SplitRow {
         SplitRow {
             parts,
@@ -111,11 +119,13 @@ impl SplitRow {
         self.row_left == 0 && self.column == Some(self.parts.kinds.len())
     }
 
-    /// Returns the next piece of the row and its length in bytes, and moves the position after it.
-    /// `None` if `received`, the received bytes from this position on, do not contain it.
+    /// Returns the next piece of the row and the length of the piece in bytes, and moves the
+    /// position after the piece. `received` are the received bytes from this position on. Returns
+    /// `None` if `received` does not contain the whole piece.
     ///
     /// # Errors
-    /// The row does not have the described columns, or its lengths do not fill it.
+    /// The row does not have the described columns, or the lengths of its values do not add up to
+    /// its length.
     pub(super) fn next_piece(
         &mut self,
         received: &mut [u8],
@@ -253,7 +263,8 @@ mod tests {
         SplitRow::new(body.len() + HEADER_BYTES, parts(kinds, 0))
     }
 
-    /// The values of a row that is received `step` bytes at a time, parts joined.
+    /// Reads a row as if it were received `step` bytes at a time, and returns its values, with the
+    /// parts of each value joined.
     fn values(body: &[u8], kinds: &[Kind], step: usize) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let (mut split, mut found) = (begin(body, kinds), Vec::new());
         let (mut at, mut received) = (0, 0);

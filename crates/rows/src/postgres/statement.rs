@@ -47,7 +47,8 @@ pub struct Statement {
     /// The statements of the SQL text after this one; `None` if there are none.
     further: Option<Arc<Further>>,
     takes_more: bool,
-    /// The deferred column that was read last in the current row.
+    /// The index (from 0) of the deferred column that was read last in the current row; `None` if
+    /// none was.
     last_read: Option<usize>,
 }
 
@@ -79,8 +80,8 @@ impl Statement {
         self.row_count = next.row_count;
     }
 
-    /// Executes the remaining statements of the text, if the caller does not use `next_set`. If one
-    /// of them returns rows, the result is an error.
+    /// Executes the remaining statements of the SQL text, if the caller does not use `next_set`. If
+    /// one of these statements returns rows, this function returns an error.
     fn run_rest(&mut self) -> Result<(), Error> {
         let Some(further) = self.further.take() else {
             return Ok(());
@@ -153,8 +154,9 @@ impl Statement {
         };
     }
 
-    /// Reads the first rows or the end of the result; a first row that is long is only awaited,
-    /// since the caller has not called `set_long_values` yet.
+    /// Reads the first rows, or the end of the result, from the session. If the first row is long,
+    /// only waits until it begins to arrive, because the caller has not called `set_long_values`
+    /// yet, which determines how the row is read.
     pub(super) fn pull_first(&mut self, wire: &mut Wire) -> Result<(), Error> {
         let pulled = wire.pull(self.shared.take_spare(), LongRows::Wait);
         self.take(pulled, wire)

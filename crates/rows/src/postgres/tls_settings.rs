@@ -54,7 +54,7 @@ impl TlsSettings {
     /// Reads the settings from libpq's keywords.
     ///
     /// # Errors
-    /// A value is none of its keyword's, or contradicts another one.
+    /// A keyword has a value that it does not permit, or two keywords contradict each other.
     pub(super) fn read(
         keywords: &Keywords,
         environment: &dyn Environment,

@@ -1,4 +1,5 @@
-//! The cell of a value, which PostgreSQL sends in binary or text format, by the kind of its column.
+//! Converts a value of PostgreSQL, in binary or text format, to a [`Cell`]. The kind of the value's
+//! column determines the format and the type of the cell.
 
 use onecopy_text::Units;
 
@@ -14,7 +15,7 @@ pub(super) fn as_text(text: &str) -> Cell<'_> {
     Cell::Text(Units::Utf8(text.as_bytes()))
 }
 
-/// Creates the cell of a value whose length fits its kind.
+/// Converts a value to a cell. The length of the value must be a valid length for its kind.
 #[inline]
 pub(super) fn cell(value: &[u8], kind: Kind) -> Cell<'_> {
     let infinity = |is_positive| match is_positive {

@@ -1,5 +1,5 @@
 //! `Waiting`: the session's reference to the statements of a SQL text that were not executed yet.
-//! The session executes them before any other SQL text.
+//! The session executes these statements before any other SQL text.
 
 use std::any::Any;
 use std::collections::VecDeque;

@@ -59,7 +59,7 @@ pub(super) struct Wire {
     pub(super) activity: Arc<Activity>,
     /// The remaining statements of a SQL text, which must be executed before any other statement.
     pub(super) further: Option<Waiting>,
-    /// The position in a row of which the reader has received the first pieces.
+    /// The position in a row whose first pieces were passed to the reader.
     split: Option<SplitRow>,
     /// `true` while the data of a COPY is transferred, so that nothing else can run.
     pub(super) is_copying: bool,
@@ -133,7 +133,7 @@ impl Wire {
         }
     }
 
-    /// Returns the next event; waits for it.
+    /// Waits for the next event and returns it.
     ///
     /// # Errors
     /// The connection was lost, the server violated the protocol, or the server's error that ended
@@ -347,8 +347,8 @@ impl Wire {
         self.reader = Some(Arc::clone(delivery));
     }
 
-    /// Returns the number of bytes at the start of the inbox that are complete rows, or pieces of
-    /// a row.
+    /// Returns the number of bytes at the start of the inbox (the received bytes) that are complete
+    /// rows or pieces of a row.
     fn rows_received(&mut self, long_rows: LongRows<'_>) -> Result<usize, Error> {
         let bytes = self.inbox.bytes_mut();
         let mut n = 0;
@@ -425,7 +425,7 @@ impl Wire {
         Ok(is_row && matches!(frame(bytes)?, Framed::Partial(len) if len >= LONG_ROW_BYTES))
     }
 
-    /// Handles the messages that are complete, up to the end of the answer.
+    /// Handles the complete messages in the inbox, up to the end of the response.
     fn end_if_received(&mut self) -> Result<Option<ResultEnd>, Error> {
         if self.split.is_some() {
             return Ok(None);
@@ -441,8 +441,7 @@ impl Wire {
         Ok(None)
     }
 
-    /// Handles a message that is not a row; returns the end of the result if it is the last
-    /// message.
+    /// Handles a message that is not a row. Returns the end of the result if the message ends it.
     fn step(&mut self) -> Result<Option<ResultEnd>, Error> {
         match self.event()? {
             Event::Completed(completion) => self.completion = Some(completion),

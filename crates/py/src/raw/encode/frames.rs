@@ -155,8 +155,8 @@ impl<'py> Frames<'py> {
         });
     }
 
-    /// Sets the position of frame `n - 1` to `at`. The frames after it were pushed from the
-    /// innermost to the outermost, so their order is reversed.
+    /// Sets the position of frame `n - 1` to `at`, and reverses the order of the frames after it,
+    /// which were pushed from the innermost container to the outermost.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, n: usize, at: isize) {

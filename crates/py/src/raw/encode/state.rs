@@ -64,8 +64,9 @@ impl<'py> EncoderState<'py> {
         self.found = std::ptr::null();
     }
 
-    /// After an interruption, stores the position of the next member in frame `n - 1`. The frames
-    /// after it were pushed from the innermost to the outermost, so their order is reversed.
+    /// After an interruption, stores the position of the next member in frame `n - 1`, and reverses
+    /// the order of the frames after it, which were pushed from the innermost container to the
+    /// outermost. Does nothing if there was no interruption.
     #[inline(always)]
     pub(super) fn settle(&mut self, n: usize) {
         if self.interruption.reason != ExitReason::Done {

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 const SLOTS: usize = 256;
 /// The largest size of a cached string, in bytes.
 pub(super) const MOST_BYTES: usize = 32;
-/// The number of lookups after which the hits are counted. If there were fewer than [`LEAST_HITS`],
-/// the next [`REST`] strings are created without a lookup.
+/// The number of lookups after which the successful lookups (hits) are counted. If there were fewer
+/// than [`LEAST_HITS`], the next [`REST`] strings are created without a lookup.
 const LOOKS: u32 = 256;
 const LEAST_HITS: u32 = 48;
 const REST: u32 = 6000;

@@ -15,9 +15,9 @@ const FIRST_WINDOW: usize = 16 << 10;
 /// length double.
 const LARGEST_WINDOW: usize = 4 << 20;
 
-/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) as long as no more
-/// bytes than this of the value were read. The limit applies whatever length the driver reports, so
-/// a wrong length cannot cause a larger allocation.
+/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) until more than this
+/// number of bytes of the value were read. The limit does not depend on the length that the driver
+/// reports, so a wrong length cannot cause a larger allocation.
 const LARGEST_UNSEEN: usize = 64 << 20;
 /// The largest length of a value in bytes: more than any server sends, and a limit for a driver
 /// that returns data without an end.

@@ -16,8 +16,8 @@ use crate::odbc::column::is_whole_units;
 use crate::odbc::column::{Kind, Planned, Raw, Spec, Today};
 use crate::odbc::ffi;
 
-/// An indicator at or below this number was written by this crate: the value is in the arena, and
-/// its number there is `ARENA_BASE - indicator`.
+/// An indicator at or below this number was written by this crate, not by the driver. The value did
+/// not fit in its slot and is in the arena, as value number `ARENA_BASE - indicator`.
 const ARENA_BASE: isize = -1_000_000;
 
 /// The way in which the values of a column are read: at the fetch, after it, or on request.
@@ -207,7 +207,8 @@ impl Rowset {
         self.data.bytes_mut()[at..at + 8].copy_from_slice(&value.to_ne_bytes());
     }
 
-    /// Returns how the bound value of `row` fits in its slot.
+    /// Returns if the bound value of `row` is complete in its slot, was cut off, or has an invalid
+    /// length.
     pub(crate) fn fit(&self, column: &ColumnBuffer, row: usize) -> Fit {
         if !column.spec.variable {
             return Fit::Whole;
