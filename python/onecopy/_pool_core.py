@@ -27,7 +27,7 @@ class PoolTimeout(OperationalError):
 
     Attributes:
         n_out: connections that were lent out at that moment.
-        longest_s: for how many seconds the longest of them has been out.
+        longest_s: the longest time in seconds for which one of them had been lent out.
         waited_s: how many seconds the caller waited.
     """
 
@@ -83,15 +83,16 @@ class Entry:
 
 
 class Waiter:
-    """A caller that waits for a connection: it is granted an entry, or permission to open one."""
+    """A caller that waits for a connection. It is granted an entry (an open connection of the
+    pool), or permission to open a connection."""
 
     __slots__ = ("entry", "granted", "wake")
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self.entry: Entry | None = None
         self.granted = False
-        #: Called with the pool's lock held, so it must not block. It raises `RuntimeError` if the
-        #: caller is gone.
+        #: Wakes the caller. Called with the pool's lock held, so it must not block. It raises
+        #: `RuntimeError` if the caller no longer exists.
         self.wake = wake
 
 
@@ -209,8 +210,9 @@ class PoolCore:
             raise InterfaceError("the pool is closed")
 
     def _grant(self, entry: Entry | None) -> None:
-        """Grant a connection, or the slot of a closed one, to the first caller in the queue; if
-        nobody waits, keep the connection as idle. Called with the lock held."""
+        """Grant ``entry``, or if it is ``None`` permission to open a connection in place of a
+        closed one, to the first caller in the queue. If nobody waits, keep the connection as idle.
+        Called with the lock held."""
         while self._waiters:
             waiter = self._waiters.popleft()
             waiter.entry, waiter.granted = entry, True

@@ -18,7 +18,8 @@ __all__ = ["Prefetcher"]
 
 #: The largest number of prefetched chunks: the one to send next, and the one after it.
 _MOST_CHUNKS: Final = 2
-#: Chunks that a thread fills before it yields to other streams while the reader keeps up.
+#: The largest number of chunks that a thread fills in one job. Then other streams can use the
+#: thread, even if the reader of this one is fast enough for more.
 _CHUNKS_PER_TURN: Final = 32
 #: Seconds between repeated cancels of a call that has not ended: the driver ignores a cancel that
 #: arrives before it has started.

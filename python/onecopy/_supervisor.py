@@ -33,7 +33,7 @@ IDLE_GRACE_S = 3.0
 #: Seconds until a worker that failed to start is started again; doubled each time.
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
-#: Seconds to stop for a worker whose interpreter is known to be late.
+#: Seconds to stop for a worker with an interpreter known to be late; then it is killed.
 LATE_GRACE_S = 2.0
 
 #: Commands of the supervisor to a worker.

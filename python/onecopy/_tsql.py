@@ -229,5 +229,6 @@ def batch(con: Connection, name: str, parameters: Sequence[Any]) -> Batch:
     return Batch(sql, into + inputs, places, [known[place].name for place in places])
 
 
-#: By sys.all_objects.type, T-SQL and CLR: scalar functions, and functions that return a table.
+#: The text between `select` and the call of a function, by its `sys.all_objects.type`: none for
+#: scalar functions (FN, FS), `* from` for functions that return a table (IF, TF, FT).
 _FUNCTIONS = {"FN": "", "FS": "", "IF": "* from ", "TF": "* from ", "FT": "* from "}

@@ -44,7 +44,7 @@ class Metrics:
     are kept, but its connections and active requests are removed.
 
     Args:
-        servers: the largest number of servers that may use it at the same time.
+        servers: the largest number of servers that may use these counters at the same time.
 
     >>> metrics = onecopy.Metrics()
     >>> def app(environ, start_response):

@@ -31,7 +31,8 @@ def names(cursor: Cursor) -> list[str]:
 
 
 def dict_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
-    """Rows as dicts, keyed by column name. As a row factory it is implemented in the extension.
+    """Rows as dicts, keyed by column name. If it is used as a row factory, the extension module
+    makes the rows and does not call this function.
 
     Raises:
         ProgrammingError: on execution, if two columns have the same name or a column has none.

@@ -156,9 +156,9 @@ class Server:
         return self._core.metrics()
 
     def reopen_access_log(self) -> None:
-        """Reopen the file of the access log before its next line, for log rotation. SIGUSR1 does
-        the same in programs whose SIGTERM stops the server. Without an access log this does
-        nothing.
+        """Reopen the file of the access log before its next line, for log rotation. The signal
+        SIGUSR1 does the same if `run` was called in the main thread with ``signals``. Without an
+        access log this does nothing.
         """
         self._core.reopen_access_log()
 

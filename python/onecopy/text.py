@@ -196,8 +196,9 @@ def find_codec(name: str) -> _codecs.CodecInfo | None:
 
 
 def detect(buffer: ReadableBuffer) -> Detection:
-    """Detect the encoding of a buffer: by its byte order mark, by the positions of zero bytes
-    (UTF-16, UTF-32), by being valid ASCII or UTF-8, otherwise by chardetng's guess.
+    """Detect the encoding of a buffer by its byte order mark, by the positions of zero bytes
+    (UTF-16, UTF-32), or by being valid ASCII or UTF-8. Otherwise the result is a guess of the
+    library chardetng.
 
     If there is a byte order mark, the encoding is one that removes it: `utf-8-sig`, `utf-16`,
     `utf-32`.

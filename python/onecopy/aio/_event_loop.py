@@ -24,7 +24,8 @@ _CANCEL_INTERVAL_S: Final = 0.05
 #: The longest time in seconds for which calls that need not wait occupy the event loop.
 _MOST_BUSY_S: Final = 0.002
 
-#: Enough threads that calls which wait for each other in the database cannot occupy all.
+#: The largest number of threads of the shared executor. It is large because calls may wait for each
+#: other in the database: if such calls occupied all threads, none could end.
 _MOST_THREADS: Final = 1024
 
 _executor: concurrent.futures.ThreadPoolExecutor | None = None

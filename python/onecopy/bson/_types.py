@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 else:
 
     def disjoint_base(cls: type) -> type:
-        """For type checkers: no class can inherit from this one and another subclass of `bytes`."""
+        """Decorator for type checkers: no class can inherit from the decorated one and another
+        subclass of `bytes`."""
         return cls
 
 

@@ -17,8 +17,8 @@ __all__ = ["django"]
 
 
 class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no types.
-    """Passes the stream through Django's path for files (``wsgi.file_wrapper``) if the server is
-    onecopy's."""
+    """A response that passes its row stream to the server as ``wsgi.file_wrapper`` passes a file,
+    if the server is onecopy's."""
 
     #: Passed to the wrapper by Django; a row stream has its own chunk size.
     block_size: Final = 65536

@@ -92,8 +92,8 @@ class _Fetched:
 class Cursor:
     """A cursor. As a context manager it commits when the block ends without an exception."""
 
-    #: Parameters are always sent in the fastest way. If true, `executemany` refuses decimals that
-    #: do not fit in ODBC's struct, of 38 digits, for PostgreSQL.
+    #: This has no effect on speed. If true, `executemany` refuses decimals for PostgreSQL that do
+    #: not fit in ODBC's `SQL_NUMERIC_STRUCT`, which has 38 digits.
     fast_executemany = False
     #: Accepted without effect: ODBC escapes are left to the driver.
     noscan = False

@@ -8,7 +8,7 @@ from typing import Any
 
 from onecopy.compat.pyodbc._errors import DataError, ProgrammingError
 
-#: The values of the struct: 38 digits, of which up to 38 are decimals.
+#: The decimals that fit in the struct: up to 38 digits, of which up to 38 are after the point.
 _STRUCT = Context(prec=38, Emin=-1, Emax=37, traps=[Overflow, Inexact])
 _REMEDY = "set fast_executemany to False: the value is stored whole"
 

@@ -70,7 +70,8 @@ _BY_STATE: dict[str, type[Error]] = {
     "24": ProgrammingError,
     "25": ProgrammingError,
 }
-#: The classes, most derived first, and the SQLSTATE for an error that has none (SQLite's).
+#: The exception classes of onecopy, most derived first, each with the class of this module, and the
+#: SQLSTATE of an error that has none, as errors of SQLite.
 _BY_CLASS: list[tuple[type[errors.Error], type[Error], str]] = [
     (errors.DataError, DataError, "22000"),
     (errors.OperationalError, OperationalError, "HY000"),
