@@ -1,4 +1,5 @@
-//! Answers that need neither a socket nor a database: guards, parameters, the page.
+//! Tests of the gateway's responses that need neither a socket nor a database: checks of the `Host`
+//! field, parameters, and the page at `/`.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::path::Path;
@@ -151,7 +152,8 @@ fn hosts_that_do_not_name_a_loopback_address_are_421() {
         public.ask("GET", "/", &[("Host", b"any.example")]).status(),
         200
     );
-    // At a unix socket it is the proxy's, and no page of a browser comes there.
+    // At a unix socket any `Host` is permitted: a proxy sets it, and web pages cannot reach the
+    // socket.
     let local = setup_at("unix:/run/rows.sock");
     assert_eq!(
         local.ask("GET", "/", &[("Host", b"any.example")]).status(),
@@ -202,7 +204,8 @@ fn head_has_the_fields_of_get_and_asks_no_database() {
             assert_eq!(field(response, "Cache-Control"), "no-store");
             assert_eq!(field(response, "X-Content-Type-Options"), "nosniff");
         }
-        // The server announces the same framing for both, but fills only the stream of GET.
+        // Both bodies are streams, so the header fields of both responses are equal. The server
+        // fills only the stream of GET.
         assert!(matches!(head.body_ref(), Body::Chunks(_)));
         assert!(matches!(get.body_ref(), Body::Chunks(_)));
     }
@@ -233,7 +236,7 @@ fn the_page_escapes_every_text_and_allows_nothing_but_its_style() {
     ] {
         assert!(page.contains(shown), "{shown}\nin\n{page}");
     }
-    // On a public address Host is the client's to choose.
+    // At a public address the client can send any text as `Host`. The page must escape it.
     let public = setup_at("0.0.0.0:8000");
     let page = body(public.ask("GET", "/", &[("Host", b"a'\"><script>b")]));
     assert!(!page.contains("<script>"), "{page}");

@@ -1,5 +1,5 @@
-//! The gateway over SQLite on a real socket: streams, failures before and after the first byte,
-//! slots, time limits.
+//! Tests of a gateway that serves a SQLite database on a real socket: streams, failures before and
+//! after the first byte, slots (the limit of concurrent queries), and time limits.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod served;
@@ -55,7 +55,7 @@ fn rows_come_in_each_format_with_the_trailer_of_success() {
         s.lines
             .wait_for(&[&format!("GET /items.{end} 200 done rows=2 ")]);
     }
-    // No query string, no parameter in the log.
+    // The log contains neither query strings nor parameters.
     assert!(!s.lines.all().contains("from"));
 }
 
@@ -81,7 +81,8 @@ fn values_are_bound_and_never_pasted() {
         answer.text(),
         "[{\"t\":\"'; drop table item; --\",\"n\":\"real\"}]"
     );
-    // SQLite has no number that is exactly 0.1: it takes the one that it would read in SQL.
+    // No number of SQLite is exactly 0.1. The parameter becomes the number that SQLite would parse
+    // from `0.1` in SQL.
     assert_eq!(s.get("/q.json?t=x&n=0.1").status, 200);
     assert_eq!(s.get("/q.json?t=x&n=1").status, 200);
 }
@@ -194,7 +195,8 @@ fn a_table_that_is_locked_is_503_and_a_file_that_is_no_database_500() {
 
 #[test]
 fn a_value_that_cannot_be_given_breaks_the_answer() {
-    // More rows than a first chunk holds, so that bytes are out when the bad one comes.
+    // The rows before the malformed text exceed the first chunk, so some bytes are sent before the
+    // failure.
     let s = served(
         "[queries.late]\nsql = \"with recursive c(x) as (select 1 union all select x + 1 from c where x < 200000) \
          select case when x < 200000 then 'some text to fill chunks' else cast(x'ff' as text) end as t from c\"\n\
@@ -244,7 +246,7 @@ fn the_time_limit_is_504_before_the_first_byte_and_a_broken_close_after() {
     assert_eq!((answer.status, answer.complete), (200, false));
     s.lines
         .wait_for(&["error query=rows", "took longer than its limit"]);
-    // Both slots are free again.
+    // The runs that exceeded the limit have released both slots.
     for _ in 0..3 {
         s.get("/silent.json").problem(504);
     }
@@ -262,7 +264,8 @@ fn a_client_that_takes_nothing_loses_its_slot_at_the_time_limit() {
     let mut slow = s.send("GET", "/rows.ndjson");
     let mut first = [0; 20];
     slow.read_exact(&mut first).unwrap();
-    // The slow client reads no more; repeated requests find the slot free when its time is up.
+    // The slow client reads nothing more. Its run is stopped at the time limit, and releases the
+    // slot.
     s.wait_for_slot("/rows.ndjson");
 }
 
@@ -279,11 +282,11 @@ fn more_queries_than_allowed_are_503_with_retry_after() {
     let answer = s.get("/items.json");
     assert_eq!(answer.field("retry-after"), "1");
     assert_eq!(answer.problem(503)["query"], "items");
-    // HEAD, the page and wrong parameters need no slot.
+    // Requests with HEAD or wrong parameters, and requests that run no query, need no slot.
     assert_eq!(s.ask("HEAD", "/items.json").status, 200);
     s.get("/items.json?from=x").problem(400);
     assert_eq!(s.get("/-/live").status, 200);
-    // A client that leaves frees its slot.
+    // If a client disconnects, the slot of its run is released.
     drop(held.pop());
     s.lines.wait_for(&["GET /rows.ndjson 200 client_gone"]);
     s.wait_for_slot("/items.json");
@@ -296,8 +299,8 @@ fn a_client_that_leaves_before_the_first_row_frees_its_slot() {
         |config| config.databases[0].max_concurrent = 1,
     );
     let silent = s.send("GET", "/silent.json");
-    // It has the slot before it connects. Asking for another query until that is refused could take
-    // the slot first.
+    // A run reserves its slot before it connects, so after this log line the slot is taken.
+    // (Repeated requests for another query could take the slot before this run.)
     s.lines.wait_for(&["connected database=d"]);
     s.get("/items.json").problem(503);
     drop(silent);
@@ -353,7 +356,7 @@ fn a_foreign_host_is_421_and_that_of_a_whole_url_goes_before_the_field() {
     ask("http://evil.example/items.json?from=1", &own).problem(421);
     let answer = ask(&format!("http://{own}/items.json?from=3"), "evil.example");
     assert_eq!(answer.text(), "[{\"id\":3,\"name\":\"tea\"}]");
-    // The path of the URL, and no host.
+    // The log line has the path of the request's absolute URL, without the host.
     s.lines.wait_for(&["Z GET /items.json 200 done rows=1 "]);
 }
 
@@ -387,7 +390,8 @@ fn passwords_and_parameters_are_told_nowhere() {
         let answer = s.get(&target);
         assert!(answer.status >= 400);
         let response = format!("{}{}", answer.head, String::from_utf8_lossy(&answer.body));
-        // An unknown parameter's name is the request's own and is named back.
+        // The response may contain the name of an unknown parameter, because it comes from the
+        // request.
         if !target.contains(&format!("{secret}=1")) {
             assert!(!response.contains(secret), "{target}: {response}");
         }

@@ -1,5 +1,5 @@
-//! Rows as Arrow's batches through the C interface and back, with no interpreter: what one end
-//! gives the other takes.
+//! Tests of the export of rows as Arrow batches through the C interface and of their import, in one
+//! process and without Python.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ fn foreign(stream: ArrowStream) -> ForeignStream {
     unsafe { ForeignStream::take(&raw mut given) }.unwrap()
 }
 
-/// All rows of a table, each value as its debug text.
+/// A sink that stores each row as a text: the `Debug` forms of its cells, each followed by a comma.
 #[derive(Default)]
 struct Texts(Vec<String>);
 
@@ -118,14 +118,14 @@ fn a_stream_that_was_taken_is_marked_as_released() {
     )));
     // SAFETY: a stream of our own, which is live and has no other user.
     let mut taken = unsafe { ForeignStream::take(&raw mut given) }.unwrap();
-    // SAFETY: the same, released by now: it says so.
+    // SAFETY: the same stream, which is marked as released now, so `take` returns an error.
     let again = unsafe { ForeignStream::take(&raw mut given) };
     assert_eq!(again.unwrap_err().kind, ErrorKind::Interface);
     assert_eq!(taken.fields()[0].data_type, DataType::int(64));
     let batch = taken.next_batch().unwrap().unwrap();
     drop(taken);
     drop(con);
-    // The batch outlives its stream.
+    // A batch can be read after its stream was dropped.
     assert_eq!(batch.columns[0].value(0).unwrap(), Value::I64(1));
 }
 

@@ -1,5 +1,6 @@
-//! Rows as BSON over a source made of plain data, read back by the plain reader: every kind of
-//! cell, documents whole in their chunks, limits.
+//! Tests of rows as BSON. The rows are planned data (`planned`), and the output is decoded by the
+//! simple reference implementation `naive`. Tested are all kinds of cells, chunks that contain only
+//! complete documents, and limits.
 
 mod planned;
 
@@ -31,7 +32,7 @@ fn stream(plan: Plan, format: Format) -> Box<dyn ChunkSource> {
     chunks(plan.into_source(), format, &Ledger::off()).expect("fit")
 }
 
-/// The documents of a stream, of which each chunk holds whole ones.
+/// Returns the documents of a stream. Each chunk must contain only complete documents.
 fn documents(plan: Plan, format: Format, capacity: usize) -> Vec<Document> {
     let mut stream = stream(plan, format);
     let mut all = Vec::new();
@@ -54,7 +55,8 @@ fn value(cell: Owned, format: Format) -> Value {
     value
 }
 
-/// The error of a value, with the bytes before it.
+/// Streams rows whose last value cannot be written. Returns the bytes before this value, the kind
+/// of the chunk error, and the error itself.
 fn refused(plan: Plan, format: Format) -> (Vec<u8>, ChunkErrorKind, Error) {
     let (bytes, end) = pump(&mut *stream(plan, format), 64);
     let error = end.expect_err("it is refused");
@@ -207,8 +209,8 @@ fn names_are_distinct_and_hold_no_nul() {
 
 #[test]
 fn a_document_is_as_long_as_allowed_and_no_longer() {
-    // Length, tag, key, length of the text, NUL after it, NUL at the end: 13 bytes besides the
-    // text.
+    // Besides the text, a document has 13 bytes: its length (4), the tag, the key (2), the length
+    // of the text (4), the NUL after the text, and the NUL at the end.
     for cell in [
         Owned::utf8("0123456"),
         Owned::Long(
@@ -286,12 +288,13 @@ fn rows_half_as_long_as_a_chunk_never_move() {
             break;
         }
     }
-    // Only the second row came when nothing was known of the first.
+    // The copied bytes that are not text were moved, because a chunk was too small. That happens
+    // only for the second row, before the size of the rows is known.
     let moved = ledger.stage(Stage::Encode).copied - 40 * 40_000;
     assert!(moved <= 40_100, "{moved}");
 }
 
-/// A cell and what it reads back as.
+/// Generates a cell, and the BSON value that is decoded from its output.
 fn any_cell() -> impl Strategy<Value = (Owned, Value)> {
     let cuts = || prop::option::of(prop::collection::vec(0..60_usize, 0..4));
     prop_oneof![
@@ -321,7 +324,7 @@ proptest! {
             expected.push(names.map(str::to_owned).into_iter().zip(row.map(|(_, value)| value)).collect::<Document>());
         }
         prop_assert_eq!(&documents(plan.clone(), BSON, capacity), &expected);
-        // Gathered in one buffer, as `read` does.
+        // All fills append to one chunk, as `RowStream.read` in Python does.
         let options = StreamOptions::new(BSON);
         let mut stream = chunks_with(plan.into_source(), &options, &Ledger::off()).expect("fit");
         let mut all = Chunk::with_capacity(capacity);

@@ -1,6 +1,6 @@
-//! The contract of every database: values, streams, cancelling and errors through the one
-//! [`Connection`] and [`Statement`]. The ODBC databases are those whose connection strings are in
-//! the environment.
+//! Tests that every database must pass: values, streams, cancellation and errors, through the enums
+//! [`Connection`] and [`Statement`]. Databases with a server are tested if the environment contains
+//! their connection strings.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::time::Duration;
@@ -15,17 +15,18 @@ use onecopy_rows::{
 use onecopy_text::{Chunk, Ledger};
 use onecopy_wire::{ChunkError, ChunkSource, Filled};
 
-/// A database, and its statements for the same tasks.
+/// A connection to a database, and statements in its SQL dialect for the tests.
 struct Database {
     name: &'static str,
     connection: Connection,
-    /// One row of an integer, a float, a text and NULL, all of them parameters.
+    /// A statement that returns its four parameters as one row: an integer, a float, a text and
+    /// NULL.
     values: &'static str,
-    /// 10,000 rows with the numbers from 0 on.
+    /// A statement that returns the numbers from 0 to 9,999, one per row.
     numbers: &'static str,
-    /// Runs until it is cancelled.
+    /// A statement that runs until it is cancelled.
     endless: &'static str,
-    /// Not a statement.
+    /// A text that is not valid SQL.
     wrong: &'static str,
 }
 
@@ -80,7 +81,7 @@ fn databases() -> Vec<Database> {
     all
 }
 
-/// All rows that are left, and the error after them.
+/// Returns the remaining rows, and the error after them if there is one.
 fn rows_and_error(statement: &mut Statement) -> (Vec<Vec<Kept>>, Option<Error>) {
     let mut keeper = Keeper::default();
     let mut position = BlockPosition::default();
@@ -102,7 +103,7 @@ fn all_rows(statement: &mut Statement) -> Result<Vec<Vec<Kept>>, Error> {
     }
 }
 
-/// The bytes of a stream, and the error after them.
+/// Returns the bytes of a stream, and the error after them if there is one.
 fn stream(mut chunks: Box<dyn ChunkSource>) -> (Vec<u8>, Option<ChunkError>) {
     let mut chunk = Chunk::with_capacity(4096);
     let mut bytes = Vec::new();
@@ -160,7 +161,7 @@ fn a_statement_is_cancelled_from_another_thread() {
         let cancel = database.connection.cancel_handle();
         let (done, is_done) = std::sync::mpsc::channel::<()>();
         let canceller = std::thread::spawn(move || {
-            // Again and again: one that comes before the statement has no effect.
+            // The cancel is repeated, because a cancel before the statement runs has no effect.
             while is_done.recv_timeout(Duration::from_millis(20)).is_err() {
                 cancel.cancel();
             }

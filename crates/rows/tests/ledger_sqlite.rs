@@ -1,5 +1,5 @@
-//! The promise of the ledger on SQLite's paths: each text is converted at most once and copied at
-//! most once, into the outgoing chunk, and the output is right.
+//! Tests with SQLite that each text is converted once or copied once, directly into the chunk to
+//! send, and that the output is correct. The ledger counts the bytes.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod support;
@@ -13,12 +13,13 @@ use serde_json::{Value as Json, json};
 
 const FORMATS: [Format; 3] = [Format::Json, Format::Ndjson, Format::Csv];
 
-/// A database in memory, through the facade.
+/// Opens a SQLite database in memory, through the enum [`Connection`] for all databases.
 fn memory() -> Connection {
     Connection::open("sqlite::memory:", &ConnectOptions::default()).unwrap()
 }
 
-/// The whole stream of `sql`, the size of its largest chunk, and what the ledger says.
+/// Executes `sql` and streams its rows. Returns the whole output, the size of the largest chunk in
+/// bytes, and the ledger.
 fn stream(connection: &Connection, sql: &str, format: Format) -> (String, usize, Ledger) {
     let ledger = Ledger::within(&Ledger::off());
     let statement = connection.execute(sql, &[]).unwrap();
@@ -35,7 +36,8 @@ fn stream(connection: &Connection, sql: &str, format: Format) -> (String, usize,
     }
 }
 
-/// That `payload` bytes of text went through the stage of encoding once, and through no other.
+/// Asserts that the stage `Encode` has converted or copied each of the `payload` bytes of text
+/// once, and that no other stage has handled text.
 fn assert_once(ledger: &Ledger, payload: usize, format: Format) {
     let encode = ledger.stage(Stage::Encode);
     let payload = payload as u64;
@@ -60,7 +62,7 @@ fn assert_once(ledger: &Ledger, payload: usize, format: Format) {
     }
 }
 
-/// Names in many scripts, with quotes, commas and line ends; some NULL.
+/// Names in several scripts, some with quotes, commas or line ends; one is empty, one is NULL.
 const NAMES: [Option<&str>; 6] = [
     Some("plain ASCII"),
     Some("Zürich, \"Limmat\"\nSee"),
@@ -138,7 +140,8 @@ fn a_long_text_passes_once_through_bounded_chunks() {
     for format in FORMATS {
         let (text, largest, ledger) = stream(&connection, &sql, format);
         assert_once(&ledger, payload, format);
-        // A part of 32 KiB may grow: each of its bytes that is a quote becomes two.
+        // The output of a part of 32 KiB may be longer than the part, because each quote becomes
+        // two bytes.
         assert!(largest <= 128 << 10, "{format:?}: {largest}");
         if format == Format::Ndjson {
             let row: Json = serde_json::from_str(&text).unwrap();

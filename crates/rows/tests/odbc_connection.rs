@@ -1,4 +1,5 @@
-//! Opening, transactions, read-only sessions, cancelling, closing, other processes.
+//! Tests of ODBC connections: opening, transactions, read-only sessions, cancellation, closing, and
+//! use in another process.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -18,7 +19,7 @@ fn read_only() -> ConnectOptions {
     }
 }
 
-/// The value of a keyword of a plain connection string.
+/// Returns the value of the keyword `key` in a connection string without braces.
 fn keyword<'a>(string: &'a str, key: &str) -> &'a str {
     string
         .split(';')
@@ -241,8 +242,7 @@ fn a_cancel_from_another_thread_stops_a_running_statement() {
         let started = std::time::Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // The statement is under way at some time: cancelling nothing has no effect, so it
-                // is tried again.
+                // The cancel is repeated, because it has no effect before the statement runs.
                 while !done.load(std::sync::atomic::Ordering::SeqCst) {
                     cancel.cancel();
                     std::thread::park_timeout(std::time::Duration::from_millis(50));
@@ -254,7 +254,7 @@ fn a_cancel_from_another_thread_stops_a_running_statement() {
             assert_eq!(error.kind, ErrorKind::Cancelled, "{profile:?}: {error}");
         });
         assert!(started.elapsed().as_secs() < 50, "{profile:?}");
-        // The connection lives on.
+        // The connection is still usable.
         c.rollback().unwrap();
         assert_eq!(row(&c, "select 7 as a", &[]), [Kept::I64(7)], "{profile:?}");
     }
@@ -281,7 +281,7 @@ fn a_cancelled_statement_stays_cancelled() {
         );
     }
     drop(s);
-    // A handle that outlives its statement does nothing.
+    // A cancel handle has no effect after its statement was dropped.
     cancel.cancel();
     assert_eq!(row(&c, "select 7", &[]), [Kept::I64(7)]);
 }
@@ -304,7 +304,7 @@ fn a_closed_connection_ends_its_statements_clearly() {
         }
         drop(c);
         drop(s);
-        // Statements keep their connection alive.
+        // A statement keeps its connection open.
         let Some(c) = profile.open() else { continue };
         let Statement::Odbc(mut s) = c.execute("select 1 as a", &[]).unwrap() else {
             unreachable!()

@@ -1,5 +1,5 @@
-//! A connection must not be used past a fork: the child gets an error, does not touch the handles,
-//! and can open its own.
+//! Tests that a forked child cannot use an ODBC connection of its parent: calls return an error and
+//! do not use the driver's handles. The child can open its own connection.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -10,7 +10,8 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Statement;
 use onecopy_rows::{Budget, ErrorKind, Source};
 
-/// The only test of this file, so that no other thread is in the middle of something when it forks.
+/// This is the only test of the file, so that no thread of another test holds a lock during the
+/// fork.
 #[test]
 fn a_forked_child_is_refused_and_the_parent_goes_on() {
     for profile in [Profile::Postgres, Profile::MariaDb] {
@@ -21,7 +22,8 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
         let Statement::Odbc(mut statement) = c.execute("select * from t1000", &[]).unwrap() else {
             unreachable!()
         };
-        // Far enough that a thread prefetches, if there are two processors.
+        // Enough blocks are fetched that a thread prefetches the next ones, if there are two
+        // processors.
         let budget = Budget {
             block_rows: 50,
             ..Budget::default()
@@ -29,8 +31,8 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
         for _ in 0..4 {
             statement.fetch(budget).unwrap();
         }
-        // SAFETY: the child takes no lock that the thread which reads ahead could hold, and leaves
-        // by _exit.
+        // SAFETY: the child acquires no lock that the prefetch thread could hold, and ends by
+        // _exit.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {

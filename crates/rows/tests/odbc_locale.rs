@@ -1,7 +1,6 @@
-//! Text is right in every locale with nothing configured: psqlodbc takes its narrow encoding from
-//! the environment.
-//! The locale is a property of the process, so each case is a child: this test binary, running one
-//! test.
+//! Tests that text is correct in every locale without configuration, although psqlodbc derives the
+//! encoding of narrow text from the environment. A process has one locale, so each case runs in a
+//! child process, which executes one test of this binary.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -64,8 +63,8 @@ fn text_is_right_in_every_locale() {
 #[ignore = "run by text_is_right_in_every_locale, in a child with a locale of its own"]
 fn child_of_a_locale() {
     if std::env::var("ONECOPY_TEST_SETLOCALE").as_deref() == Ok("1") {
-        // As Python does at its start; the command does not.
-        // SAFETY: before any other thread of this test uses the locale.
+        // Python makes this call at its start; the command `onecopy` does not.
+        // SAFETY: no other thread of this test uses the locale yet.
         unsafe { libc::setlocale(libc::LC_ALL, c"".as_ptr()) };
     }
     for profile in PROFILES {
@@ -104,7 +103,8 @@ fn child_of_a_locale() {
         if tds {
             continue;
         }
-        // The stored value is the text, not bytes that only look like it to this client.
+        // The server must have stored this text, with the correct number of characters. If both
+        // directions had the same wrong encoding, this client would read the text correctly.
         let table = format!("odbc_locale_{}", std::process::id());
         run(&c, &format!("create table {table} (t varchar(100))"));
         c.execute(

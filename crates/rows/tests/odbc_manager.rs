@@ -1,5 +1,6 @@
-//! Without a driver manager: SQLite works, and the error names the package to install. The manager
-//! is loaded once a process, so each case is a child: this test binary, running one test.
+//! Tests without a usable ODBC driver manager: SQLite works, and the error of any other connect
+//! names the file that was tried. A process loads the driver manager once, so each case runs in a
+//! child process, which executes one test of this binary.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 

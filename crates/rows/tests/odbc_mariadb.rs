@@ -1,4 +1,4 @@
-//! MariaDB through its own driver.
+//! Tests of MariaDB through its own ODBC driver.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
@@ -217,7 +217,7 @@ fn dates_of_zeros_are_null_unless_told_and_partial_ones_keep_their_year() {
     }
 }
 
-/// The number of statements that this connection has prepared on the server.
+/// Returns the number of statements that this connection has prepared on the server so far.
 fn n_prepared(c: &Connection) -> i64 {
     let sql = "show session status like 'Com_stmt_prepare'";
     match &row(c, sql, &[])[1] {
@@ -233,7 +233,7 @@ fn a_text_that_was_prepared_is_not_prepared_again() {
     };
     let sql = "select id, name from t1000 where id = ?";
     let first = row(&c, sql, &[Value::I64(7)]);
-    // The query for that number is a statement of its own.
+    // The query for the number prepares statements itself; `asking` is their number.
     let asking = n_prepared(&c);
     let asking = n_prepared(&c) - asking;
     let before = n_prepared(&c);
@@ -241,13 +241,14 @@ fn a_text_that_was_prepared_is_not_prepared_again() {
         assert_eq!(row(&c, sql, &[Value::I64(n)])[0], Kept::I64(n));
     }
     assert_eq!(row(&c, sql, &[Value::I64(7)]), first);
-    // Parameters of other types, none that match, NULL.
+    // The prepared statement is used for parameters of other types, for a value without a row, and
+    // for NULL.
     assert_eq!(row(&c, sql, &[Value::Text("7".to_owned())]), first);
     assert_eq!(row(&c, sql, &[Value::F64(7.0)]), first);
     assert_eq!(rows(&c, sql, &[Value::I64(-1)]), Vec::<Vec<Kept>>::new());
     assert_eq!(rows(&c, sql, &[Value::Null]), Vec::<Vec<Kept>>::new());
     assert_eq!(n_prepared(&c), before + asking);
-    // A wrong number of parameters is reported as before.
+    // A cached statement also reports a wrong number of parameters.
     let error = c.execute(sql, &[Value::I64(1), Value::I64(2)]).unwrap_err();
     assert_eq!(error.sqlstate, "07002");
     assert_eq!(row(&c, sql, &[Value::I64(7)]), first);
@@ -268,7 +269,8 @@ fn two_statements_of_one_text_are_open_at_once() {
         let cancel = one.cancel_handle();
         assert_eq!(one.fetch(Budget::default()).unwrap(), Fetched::Rows(3));
         drop(one);
-        // Of a statement whose handle is another's by now: nothing is cancelled.
+        // A later statement uses the ODBC handle of the dropped one. The old cancel handle must not
+        // cancel it.
         cancel.cancel();
         let again = open(1);
         cancel.cancel();
@@ -342,7 +344,8 @@ fn changes_run_again_and_their_errors_are_their_own() {
         let expected = if n % 2 == 0 { "short" } else { long.as_str() };
         assert_eq!(row(&c, select, &[Value::I64(n)]), [text(expected)]);
     }
-    // Rows of a change: they are those of the table as it is, and it runs once.
+    // A statement with RETURNING returns the columns that the table has now, and is executed only
+    // once.
     let Some(other) = Profile::MariaDb.open() else {
         return;
     };
@@ -372,7 +375,7 @@ fn changes_run_again_and_their_errors_are_their_own() {
     assert_eq!(row(&c, count, &[]), [Kept::I64(3)]);
     c.commit().unwrap();
     run(&other, "drop table odbc_again_kept");
-    // More texts than are kept.
+    // Executes more SQL texts than the statement cache can contain.
     for n in 0..40 {
         let sql = format!("select ? + {}", n % 20);
         assert_eq!(row(&c, &sql, &[Value::I64(1)]), [Kept::I64(1 + n % 20)]);

@@ -1,4 +1,4 @@
-//! PostgreSQL through both psqlodbc drivers.
+//! Tests of PostgreSQL through both psqlodbc drivers (`psqlodbcw` and `psqlodbca`).
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
@@ -10,7 +10,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Block, Budget, Date, ErrorKind, Fetched, Source, Time, Timestamp, Value};
 
-/// Runs `test` with each of the two drivers.
+/// Runs `test` with a connection of each of the two drivers.
 fn both(test: impl Fn(&Connection)) {
     for profile in [Profile::Postgres, Profile::PostgresAnsi] {
         if let Some(connection) = profile.open() {
@@ -89,14 +89,14 @@ fn dates_that_the_driver_makes_up_are_refused() {
             "timestamp '120020-01-01'",
             "timestamptz '12000-05-06 01:02:03+00'",
         ] {
-            // Far into a block: the row at fault is not the first.
+            // The invalid value is in row 899 (from 0), so it is not the first row of its block.
             let sql = format!(
                 "select g, case when g = 900 then {value} end as \"wann\" from generate_series(1, 1000) g"
             );
             let Statement::Odbc(mut s) = c.execute(&sql, &[]).unwrap() else {
                 unreachable!()
             };
-            // Those before it come first.
+            // The rows before the invalid one are returned before the error.
             let mut before = 0;
             let error = loop {
                 match s.fetch(Budget::default()) {
@@ -109,7 +109,8 @@ fn dates_that_the_driver_makes_up_are_refused() {
             assert_eq!(error.kind, ErrorKind::Data, "{value}");
             assert_eq!(error.column.as_deref(), Some(&(1, "wann".to_owned())));
         }
-        // Today is a date like any other.
+        // The current date itself is a valid value, although the driver also returns it for dates
+        // that it cannot parse.
         let got = row(
             c,
             "select current_date = ?::date, current_date::timestamp",
@@ -142,7 +143,7 @@ fn offsets_are_right_in_every_time_zone_of_the_server() {
         let Some(string) = profile.string() else {
             continue;
         };
-        // The zone of a role or database, as an administrator sets it.
+        // An administrator may set the time zone of a role or a database.
         let c = open_with(
             &format!(
                 "{string};ConnSettings={{SET CLIENT_ENCODING TO 'UTF8'; SET TIME ZONE 'Asia/Kolkata'}}"

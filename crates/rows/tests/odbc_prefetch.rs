@@ -1,4 +1,5 @@
-//! Prefetched blocks: the same rows, the same errors at the same rows, and no thread left over.
+//! Tests of prefetched blocks: the rows and errors are the same as without prefetch, and the
+//! prefetch thread ends.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
@@ -11,7 +12,7 @@ use onecopy_rows::DatabaseStatement;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Block, Budget, Error, ErrorKind, Fetched, LongValues, Source};
 
-/// Small blocks, many of them.
+/// A budget for small blocks, so that a result has many blocks.
 const BUDGET: Budget = Budget {
     block_bytes: 64 << 10,
     block_rows: 500,
@@ -35,7 +36,8 @@ fn odbc(c: &Connection, sql: &str) -> onecopy_rows::odbc::Statement {
     statement
 }
 
-/// Up to `n_blocks` blocks of rows, and how they ended.
+/// Reads up to `n_blocks` blocks. Returns their rows, and the error that ended them if there is
+/// one.
 fn read(
     statement: &mut onecopy_rows::odbc::Statement,
     n_blocks: usize,
@@ -51,8 +53,8 @@ fn read(
     (keeper.rows, Ok(()))
 }
 
-/// How many threads of this process read ahead. Those of other tests of this file do, too, so they
-/// take turns.
+/// Returns the number of prefetch threads in this process. Other tests of this file start such
+/// threads too, so the tests run one after the other (see [`turn`]).
 fn n_reading() -> usize {
     std::fs::read_dir("/proc/self/task")
         .unwrap()
@@ -67,9 +69,9 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The processors that this thread may run on.
+/// Returns the set of processors on which this thread may run.
 fn processors() -> libc::cpu_set_t {
-    // SAFETY: a set that the call fills.
+    // SAFETY: the call writes to `set`, which has the given size.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
@@ -77,14 +79,14 @@ fn processors() -> libc::cpu_set_t {
     }
 }
 
-/// Runs `work` on only one processor.
+/// Calls `work` while this thread may run on only one processor.
 fn on_one<T>(work: impl FnOnce() -> T) -> T {
     let before = processors();
     let set = |set: &libc::cpu_set_t| {
-        // SAFETY: a set of this process's own, for the calling thread.
+        // SAFETY: the call reads `set`, which has the given size.
         unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
     };
-    // SAFETY: a set of no processor, to which the first one is added that this thread had.
+    // SAFETY: the zeroed set is empty, and `n` is below the size of a set.
     let first = unsafe {
         let mut first: libc::cpu_set_t = std::mem::zeroed();
         let n = (0..1024).find(|n| libc::CPU_ISSET(*n, &before)).unwrap();
@@ -98,7 +100,7 @@ fn on_one<T>(work: impl FnOnce() -> T) -> T {
 }
 
 fn has_two() -> bool {
-    // SAFETY: a set that was filled.
+    // SAFETY: `processors` returns an initialised set.
     unsafe { libc::CPU_COUNT(&processors()) > 1 }
 }
 
@@ -223,7 +225,8 @@ fn the_next_result_stands_behind_rows_that_nobody_asked_for() {
             continue;
         };
         let c = open_with(&string, &options);
-        // All but the last block, and all: the thread is then in the middle, or on the next result.
+        // The first result has four blocks. After some of them the thread is still in this result,
+        // after all of them it is at the next result.
         for n_blocks in [3, 4, 5] {
             let sql = "select 1 as n from repeat(2000); select 2 as n from repeat(3)";
             let mut statement = odbc(&c, sql);

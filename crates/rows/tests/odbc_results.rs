@@ -1,4 +1,5 @@
-//! Texts of several statements, and rows before a failure: nothing is lost in silence.
+//! Tests of SQL texts with several statements, and of the rows before a failure: no row and no
+//! error is lost.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -11,7 +12,7 @@ use onecopy_rows::{Block, Budget, Error, ErrorKind, Fetched, Source, Value};
 
 const SQL_SERVER: [Profile; 3] = [Profile::TdsFreeTds, Profile::TdsMicrosoft, Profile::TdsRust];
 
-/// The rows of a statement and the outcome after them.
+/// Returns the rows of a statement, and the error after them if there is one.
 fn read(statement: Statement) -> (Vec<Vec<Kept>>, Result<(), Error>) {
     let Statement::Odbc(mut statement) = statement else {
         panic!("these tests are for ODBC");
@@ -35,7 +36,8 @@ fn numbers(rows: &[Vec<Kept>]) -> Vec<i64> {
         .collect()
 }
 
-/// Executes and reads a text that is to fail somewhere; the rows before the failure.
+/// Executes a SQL text that must fail, at its execution or while its rows are read. Returns the
+/// rows before the failure, and the error.
 fn fails(c: &Connection, sql: &str) -> (Vec<i64>, Error) {
     match c.execute(sql, &[]) {
         Err(error) => (Vec::new(), error),
@@ -46,8 +48,8 @@ fn fails(c: &Connection, sql: &str) -> (Vec<i64>, Error) {
     }
 }
 
-/// Connections of the servers that run several statements of one text, with an empty table
-/// `odbc_results`.
+/// Calls `test` for each server that executes several statements of one SQL text, with a connection
+/// that has an empty temporary table `odbc_results`.
 fn with_table(test: impl Fn(Profile, &Connection)) {
     for profile in [Profile::Postgres, Profile::PostgresAnsi, Profile::MariaDb] {
         let Some(mut string) = profile.string() else {
@@ -97,7 +99,8 @@ fn a_later_statement_that_fails_is_an_error_wherever_it_stands() {
             "select 1 as n; selec",
         ] {
             let (_, error) = fails(c, sql);
-            // MariaDB's driver has HY000 and no code for a later statement's error.
+            // For an error of a later statement, MariaDB's driver reports only HY000 and no native
+            // code.
             let at_fault = ["nowhere", "selec"]
                 .iter()
                 .any(|w| error.message.contains(w));
@@ -122,7 +125,7 @@ fn rows_of_a_second_statement_are_an_error_behind_those_of_the_first() {
         assert_eq!(rows, [1, 2], "{profile:?}");
         assert_eq!(error.kind, ErrorKind::NotSupported, "{profile:?}: {error}");
         assert!(error.message.contains("one by one"), "{error}");
-        // The connection is free.
+        // The connection can execute another statement.
         assert_eq!(count(c), Kept::I64(0), "{profile:?}");
     });
 }
@@ -138,7 +141,7 @@ fn executing_many_runs_all_statements_of_each_row() {
                 assert_eq!(changed, Some(4), "{profile:?}");
                 assert_eq!(count(c), Kept::I64(4), "{profile:?}");
             }
-            // A server that prepares one statement at a time says so.
+            // A server that cannot prepare several statements together reports an error.
             Err(error) => {
                 assert_eq!(error.kind, ErrorKind::Programming, "{profile:?}: {error}");
                 c.rollback().unwrap();
@@ -183,7 +186,7 @@ fn a_batch_of_sql_server_runs_to_its_end() {
         let (rows, error) = fails(&c, "select 1 as n from repeat(2000); select 2 as n");
         assert_eq!(rows.len(), 2000, "{profile:?}");
         assert_eq!(error.kind, ErrorKind::NotSupported, "{profile:?}: {error}");
-        // The second result fails before its first row, the first one has none.
+        // The first statement returns no rows, and the second one fails before its first row.
         let (_, error) = fails(
             &c,
             "insert into x values (1); select 2 as n from repeat(3) /* error after 0 */",
@@ -219,9 +222,9 @@ fn the_rows_before_an_error_of_the_server_come_first() {
                 let n = usize::try_from(n).unwrap();
                 let (rows, error) = fails(&c, &sql);
                 assert_eq!(error.sqlstate, "22012", "{profile:?}: {error}");
-                // The driver throws away what came for the block that failed: of the first one 32
-                // rows, then up to 1,000; 4,096 where the block has no text. Nothing before it is
-                // lost.
+                // If a block fails, the driver discards the rows of the block that it has received.
+                // The first block has 32 rows, later blocks have up to 1,000 rows; blocks without a
+                // text have up to 4,096 rows. The rows of earlier blocks are returned.
                 let lost = if text.is_empty() || n < 32 {
                     n.min(4096)
                 } else {

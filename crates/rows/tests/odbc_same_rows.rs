@@ -1,4 +1,4 @@
-//! The table `t` is the same through every driver, cell for cell.
+//! Tests that each driver returns the same cells for the same table, `t31000`.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -7,7 +7,8 @@ mod databases;
 use databases::skips::skip;
 use databases::{Kept, Profile, rows};
 
-/// Row count of the table read; `python3 -m tests.support.servers load 31000` makes it.
+/// The query for the rows of the table. `python3 -m tests.support.servers load 31000` creates the
+/// table.
 const TABLE: &str = "select * from t31000 order by id";
 
 #[test]
@@ -44,7 +45,8 @@ fn every_driver_gives_the_same_rows() {
     }
 }
 
-/// Without the number of digits, which is the column's and may differ.
+/// Removes from timestamps the declared number of digits of the fraction, which may differ between
+/// databases.
 fn comparable(row: Vec<Kept>) -> Vec<Kept> {
     row.into_iter()
         .map(|cell| match cell {

@@ -1,5 +1,5 @@
-//! SQL Server's three drivers, against the responder of `tests/support/tds`: types, long values,
-//! parameters.
+//! Tests of three ODBC drivers for SQL Server with the test server of `tests/support/tds`: types,
+//! long values, and parameters.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
@@ -178,7 +178,7 @@ fn parameters_come_back_as_they_went() {
             Kept::Bytes(vec![7; 9000]),
             "{profile:?}"
         );
-        // The Rust driver sends a bit as an int.
+        // Microsoft's driver in Rust sends a `bit` parameter as an `int`.
         let bit = one(Value::Bool(true));
         assert!(
             matches!(bit, Kept::Bool(true) | Kept::I64(1)),

@@ -1,5 +1,5 @@
-//! Prepared statements kept by their texts on PostgreSQL, which reads through a cursor unless
-//! results have been short.
+//! Tests of the cache of prepared statements on PostgreSQL through psqlodbc. A SQL text is prepared
+//! and cached if its last results were short; otherwise it is executed with a server-side cursor.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
@@ -11,10 +11,10 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Budget, Date, ErrorKind, Fetched, Source, Value};
 
-/// Short results after which the next one is expected to be short.
+/// The number of short results of a SQL text after which the next result is expected to be short.
 const ENOUGH: usize = 3;
 
-/// Runs `test` with each of the two drivers, in transactions and in autocommit mode.
+/// Runs `test` with each of the two psqlodbc drivers, with autocommit off and on.
 fn each(test: impl Fn(&Connection)) {
     for profile in [Profile::Postgres, Profile::PostgresAnsi] {
         for autocommit in [false, true] {
@@ -36,7 +36,8 @@ fn streaming(stream: bool) -> Option<Connection> {
     Some(open_with(&Profile::Postgres.string()?, &options))
 }
 
-/// The server's prepared statements of this session, and how often each was executed.
+/// Returns the prepared statements of this session on the server: the SQL text and the number of
+/// executions of each.
 fn prepared(c: &Connection) -> Vec<(String, i64)> {
     let sql = "select statement, generic_plans + custom_plans from pg_prepared_statements order by prepare_time";
     let executed = |row: Vec<Kept>| match (&row[0], &row[1]) {
@@ -46,7 +47,8 @@ fn prepared(c: &Connection) -> Vec<(String, i64)> {
     rows(c, sql, &[]).into_iter().map(executed).collect()
 }
 
-/// Executes a text so often that its next execution is without a cursor.
+/// Executes a SQL text with short results [`ENOUGH`] times, so that its next execution uses no
+/// cursor.
 fn teach(c: &Connection, sql: &str, parameters: &[Value]) {
     for _ in 0..ENOUGH {
         rows(c, sql, parameters);
@@ -88,8 +90,7 @@ fn a_result_of_which_not_all_was_seen_is_not_short() {
             ));
         }
         assert_eq!(prepared(c), []);
-        // One row of thousands was requested: the driver returns as many as it has, and there are
-        // more.
+        // If only one row of a long result is fetched, the result does not count as short.
         let few = Budget {
             block_rows: 1,
             ..Budget::default()
@@ -116,7 +117,7 @@ fn a_long_result_sends_its_text_back_to_cursors_for_good() {
         teach(c, sql, &[Value::I64(3)]);
         teach(c, sql, &[Value::I64(3)]);
         assert_eq!(prepared(c), []);
-        // One of middling length does not.
+        // A result of medium length (499 rows) does not have this effect.
         let other = "select id from t31000 where id < ? order by id";
         teach(c, other, &[Value::I64(3)]);
         assert_eq!(rows(c, other, &[Value::I64(500)]).len(), 499);
@@ -146,7 +147,7 @@ fn types_of_parameters_are_those_of_each_execution() {
             "insert into odbc_kept_types values (7, 16777216, '7', '2020-01-02', 'x')",
         );
         c.commit().unwrap();
-        // One that keeps nothing.
+        // A connection that caches no statements.
         let other = streaming(true).unwrap();
         run(
             &other,
@@ -238,7 +239,7 @@ fn a_table_that_has_changed_is_read_as_it_is_now() {
             c.commit().unwrap();
             run(&other, &format!("alter table odbc_kept_changed {change}"));
             assert_eq!(row(c, sql, &one), expected, "{change}");
-            // Kept again.
+            // This execution uses the statement that was prepared again.
             assert_eq!(row(c, sql, &one), expected, "{change}");
         }
         c.commit().unwrap();
@@ -306,7 +307,8 @@ fn two_statements_of_one_text_are_open_at_once() {
             let cancel = one.cancel_handle();
             assert_eq!(one.fetch(Budget::default()).unwrap(), Fetched::Rows(3));
             drop(one);
-            // Of a statement whose handle is another's by now: nothing is cancelled.
+            // A later statement uses the ODBC handle of the dropped one. The old cancel handle must
+            // not cancel it.
             cancel.cancel();
             let mut again = open(1);
             cancel.cancel();
@@ -335,7 +337,7 @@ fn changes_are_kept_at_once_and_those_that_give_rows_are_not() {
             assert_eq!(statement.row_count(), Some(1));
             drop(statement);
             assert_eq!(prepared(c).len(), 1);
-            // One that failed is not kept.
+            // A statement whose execution failed is not cached.
             let error = c.execute(sql, &values).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Integrity, "{error}");
             assert_eq!(prepared(c).len(), 0);
@@ -440,7 +442,7 @@ fn a_short_result_without_a_cursor_is_at_hand() {
         teach(c, sql, &[Value::I64(3)]);
         assert!(open(sql, 3).is_at_hand());
         assert!(!open(sql, 32).is_at_hand());
-        // Of a transaction that has ended meanwhile.
+        // The transaction of this statement has ended before its rows are fetched.
         let mut ended = open(POINT, 8);
         c.rollback().unwrap();
         let error = ended.fetch(Budget::default()).unwrap_err();

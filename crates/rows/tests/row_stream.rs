@@ -1,5 +1,5 @@
-//! Row streams over a source made of plain data: blocks of any size, long values cut anywhere,
-//! errors anywhere.
+//! Tests of row streams with a source of planned rows (`planned`): blocks of any size, long values
+//! that are divided at any position, and errors at any row.
 
 mod planned;
 
@@ -217,7 +217,7 @@ fn a_malformed_cell_is_told_by_row_and_column_or_replaced() {
         let (bytes, end) = pump(&mut *stream, 4096);
         end.expect("replaced");
         assert_eq!(String::from_utf8(bytes).expect("UTF-8"), replaced);
-        // The policy of the source's connection holds where none is given.
+        // Without a policy in the options, the policy of the source's connection applies.
         assert_eq!(
             text_of(plan().policy(Policy::Replace), format, 4096),
             replaced
@@ -302,7 +302,8 @@ fn each_text_is_converted_or_copied_once_and_nothing_besides() {
         let mut stream = chunks(plan.clone().into_source(), format, &ledger).expect("fit");
         pump(&mut *stream, 1000).1.expect("complete");
         let entry = ledger.stage(Stage::Encode);
-        // CSV carries UTF-8 as it is; JSON looks for escapes on the way.
+        // CSV copies UTF-8. For JSON, writing UTF-8 counts as a conversion, because it finds
+        // characters to escape.
         let copied = if format == Format::Csv { utf8 } else { 0 };
         assert_eq!(
             (entry.taken, entry.converted, entry.copied),
@@ -347,7 +348,7 @@ fn csv_takes_another_dialect() {
     let plan = Plan::new(&["a", "b"]).row([Owned::utf8("x;y"), Owned::utf8("p,q")]);
     let mut stream = chunks_with(plan.into_source(), &options, &Ledger::off()).expect("fit");
     assert_eq!(pump(&mut *stream, 64).0, b"a;b\r\n\"x;y\";p,q\r\n");
-    // A sink can be made without a stream.
+    // The format can be created without a stream.
     let _ = CsvRows::new(
         &Plan::new(&["a"]).into_source().schema().clone(),
         Dialect::default(),
@@ -355,7 +356,8 @@ fn csv_takes_another_dialect() {
     );
 }
 
-/// A row of a number, a text in any encoding and in any parts, and bytes in any parts.
+/// Generates a row and the JSON object for it. The row consists of a number, a text in UTF-8 or
+/// UTF-16, and a binary value; the text and the binary value may be divided into parts.
 fn rows() -> impl Strategy<Value = (RowPlan, Value)> {
     let text = prop_oneof!["[a-z ,\"\r\n]{0,12}", any::<String>(), "(東|😀|é|a){0,9}"];
     let cuts = || prop::option::of(prop::collection::vec(0..40_usize, 0..5));
@@ -383,7 +385,7 @@ fn rows() -> impl Strategy<Value = (RowPlan, Value)> {
         })
 }
 
-/// Base64 by its definition, one bit at a time.
+/// A simple implementation of Base64, which converts one bit at a time.
 mod base64_oracle {
     pub(super) fn encode(bytes: &[u8]) -> String {
         const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -422,7 +424,7 @@ proptest! {
         let ndjson = text_of(plan.clone(), Format::Ndjson, capacity);
         let lines: Vec<Value> = ndjson.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
         prop_assert_eq!(&Value::Array(lines), &expected);
-        // CSV with the smallest chunks is CSV with one chunk.
+        // The CSV output does not depend on the size of the chunks.
         let csv = text_of(plan.clone(), Format::Csv, capacity);
         prop_assert_eq!(csv, text_of(plan, Format::Csv, 1 << 20));
     }

@@ -1,5 +1,5 @@
-//! How row streams fill the chunks they are given: sizes kept, growth counted, long values in
-//! parts.
+//! Tests of how row streams fill chunks: chunks keep their size, bytes that move when a chunk grows
+//! are counted, and long values are written in parts.
 
 mod planned;
 
@@ -21,7 +21,7 @@ fn what_moves_when_a_chunk_grows_is_counted_as_copied() {
         let mut stream = chunks(plan.clone().into_source(), Format::Json, &ledger).expect("fit");
         pump(&mut *stream, capacity).1.expect("complete");
         let entry = ledger.stage(Stage::Encode);
-        // The bytes before the long text, at most, each time the chunk grew.
+        // Each time the chunk grows, at most the bytes before the long text are moved.
         assert_eq!((entry.copied > 0, entry.copied < 200), (moves, true));
         assert_eq!((entry.taken, entry.converted), (3005, 3005));
     }
@@ -45,7 +45,7 @@ fn a_chunk_keeps_its_size_where_rows_are_short() {
         }
         sizes.push(chunk.len());
     }
-    // The last of them ends with the last block.
+    // The last of these chunks ends with the last block, so it may be short.
     sizes.pop();
     assert!(
         sizes.len() > 50 && sizes.iter().all(|n| *n > 4096 * 3 / 4),
@@ -108,7 +108,7 @@ fn a_quarter_of_a_chunk_is_handed_on_before_a_fetch_that_may_block() {
         plan = plan.row([Owned::utf8(&"x".repeat(20))]);
     }
     let mut stream = chunks(plan.into_source(), Format::Ndjson, &Ledger::off()).expect("fit");
-    // A row is 29 bytes: ten are more than a quarter of 1,000.
+    // A row has 29 bytes, so ten rows fill more than a quarter of a chunk of 1,000 bytes.
     let mut chunk = Chunk::with_capacity(1000);
     assert_eq!(stream.fill(&mut chunk).expect("rows"), Filled::More);
     assert_eq!((chunk.len(), stream.n_rows()), (290, 10));

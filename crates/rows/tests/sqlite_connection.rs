@@ -1,4 +1,4 @@
-//! Opening, errors, transactions and statements of the embedded database.
+//! Tests of SQLite connections: opening, errors, transactions and statements.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -188,7 +188,8 @@ fn errors_have_the_kind_of_their_cause() {
         ("commit", (ErrorKind::Operational, 1)),
         ("select json('{')", (ErrorKind::Operational, 1)),
     ] {
-        // A transaction begun by the failed statement is gone, so "commit" has none to commit.
+        // This ends a transaction that the previous statement began, so that the statement `commit`
+        // finds no transaction.
         connection.commit().unwrap();
         let got = error_of(&connection, sql);
         assert_eq!((got.0, got.1), (kind, native), "{sql}: {}", got.2);
@@ -282,7 +283,7 @@ fn one_statement_a_call_and_the_second_is_named() {
         kind == ErrorKind::Programming && message.contains("`drop table t`"),
         "{message}"
     );
-    // The first one did not run either.
+    // The statement before the second one is not executed either.
     assert_eq!(
         error_of(&connection, "create table u (a); selec").0,
         ErrorKind::Programming
@@ -321,7 +322,7 @@ fn parameters_are_counted_and_numbered() {
         ),
         [["b", "a", "c"].map(Got::from)]
     );
-    // The wrong call left no trace in the cached statement.
+    // The failed call has not changed the cached statement.
     assert_eq!(
         rows(&connection, "select ?, ?", &[Value::I64(1), Value::Null]),
         [[Got::I64(1), Got::Null]]

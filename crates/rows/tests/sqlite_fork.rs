@@ -1,5 +1,5 @@
-//! A connection must not be used past a fork: the child gets an error and does not touch the
-//! handles.
+//! Tests that a forked child cannot use a SQLite connection of its parent: calls return an error
+//! and do not use SQLite's handles.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -9,7 +9,8 @@ use onecopy_rows::DatabaseConnection;
 use onecopy_rows::{ErrorKind, Source};
 use support::{Got, open, pump_all, rows, run};
 
-/// The only test of this file, so that no other thread is in the middle of something when it forks.
+/// This is the only test of the file, so that no thread of another test holds a lock during the
+/// fork.
 #[test]
 fn a_forked_child_is_refused_and_the_parent_goes_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -19,7 +20,7 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
     run(&connection, "insert into t values (1), (2), (3)");
     let mut statement = connection.execute("select a from t", &[]).unwrap();
 
-    // SAFETY: the child touches no lock that another thread could hold, and leaves by _exit.
+    // SAFETY: the child acquires no lock that another thread could hold, and ends by _exit.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
@@ -33,7 +34,7 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
             statement.cancel_handle().cancel();
             drop(statement);
             drop(connection);
-            // A connection of its own works.
+            // The child can open its own connection.
             let own = open(&format!("{path}?mode=ro")).unwrap();
             code | u8::from(rows(&own, "select count(*) from t", &[]) != [[Got::I64(0)]]) << 5
         }));

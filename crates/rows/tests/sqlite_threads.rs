@@ -1,4 +1,4 @@
-//! Cancel, locks, threads and attached hosts of the embedded database.
+//! Tests of SQLite with cancellation, locks, several threads, and an [`AttachedHost`].
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -14,14 +14,15 @@ use onecopy_rows::sqlite::{Connection, Statement};
 use onecopy_rows::{BlockPosition, Budget, Error, ErrorKind, Pumped, Source, Value};
 use support::{Got, Rows, memory, open, pump_all, rows, run, source_error};
 
-/// Never ends; its first three rows come at once.
+/// A query that returns three rows at once, and then runs without an end.
 const ENDLESS: &str =
     "with recursive n(i) as (select 1 union all select i + 1 from n) select i from n where i < 4";
-/// Never ends and never gives a row.
+/// A query that runs without an end and returns no row.
 const ENDLESS_COUNT: &str =
     "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
 
-/// Runs `work` on a thread of its own and calls `stop` again and again until it has returned.
+/// Runs `work` on a new thread, and calls `stop` repeatedly until `work` has returned. Returns the
+/// result of `work`.
 fn until_done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static, stop: impl Fn()) -> T {
     let (done, result) = mpsc::channel();
     let thread = std::thread::spawn(move || done.send(work()).unwrap());
@@ -48,7 +49,7 @@ fn an_execution_is_cancelled_through_the_connection() {
         || cancel.cancel(),
     );
     assert_eq!((error.kind, error.native), (ErrorKind::Cancelled, 9));
-    // It stops nothing that starts later.
+    // The cancel has no effect on statements that start later.
     cancel.cancel();
     assert_eq!(rows(&connection, "select 1", &[]), [[Got::I64(1)]]);
 }
@@ -162,11 +163,11 @@ fn a_statement_dropped_while_another_thread_steps_frees_its_locks_afterwards() {
         host.let_go();
         assert_eq!(stepping.join().unwrap().kind, ErrorKind::Cancelled);
     });
-    // A table that an unfinished statement reads could not be dropped.
+    // This succeeds only if the dropped statement has released its lock on the table.
     run(&connection, "drop table t");
 }
 
-/// A host whose first turn waits until it is let go, and then ends the statement.
+/// A host whose `turn` waits until [`Gate::let_go`] is called, and then ends the statement.
 #[derive(Default)]
 struct Gate {
     in_turn: AtomicBool,
@@ -199,7 +200,8 @@ impl AttachedHost for Gate {
     }
 }
 
-/// Counts its turns and releases, and ends the statement at a turn.
+/// A host that counts the calls of `turn` and `released`. It ends the statement at call number
+/// `end_at_turn` of `turn`, if that is set.
 #[derive(Default)]
 struct Counting {
     n_turns: AtomicUsize,
@@ -319,7 +321,7 @@ fn an_attached_caller_waits_for_the_connection_with_its_lock_released() {
     let mut endless = connection.execute(ENDLESS, &[]).unwrap();
     let mut quick = connection.execute("select 1", &[]).unwrap();
     let gate = Gate::default();
-    /// Lets the other one go only once its own lock is released.
+    /// A host that opens the gate of the other thread when its own interpreter lock is released.
     struct LetsGo<'a>(&'a Gate);
     impl AttachedHost for LetsGo<'_> {
         fn turn(&self) -> bool {
@@ -338,7 +340,8 @@ fn an_attached_caller_waits_for_the_connection_with_its_lock_released() {
     });
 }
 
-/// Two connections to one file, the first of which holds its lock.
+/// Opens two connections to one file. The first one holds an exclusive lock; the second one waits
+/// `busy_timeout_ms` for locks.
 fn locked(busy_timeout_ms: u32) -> (tempfile::TempDir, Connection, Connection) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db").to_str().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! Transactions of the embedded database, and statements run for many rows.
+//! Tests of transactions in SQLite, and of statements that are executed for many rows of
+//! parameters.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -37,10 +38,10 @@ fn a_transaction_begins_before_the_first_change_and_ends_by_commit_or_rollback()
     run(&connection, "insert into t (a) values (4)");
     connection.commit().unwrap();
     assert_eq!(count(&other), Got::I64(4));
-    // Reading and DDL begin none.
+    // Queries and DDL begin no transaction.
     run(&connection, "create table u (a)");
     assert_eq!(rows(&other, "select * from u", &[]).len(), 0);
-    // No transaction, no effect.
+    // Without a transaction, commit and rollback have no effect.
     connection.commit().unwrap();
     connection.rollback().unwrap();
 }
@@ -63,7 +64,7 @@ fn autocommit_makes_each_statement_its_own_transaction() {
     connection.set_autocommit(true).unwrap(); // Commits what is open.
     assert_eq!(count(&other), Got::I64(5));
     assert!(connection.autocommit());
-    // An explicit transaction is not changed.
+    // A transaction that the statement `begin` starts is respected in autocommit mode too.
     run(&connection, "begin");
     run(&connection, "delete from t");
     connection.rollback().unwrap();
@@ -220,12 +221,12 @@ fn a_cursor_ended_by_a_rollback_says_so_and_others_go_on() {
         assert!(support::fetch_all(&mut open_cursor).is_err());
         assert!(pump_all(&mut read_cursor).unwrap().is_empty());
     }
-    // A commit ends none.
+    // A commit does not end open cursors.
     run(&connection, "insert into t values (4)");
     let mut cursor = connection.execute("select a from t", &[]).unwrap();
     connection.commit().unwrap();
     assert_eq!(pump_all(&mut cursor).unwrap().len(), 4);
-    // Rolling back to a savepoint ends none either.
+    // A rollback to a savepoint does not end them either.
     run(&connection, "savepoint s");
     let mut cursor = connection.execute("select a from t", &[]).unwrap();
     run(&connection, "rollback to s");

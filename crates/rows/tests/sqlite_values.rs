@@ -1,4 +1,4 @@
-//! Values of SQLite reach the sink exactly as Python's `sqlite3` gives them.
+//! Tests that the sink receives the values of SQLite as Python's `sqlite3` returns them.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -256,7 +256,7 @@ fn a_sixty_megabyte_cell_comes_in_bounded_parts() {
     assert_eq!(std::str::from_utf8(bytes).unwrap(), "aé".repeat(20_000_000));
 }
 
-/// A value to bind and what is to come back.
+/// Generates a value to bind as a parameter, and the value that the sink must receive for it.
 fn value() -> impl Strategy<Value = (Value, Got)> {
     prop_oneof![
         Just((Value::Null, Got::Null)),
@@ -272,7 +272,7 @@ fn value() -> impl Strategy<Value = (Value, Got)> {
     ]
 }
 
-/// A long value as if it had come whole.
+/// Converts a long value, which the sink received in parts, to the same value received whole.
 fn whole(got: Got) -> Got {
     match got {
         Got::Long(LongKind::Text, _, bytes) => Got::Utf8(bytes),

@@ -1,4 +1,5 @@
-//! A gateway over a small SQLite database on a real socket, and a plain client.
+//! Helpers for tests: a gateway that serves a small SQLite database on a real socket, and a simple
+//! HTTP client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +12,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Connection;
 use onecopy_serve::{Handle, Limits};
 
-/// The gateway's log lines, to be waited for.
+/// The log lines of the gateway. A test can wait for a line.
 #[derive(Clone, Default)]
 pub(crate) struct Lines(Arc<(Mutex<Vec<String>>, Condvar)>);
 
@@ -21,7 +22,7 @@ impl Lines {
         self.0.1.notify_all();
     }
 
-    /// Waits for a line that holds every part.
+    /// Waits for a log line that contains all of `parts`, for at most 20 seconds, and returns it.
     pub(crate) fn wait_for(&self, parts: &[&str]) -> String {
         let fits = |line: &&String| parts.iter().all(|p| line.contains(p));
         let lines = self.0.0.lock().unwrap();
@@ -49,7 +50,8 @@ pub(crate) struct Served {
     pub(crate) folder: tempfile::TempDir,
 }
 
-/// Serves `queries` (TOML below a database `d`) of a small database.
+/// Starts a gateway for a small SQLite database with the name `d`. `queries` is the part of the
+/// TOML configuration that defines the queries.
 pub(crate) fn served(queries: &str) -> Served {
     served_with(queries, |_| ())
 }
@@ -111,14 +113,16 @@ impl Drop for Served {
     }
 }
 
-/// An answer as it came, to the end of the connection.
+/// A response, parsed from all bytes that were received until the connection ended.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
-    /// Decoded chunks, or the body as it is.
+    /// The body without its transfer coding: the contents of the chunks, if the response is
+    /// chunked.
     pub(crate) body: Vec<u8>,
-    /// The last chunk came, or all bytes of Content-Length.
+    /// `true` if the body is complete: the last chunk was received, or as many bytes as
+    /// Content-Length announces.
     pub(crate) complete: bool,
     pub(crate) trailer: String,
 }
@@ -144,12 +148,13 @@ impl Served {
 
     pub(crate) fn ask(&self, method: &str, target: &str) -> Answer {
         let mut bytes = Vec::new();
-        // A reset connection is one of the ways an answer ends.
+        // An error is ignored, because a response may end by a reset of the connection.
         let _ = self.send(method, target).read_to_end(&mut bytes);
         answer(&bytes)
     }
 
-    /// Asks until there is a slot, for a minute at most.
+    /// Requests `target` until the status is 200 (a slot is free) instead of 503, for at most a
+    /// minute.
     pub(crate) fn wait_for_slot(&self, target: &str) {
         let begun = Instant::now();
         loop {

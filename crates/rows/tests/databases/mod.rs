@@ -1,5 +1,5 @@
-//! Shared by the integration tests: profiles of real databases, a sink that keeps values, tables of
-//! their own.
+//! Helpers for the integration tests: the real databases to test against (`Profile`), and a sink
+//! that stores values (`Keeper`).
 #![allow(dead_code)] // Each test file uses its part.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -15,8 +15,8 @@ use onecopy_rows::{
 use onecopy_text::{Policy, Units, naive};
 use skips::skip;
 
-/// A database to test against: one environment variable with its connection string
-/// (`python3 -m tests.support.servers env` prints them).
+/// A database and driver to test against. Each has an environment variable that contains its
+/// connection string (`python3 -m tests.support.servers env` prints these variables).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
     Postgres,
@@ -43,8 +43,8 @@ impl Profile {
         }
     }
 
-    /// The connection string; `None`, with the reason reported, if the database is not available.
-    /// With `CI=true` that is a failure.
+    /// Returns the connection string. If the database is not available, prints the reason and
+    /// returns `None`; with `CI=true` in the environment, panics instead.
     pub(crate) fn string(self) -> Option<String> {
         match std::env::var(self.variable()) {
             Ok(s) if !s.is_empty() => Some(s),
@@ -62,8 +62,9 @@ impl Profile {
 }
 
 impl Profile {
-    /// A connection to a database that no other test writes to at the same time: for SQLite, which
-    /// locks the whole file, a file of its own that lives as long as the second value.
+    /// Opens a connection to a database to which no other test writes at the same time. For SQLite,
+    /// which locks the whole file, this is a new file in a temporary folder. The second value is
+    /// that folder, which is deleted when the value is dropped.
     pub(crate) fn open_own(self) -> Option<(Connection, Option<tempfile::TempDir>)> {
         if self != Profile::SqliteOdbc {
             return Some((self.open()?, None));
@@ -83,7 +84,7 @@ pub(crate) fn open_with(string: &str, options: &ConnectOptions) -> Connection {
     Connection::open(string, options).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A value kept.
+/// The value of a cell, as [`Keeper`] stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kept {
     Null,
@@ -96,11 +97,12 @@ pub(crate) enum Kept {
     Text(String),
     Bytes(Vec<u8>),
     Date(i32, u8, u8),
-    /// As `hh:mm:ss.nnnnnnnnn/digits`.
+    /// The text `hh:mm:ss.nnnnnnnnn/digits`.
     Time(String),
-    /// As `yyyy-mm-dd hh:mm:ss.nnnnnnnnn/digits[+minutes]`.
+    /// The text `yyyy-mm-dd hh:mm:ss.nnnnnnnnn/digits[+minutes]`, with the offset from UTC in
+    /// minutes.
     Timestamp(String),
-    /// Microseconds, and the database's text.
+    /// The interval in microseconds, and its text from the database.
     Interval(i64, String),
     Uuid(String),
 }
@@ -154,7 +156,8 @@ fn keep(cell: Cell<'_>) -> Kept {
     }
 }
 
-/// Keeps rows; notes the largest part of a long value.
+/// A row sink that stores all rows, and records the number of parts of long values and the size of
+/// the largest part in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
     pub(crate) rows: Vec<Vec<Kept>>,
@@ -164,7 +167,7 @@ pub(crate) struct Keeper {
     kind: Option<LongKind>,
     pub(crate) largest_part: usize,
     pub(crate) n_parts: usize,
-    /// Takes this many rows at a time; 0 for all.
+    /// The number of rows after which the sink pauses the emit; 0 to accept all rows.
     pub(crate) pause_after: usize,
     taken: usize,
 }
@@ -232,7 +235,7 @@ impl RowSink for Keeper {
     }
 }
 
-/// Reads all that is left.
+/// Reads the remaining rows of the statement into `keeper`.
 pub(crate) fn drain(
     statement: Statement,
     budget: Budget,
@@ -258,11 +261,11 @@ pub(crate) fn drain(
             }
         }
     }
-    // The end stays the end.
+    // A fetch after the end returns the end again.
     assert_eq!(statement.fetch(budget).unwrap(), Fetched::End);
 }
 
-/// All rows of a query, long values whole.
+/// Executes a query and returns all rows; long values are read whole.
 pub(crate) fn rows(connection: &Connection, sql: &str, parameters: &[Value]) -> Vec<Vec<Kept>> {
     let statement = connection
         .execute(sql, parameters)
@@ -272,14 +275,14 @@ pub(crate) fn rows(connection: &Connection, sql: &str, parameters: &[Value]) -> 
     keeper.rows
 }
 
-/// The only row of a query.
+/// Executes a query that returns one row, and returns this row.
 pub(crate) fn row(connection: &Connection, sql: &str, parameters: &[Value]) -> Vec<Kept> {
     let mut rows = rows(connection, sql, parameters);
     assert_eq!(rows.len(), 1, "{sql}");
     rows.remove(0)
 }
 
-/// Runs a statement for its effect.
+/// Executes a statement, and ignores its rows.
 pub(crate) fn run(connection: &Connection, sql: &str) {
     connection
         .execute(sql, &[])

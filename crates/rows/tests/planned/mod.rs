@@ -1,4 +1,4 @@
-//! A source made of plain data.
+//! A [`Source`] for tests that returns planned rows.
 #![allow(dead_code)] // Each test file uses its own part.
 
 use std::collections::VecDeque;
@@ -49,7 +49,8 @@ impl Owned {
         Owned::Long(LongKind::Text, parts)
     }
 
-    /// Whole without cuts, in parts with them; a cut may be inside a character.
+    /// Creates a text cell: a whole value if `cuts` is `None`, otherwise a long value that is
+    /// divided at these byte offsets. An offset may be inside a character.
     pub(crate) fn utf8_in(text: &str, cuts: Option<Vec<usize>>) -> Owned {
         in_parts(text.as_bytes(), cuts, LongKind::Text, Owned::Utf8)
     }
@@ -103,7 +104,7 @@ fn in_parts<T: Copy>(
     Owned::Long(kind, parts)
 }
 
-/// The planned rows of a source.
+/// The rows and the behaviour of a [`PlannedSource`].
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     names: Vec<String>,
@@ -139,7 +140,7 @@ impl Plan {
         self
     }
 
-    /// After the last row an error instead of the end.
+    /// Makes the fetch after the last row return `error` instead of the end.
     pub(crate) fn fail(mut self, error: Error) -> Plan {
         self.failure = Some(error);
         self
@@ -173,7 +174,7 @@ enum Call {
     LongEnd(usize),
 }
 
-/// The part of a row in a block: a long value may begin in one block and end in another.
+/// The part of a row that is in one block. A row with a long value may be in several blocks.
 #[derive(Clone, Debug, Default)]
 struct RowPiece {
     begins: bool,
@@ -181,7 +182,8 @@ struct RowPiece {
     ends: bool,
 }
 
-/// A block ends when it has its rows, and after each part that is not its value's last.
+/// Divides rows into blocks of `block_rows` rows. A block also ends after each part of a long value
+/// except the last part.
 fn blocks(rows: &[RowPlan], block_rows: usize) -> VecDeque<PlannedBlock> {
     let (mut blocks, mut block) = (VecDeque::new(), PlannedBlock::default());
     for row in rows {
@@ -250,7 +252,7 @@ impl Block for PlannedBlock {
     }
 }
 
-/// Gives what was planned.
+/// A source that returns the rows of a [`Plan`].
 #[derive(Debug)]
 pub(crate) struct PlannedSource {
     schema: Schema,
@@ -258,9 +260,10 @@ pub(crate) struct PlannedSource {
     current: PlannedBlock,
     policy: Policy,
     failure: Option<Error>,
-    /// `true` if its cancel handle was used.
+    /// `true` after a cancel handle of this source was used.
     pub(crate) cancelled: Arc<AtomicBool>,
-    /// Is used inside the fetch that fails: somebody cancels while a fetch is under way.
+    /// A handle that the failing fetch uses before it returns its error, as if another thread
+    /// cancelled during the fetch.
     pub(crate) during_failure: Arc<Mutex<Option<CancelHandle>>>,
 }
 
@@ -299,7 +302,8 @@ impl Source for PlannedSource {
     }
 }
 
-/// All bytes of a stream in chunks of `capacity`, and how it ended.
+/// Reads a stream to its end, in chunks of `capacity` bytes. Returns all bytes, and the error that
+/// ended the stream if there is one.
 pub(crate) fn pump(
     stream: &mut dyn ChunkSource,
     capacity: usize,

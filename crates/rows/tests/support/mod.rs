@@ -1,4 +1,4 @@
-//! Shared helpers of the tests of SQLite: a sink that keeps rows, and short ways to make and read
+//! Helpers for the tests of SQLite: a sink that stores rows, and functions that create and read
 //! them.
 #![allow(dead_code)] // Each test file uses its own part.
 
@@ -11,7 +11,7 @@ use onecopy_rows::{
 };
 use onecopy_text::Units;
 
-/// A value as the sink got it.
+/// A value that the sink [`Rows`] received.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Got {
     Null,
@@ -20,7 +20,7 @@ pub(crate) enum Got {
     Utf8(Vec<u8>),
     Utf16(Vec<u16>),
     Bytes(Vec<u8>),
-    /// A long value: its kind, how many parts, and all of them together.
+    /// A long value: its kind, the number of its parts, and the bytes of all parts.
     Long(LongKind, usize, Vec<u8>),
 }
 
@@ -30,12 +30,13 @@ impl From<&str> for Got {
     }
 }
 
-/// Keeps rows.
+/// A sink that stores all rows and the names of the called methods.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<Vec<Got>>,
     pub(crate) calls: Vec<&'static str>,
-    /// Rows taken before the sink has had enough at each call, where set.
+    /// The number of rows after which the sink accepts no more rows in the current call; `None` for
+    /// no limit.
     pub(crate) enough_at: Option<usize>,
 }
 
@@ -103,17 +104,18 @@ impl RowSink for Rows {
     }
 }
 
-/// A database in memory, autocommit off.
+/// Opens a database in memory, with autocommit off.
 pub(crate) fn memory() -> Connection {
     open(":memory:").unwrap()
 }
 
-/// Opens the text after `sqlite:`, with default options.
+/// Opens the database of `target`, the text after `sqlite:` in a connection string, with default
+/// options.
 pub(crate) fn open(target: &str) -> Result<Connection, Error> {
     Connection::open_path(target, &ConnectOptions::default())
 }
 
-/// Read-only.
+/// Opens the database of `target` as [`open`] does, but read-only.
 pub(crate) fn open_read_only(target: &str) -> Result<Connection, Error> {
     let options = ConnectOptions {
         read_only: true,
@@ -122,7 +124,7 @@ pub(crate) fn open_read_only(target: &str) -> Result<Connection, Error> {
     Connection::open_path(target, &options)
 }
 
-/// The source's error; the sink of these tests has none.
+/// Returns the source's error. The sink of these tests returns no errors.
 pub(crate) fn source_error(error: PumpError<std::convert::Infallible>) -> Error {
     match error {
         PumpError::Source(error) => error,
@@ -130,7 +132,7 @@ pub(crate) fn source_error(error: PumpError<std::convert::Infallible>) -> Error 
     }
 }
 
-/// All that is left, by pump.
+/// Returns the remaining rows, read by `pump`.
 pub(crate) fn pump_all(statement: &mut Statement) -> Result<Vec<Vec<Got>>, Error> {
     let mut sink = Rows::default();
     let mut position = BlockPosition::default();
@@ -142,7 +144,7 @@ pub(crate) fn pump_all(statement: &mut Statement) -> Result<Vec<Vec<Got>>, Error
     Ok(sink.rows)
 }
 
-/// All that is left, by fetch and emit.
+/// Returns the remaining rows, read by `fetch` and `emit`.
 pub(crate) fn fetch_all(statement: &mut Statement) -> Result<Vec<Vec<Got>>, Error> {
     use onecopy_rows::Block;
     let mut sink = Rows::default();
@@ -153,7 +155,7 @@ pub(crate) fn fetch_all(statement: &mut Statement) -> Result<Vec<Vec<Got>>, Erro
     Ok(sink.rows)
 }
 
-/// The rows of `sql`, read both ways.
+/// Executes `sql` and returns its rows. Asserts that both ways of reading return the same rows.
 pub(crate) fn rows(connection: &Connection, sql: &str, parameters: &[Value]) -> Vec<Vec<Got>> {
     let pumped = pump_all(&mut connection.execute(sql, parameters).unwrap()).unwrap();
     let fetched = fetch_all(&mut connection.execute(sql, parameters).unwrap()).unwrap();
@@ -161,17 +163,18 @@ pub(crate) fn rows(connection: &Connection, sql: &str, parameters: &[Value]) -> 
     pumped
 }
 
-/// Runs `sql` and passes over its rows.
+/// Executes `sql` to its end, and ignores its rows.
 pub(crate) fn run(connection: &Connection, sql: &str) {
     pump_all(&mut connection.execute(sql, &[]).unwrap()).unwrap();
 }
 
-/// Text as a parameter.
+/// Returns a text as a parameter value.
 pub(crate) fn text(s: &str) -> Value {
     Value::Text(s.to_owned())
 }
 
-/// A database file with a table `t (a)` of three rows.
+/// Creates a database file with a table `t` of three rows, whose `a` is 1, 2 and 3. Returns the
+/// path of the file.
 pub(crate) fn three_rows(dir: &tempfile::TempDir) -> String {
     let path = dir.path().join("three.db").to_str().unwrap().to_owned();
     let connection = open(&path).unwrap();
@@ -185,7 +188,7 @@ pub(crate) fn three_rows(dir: &tempfile::TempDir) -> String {
     path
 }
 
-/// How many rows the table `t` has.
+/// Returns the number of rows in the table `t`.
 pub(crate) fn count(connection: &Connection) -> Got {
     rows(connection, "select count(*) from t", &[])
         .remove(0)
