@@ -210,9 +210,9 @@ class PoolCore:
             raise InterfaceError("the pool is closed")
 
     def _grant(self, entry: Entry | None) -> None:
-        """Grant ``entry``, or if it is ``None`` permission to open a connection in place of a
-        closed one, to the first caller in the queue. If nobody waits, keep the connection as idle.
-        Called with the lock held."""
+        """Grant ``entry`` to the first caller in the queue. If it is ``None``, because a connection
+        was closed, grant permission to open a connection. If nobody waits, keep the connection as
+        idle. Called with the lock held."""
         while self._waiters:
             waiter = self._waiters.popleft()
             waiter.entry, waiter.granted = entry, True

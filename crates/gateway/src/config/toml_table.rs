@@ -17,8 +17,8 @@ pub struct Problem {
     pub line: usize,
     /// The position of the problem in its line, in characters from 1.
     pub column: usize,
-    /// The message; the lines after its first one are advice. It never contains the value of a key
-    /// `url`, which may have a password.
+    /// The message. Its second and later lines are advice. The message never contains the value of
+    /// a key `url`, because this value may contain a password.
     pub message: String,
 }
 

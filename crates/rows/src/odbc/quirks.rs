@@ -40,8 +40,8 @@ pub(crate) enum CacheSupport {
     Nothing,
     /// Every prepared handle may be executed again.
     All,
-    /// A handle that reads without a server-side cursor may be executed again (`attribute` switches
-    /// cursors off). Preparation fixes the types of parameters.
+    /// A handle that reads without a server-side cursor may be executed again. The connection
+    /// attribute `attribute` switches cursors off. Preparation fixes the types of parameters.
     WithoutCursor { attribute: i32 },
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Streams {
     /// The driver always returns rows as they are read, without a setting.
     ByItself,
     /// The driver returns rows as they are read if a keyword of the connection string (one of
-    /// `Quirks::connect`) is set. If the keyword's value is `off`, it does not.
+    /// `Quirks::connect`) is set to a value other than `off`.
     By {
         keyword: &'static str,
         off: &'static str,

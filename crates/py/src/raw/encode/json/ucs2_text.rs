@@ -2,7 +2,7 @@
 //! while all other text is written to the chunk of bytes.
 //!
 //! ```text
-//!  chunk, Latin-1    … "id":7,"name":"  ",  …          widened when the text comes
+//!  chunk, Latin-1    … "id":7,"name":"  ",  …   widened and copied before the text is written
 //!                                     ▲
 //!  str, UCS-2        … "id":7,"name":"Цюрих
 //! ```
