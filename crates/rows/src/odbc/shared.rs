@@ -75,7 +75,7 @@ pub(crate) struct DriverFacts {
     pub(crate) driver: String,
     pub(crate) driver_version: String,
     /// The driver's name and version, for messages. If the driver reports no name, it is the name
-    /// in [`Quirks`](super::quirks::Quirks).
+    /// in [`Quirks`].
     pub(crate) driver_label: Arc<str>,
     pub(crate) dbms: String,
     pub(crate) dbms_version: String,
