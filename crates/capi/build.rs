@@ -1,9 +1,9 @@
-//! Linking of `libonecopy.so`: with a soname that contains the interface's version, and with
-//! simdutf's C++ runtime inside, so that it needs no `libstdc++.so` at run time.
+//! Sets the linker options of `libonecopy.so`: a soname that contains the interface version, and
+//! simdutf's C++ runtime as a static library, so that no `libstdc++.so` is required at run time.
 //!
-//! The crate `simdutf` passes `-lstdc++`, and linkers use the first library of that name on their
-//! path, shared or not: a folder that contains only the compiler's `libstdc++.a` is put before the
-//! others.
+//! The crate `simdutf` passes `-lstdc++`. A linker uses the first library of this name on its
+//! search path, whether shared or static. So a folder that contains only the compiler's
+//! `libstdc++.a` is put first on the search path.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// The compiler's `libstdc++.a`, where it has one.
+/// Returns the path of the compiler's `libstdc++.a`; `None` if the compiler has no such file.
 fn archive() -> Option<PathBuf> {
     let compiler = env::var("CXX").unwrap_or_else(|_| "c++".into());
     let printed = Command::new(compiler)

@@ -64,7 +64,7 @@ extern "C" {
  * Returns the length of UTF-16 text in UTF-8: the number of bytes that `onecopy_utf16_to_utf8`
  * would write, including replacements.
  *
- * Returns the number of bytes, or -1 - k. Writes nothing.
+ * Returns the number of bytes, or -1 - k if the text is malformed from unit k on. Writes nothing.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_units`.
@@ -74,9 +74,10 @@ int64_t onecopy_utf8_len_from_utf16(const uint16_t *src, size_t n_units, uint32_
 /**
  * Converts UTF-16 to UTF-8 (RFC 3629), without a terminating NUL.
  *
- * A unit needs at most 3 bytes, and a surrogate pair 4: a capacity of 3 * n_units is always
+ * A unit needs at most 3 bytes, and a surrogate pair 4. So a capacity of 3 * n_units is always
  * sufficient, except for replacements past U+FFFF, which need 4 bytes each. Returns the number of
- * bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
+ * bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM. The text is
+ * read once.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
@@ -92,9 +93,9 @@ int64_t onecopy_utf16_to_utf8(const uint16_t *src,
  * Converts UTF-8 to UTF-16, without a terminating NUL or a byte order mark. A byte order mark in
  * the source is converted like any character.
  *
- * A byte yields at most 1 unit: a capacity of n_bytes is always sufficient, except for
- * replacements past U+FFFF, which need 2 units each. Returns the number of units written, -1 - k
- * or ONECOPY_NO_ROOM.
+ * A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, except for
+ * replacements past U+FFFF, which need 2 units each. Returns the number of units written; -1 - k
+ * if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and is not
@@ -109,8 +110,9 @@ int64_t onecopy_utf8_to_utf16(const uint8_t *src,
 /**
  * Converts UTF-8 to Latin-1 (ISO 8859-1: each byte is the code point of its character).
  *
- * A character past U+00FF is treated as malformed. Returns the number of bytes written, -1 - k or
- * ONECOPY_NO_ROOM. A capacity of n_bytes is always sufficient.
+ * A character past U+00FF is treated as malformed. Returns the number of bytes written; -1 - k if
+ * the text is malformed from byte k on; or ONECOPY_NO_ROOM. A capacity of n_bytes is always
+ * sufficient.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
@@ -137,10 +139,11 @@ int64_t onecopy_latin1_to_utf8(const uint8_t *src,
                                size_t capacity_bytes);
 
 /**
- * Same as `onecopy_utf16_to_utf8`, for `n_units` units from index `src_at` on, to index `dst_at`.
+ * Same as `onecopy_utf16_to_utf8`, but reads `n_units` units from index `src_at` on and writes
+ * from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes. The result is
- * relative to `src_at` and `dst_at`.
+ * For callers that can only pass the start of an array, such as managed runtimes. The index k in
+ * the result is relative to `src_at`.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
@@ -155,10 +158,11 @@ int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
                                  uint32_t replacement);
 
 /**
- * Same as `onecopy_utf8_to_utf16`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
+ * Same as `onecopy_utf8_to_utf16`, but reads `n_bytes` bytes from index `src_at` on and writes
+ * from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes. The result is
- * relative to `src_at` and `dst_at`.
+ * For callers that can only pass the start of an array, such as managed runtimes. The index k in
+ * the result is relative to `src_at`.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -173,10 +177,11 @@ int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
                                  uint32_t replacement);
 
 /**
- * Same as `onecopy_utf8_to_latin1`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
+ * Same as `onecopy_utf8_to_latin1`, but reads `n_bytes` bytes from index `src_at` on and writes
+ * from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes. The result is
- * relative to `src_at` and `dst_at`.
+ * For callers that can only pass the start of an array, such as managed runtimes. The index k in
+ * the result is relative to `src_at`.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -190,10 +195,10 @@ int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
                                   size_t capacity_bytes);
 
 /**
- * Same as `onecopy_latin1_to_utf8`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
+ * Same as `onecopy_latin1_to_utf8`, but reads `n_bytes` bytes from index `src_at` on and writes
+ * from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes. The result is
- * relative to `src_at` and `dst_at`.
+ * For callers that can only pass the start of an array, such as managed runtimes.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -210,7 +215,7 @@ int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
  * Returns the length of UTF-8 text in UTF-16: the number of units that `onecopy_utf8_to_utf16`
  * would write, including replacements.
  *
- * Returns the number of units, or -1 - k. Writes nothing.
+ * Returns the number of units, or -1 - k if the text is malformed from byte k on. Writes nothing.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`.
@@ -220,8 +225,8 @@ int64_t onecopy_utf16_len_from_utf8(const uint8_t *src, size_t n_bytes, uint32_t
 /**
  * Finds the first malformed sequence of UTF-8 (RFC 3629: no overlong forms, no surrogates).
  *
- * Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed. The
- * index is not encoded as -1 - k here.
+ * Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed.
+ * Unlike other functions, this one does not return the index k as -1 - k.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`.
@@ -242,9 +247,9 @@ int64_t onecopy_utf8_ascii_prefix(const uint8_t *src, size_t n_bytes);
  * text in UTF-8, and a NUL. The length includes the NUL, but not the length itself.
  *
  * A capacity of 3 * n_units + 5 is always sufficient, except for replacements past U+FFFF. Returns
- * the number of bytes written (length, text and NUL), -1 - k, ONECOPY_NO_ROOM, or
- * ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the text is written unchanged,
- * which BSON permits.
+ * the number of bytes written (length, text and NUL); -1 - k if the text is malformed from unit k
+ * on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the
+ * text is written unchanged, which BSON permits.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not

@@ -30,7 +30,7 @@ const VERSION: &CStr =
 /// Returns the length of UTF-16 text in UTF-8: the number of bytes that `onecopy_utf16_to_utf8`
 /// would write, including replacements.
 ///
-/// Returns the number of bytes, or -1 - k. Writes nothing.
+/// Returns the number of bytes, or -1 - k if the text is malformed from unit k on. Writes nothing.
 ///
 /// # Safety
 /// `src` must be readable for `n_units`.
@@ -53,9 +53,10 @@ pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
 
 /// Converts UTF-16 to UTF-8 (RFC 3629), without a terminating NUL.
 ///
-/// A unit needs at most 3 bytes, and a surrogate pair 4: a capacity of 3 * n_units is always
+/// A unit needs at most 3 bytes, and a surrogate pair 4. So a capacity of 3 * n_units is always
 /// sufficient, except for replacements past U+FFFF, which need 4 bytes each. Returns the number of
-/// bytes written, -1 - k or ONECOPY_NO_ROOM. The text is read once.
+/// bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM. The text is
+/// read once.
 ///
 /// # Safety
 /// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
@@ -68,16 +69,16 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8(
     capacity_bytes: usize,
     replacement: u32,
 ) -> i64 {
-    // SAFETY: the duties of the caller.
+    // SAFETY: guaranteed by the caller, as documented above.
     unsafe { onecopy_utf16_to_utf8_at(src, 0, n_units, dst, 0, capacity_bytes, replacement) }
 }
 
 /// Converts UTF-8 to UTF-16, without a terminating NUL or a byte order mark. A byte order mark in
 /// the source is converted like any character.
 ///
-/// A byte yields at most 1 unit: a capacity of n_bytes is always sufficient, except for
-/// replacements past U+FFFF, which need 2 units each. Returns the number of units written, -1 - k
-/// or ONECOPY_NO_ROOM.
+/// A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, except for
+/// replacements past U+FFFF, which need 2 units each. Returns the number of units written; -1 - k
+/// if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and is not
@@ -90,14 +91,15 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16(
     capacity_units: usize,
     replacement: u32,
 ) -> i64 {
-    // SAFETY: the duties of the caller.
+    // SAFETY: guaranteed by the caller, as documented above.
     unsafe { onecopy_utf8_to_utf16_at(src, 0, n_bytes, dst, 0, capacity_units, replacement) }
 }
 
 /// Converts UTF-8 to Latin-1 (ISO 8859-1: each byte is the code point of its character).
 ///
-/// A character past U+00FF is treated as malformed. Returns the number of bytes written, -1 - k or
-/// ONECOPY_NO_ROOM. A capacity of n_bytes is always sufficient.
+/// A character past U+00FF is treated as malformed. Returns the number of bytes written; -1 - k if
+/// the text is malformed from byte k on; or ONECOPY_NO_ROOM. A capacity of n_bytes is always
+/// sufficient.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
@@ -109,7 +111,7 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     dst: *mut u8,
     capacity_bytes: usize,
 ) -> i64 {
-    // SAFETY: the duties of the caller.
+    // SAFETY: guaranteed by the caller, as documented above.
     unsafe { onecopy_utf8_to_latin1_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
@@ -128,14 +130,15 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     dst: *mut u8,
     capacity_bytes: usize,
 ) -> i64 {
-    // SAFETY: the duties of the caller.
+    // SAFETY: guaranteed by the caller, as documented above.
     unsafe { onecopy_latin1_to_utf8_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
-/// Same as `onecopy_utf16_to_utf8`, for `n_units` units from index `src_at` on, to index `dst_at`.
+/// Same as `onecopy_utf16_to_utf8`, but reads `n_units` units from index `src_at` on and writes
+/// from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes. The result is
-/// relative to `src_at` and `dst_at`.
+/// For callers that can only pass the start of an array, such as managed runtimes. The index k in
+/// the result is relative to `src_at`.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
@@ -152,7 +155,7 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
 ) -> i64 {
     guarded(|| {
         let dst = after(dst.cast_const(), dst_at).cast_mut();
-        // SAFETY: the duties of the caller.
+        // SAFETY: guaranteed by the caller, as documented above.
         let (src, dst) = unsafe { both(after(src, src_at), n_units, dst, capacity_bytes) }?;
         let replacement = result_code::replacement(replacement)?;
         Ok(result_code::of(within::utf16_to_utf8(
@@ -163,10 +166,11 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
     })
 }
 
-/// Same as `onecopy_utf8_to_utf16`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
+/// Same as `onecopy_utf8_to_utf16`, but reads `n_bytes` bytes from index `src_at` on and writes
+/// from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes. The result is
-/// relative to `src_at` and `dst_at`.
+/// For callers that can only pass the start of an array, such as managed runtimes. The index k in
+/// the result is relative to `src_at`.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -183,7 +187,7 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
 ) -> i64 {
     guarded(|| {
         let dst = after(dst.cast_const(), dst_at).cast_mut();
-        // SAFETY: the duties of the caller.
+        // SAFETY: guaranteed by the caller, as documented above.
         let (src, dst) = unsafe { both(after(src, src_at), n_bytes, dst, capacity_units) }?;
         let replacement = result_code::replacement(replacement)?;
         Ok(result_code::of(within::utf8_to_utf16(
@@ -194,10 +198,11 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
     })
 }
 
-/// Same as `onecopy_utf8_to_latin1`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
+/// Same as `onecopy_utf8_to_latin1`, but reads `n_bytes` bytes from index `src_at` on and writes
+/// from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes. The result is
-/// relative to `src_at` and `dst_at`.
+/// For callers that can only pass the start of an array, such as managed runtimes. The index k in
+/// the result is relative to `src_at`.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -213,16 +218,16 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
 ) -> i64 {
     guarded(|| {
         let dst = after(dst.cast_const(), dst_at).cast_mut();
-        // SAFETY: the duties of the caller.
+        // SAFETY: guaranteed by the caller, as documented above.
         let (src, dst) = unsafe { both(after(src, src_at), n_bytes, dst, capacity_bytes) }?;
         Ok(result_code::of(within::utf8_to_latin1(src, dst)))
     })
 }
 
-/// Same as `onecopy_latin1_to_utf8`, for `n_bytes` bytes from index `src_at` on, to index `dst_at`.
+/// Same as `onecopy_latin1_to_utf8`, but reads `n_bytes` bytes from index `src_at` on and writes
+/// from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes. The result is
-/// relative to `src_at` and `dst_at`.
+/// For callers that can only pass the start of an array, such as managed runtimes.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -238,7 +243,7 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
 ) -> i64 {
     guarded(|| {
         let dst = after(dst.cast_const(), dst_at).cast_mut();
-        // SAFETY: the duties of the caller.
+        // SAFETY: guaranteed by the caller, as documented above.
         let (src, dst) = unsafe { both(after(src, src_at), n_bytes, dst, capacity_bytes) }?;
         Ok(result_code::of(within::latin1_to_utf8(src, dst)))
     })
@@ -247,7 +252,7 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
 /// Returns the length of UTF-8 text in UTF-16: the number of units that `onecopy_utf8_to_utf16`
 /// would write, including replacements.
 ///
-/// Returns the number of units, or -1 - k. Writes nothing.
+/// Returns the number of units, or -1 - k if the text is malformed from byte k on. Writes nothing.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`.
@@ -270,8 +275,8 @@ pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
 
 /// Finds the first malformed sequence of UTF-8 (RFC 3629: no overlong forms, no surrogates).
 ///
-/// Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed. The
-/// index is not encoded as -1 - k here.
+/// Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed.
+/// Unlike other functions, this one does not return the index k as -1 - k.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`.
@@ -303,9 +308,9 @@ pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usiz
 /// text in UTF-8, and a NUL. The length includes the NUL, but not the length itself.
 ///
 /// A capacity of 3 * n_units + 5 is always sufficient, except for replacements past U+FFFF. Returns
-/// the number of bytes written (length, text and NUL), -1 - k, ONECOPY_NO_ROOM, or
-/// ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the text is written unchanged,
-/// which BSON permits.
+/// the number of bytes written (length, text and NUL); -1 - k if the text is malformed from unit k
+/// on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the
+/// text is written unchanged, which BSON permits.
 ///
 /// # Safety
 /// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
@@ -319,7 +324,7 @@ pub unsafe extern "C" fn onecopy_bson_string(
     replacement: u32,
 ) -> i64 {
     guarded(|| {
-        // SAFETY: the duties of the caller.
+        // SAFETY: guaranteed by the caller, as documented above.
         let (src, dst) = unsafe { both(src, n_units, dst, capacity_bytes) }?;
         let replacement = result_code::replacement(replacement)?;
         bson_string(src, replacement, dst)

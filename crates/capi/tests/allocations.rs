@@ -1,5 +1,5 @@
-//! No function allocates, whatever it is given: the first call of a process excepted, which reads
-//! the environment.
+//! Tests that no function allocates memory. The first call in a process is an exception, because it
+//! reads an environment variable.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,16 +12,16 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: the system's allocator does all; the counter is a plain number of this thread.
+// SAFETY: the system's allocator does all the work. The counter does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the duty of the caller.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
-        // SAFETY: the duty of the caller.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { System.dealloc(p, layout) }
     }
 }

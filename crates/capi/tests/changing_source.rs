@@ -1,5 +1,5 @@
-//! Sources that another thread writes to while each function reads them: nothing is written past a
-//! capacity, and each answer is one that the header describes.
+//! Tests that another thread may write to a source while a function reads it: the function writes
+//! nothing past the capacity of its destination, and returns a result that the header describes.
 
 #[path = "../../text/tests/support/skips.rs"]
 mod skips;
@@ -14,10 +14,10 @@ use onecopy_text::{Kernel, kernel};
 use skips::can_test;
 
 const CANARY: u8 = 0xA5;
-/// Bytes on each side of a destination.
+/// The number of guard bytes on each side of a destination.
 const GUARD_BYTES: usize = 256;
 
-/// Units of 16 bits that threads write to while others read them.
+/// A source of 16-bit units that one thread writes to while other threads read them.
 struct Shared(Vec<AtomicU16>);
 
 impl Shared {
@@ -33,7 +33,8 @@ impl Shared {
         self.0.as_ptr().cast()
     }
 
-    /// Writes another text from a place on until `is_done`.
+    /// Overwrites the units with one of `texts` after the other, each from another index on, until
+    /// `is_done` is `true`.
     fn write_until(&self, texts: &[Vec<u16>], is_done: &AtomicBool) {
         let mut round = 0_usize;
         while !is_done.load(Relaxed) {
@@ -47,7 +48,8 @@ impl Shared {
     }
 }
 
-/// UTF-8 and UTF-16 of several scripts and of none, `n` units each.
+/// Returns texts of `n_units` units each: UTF-16 and UTF-8 of several scripts, and units that are
+/// malformed in both encodings.
 fn texts(n_units: usize) -> Vec<Vec<u16>> {
     let mut texts = Vec::new();
     for unit in ["a", "é", "Ж", "東", "😀", "ab東é😀"] {
@@ -64,7 +66,8 @@ fn texts(n_units: usize) -> Vec<Vec<u16>> {
     texts
 }
 
-/// Calls with a destination of so many units, which is guarded on both sides.
+/// Calls `call` with a destination of `capacity` units between two guards. Checks that the guards
+/// are unchanged, and that the result is a count, an index in the source or [`NO_ROOM`].
 fn call<T: Copy>(n_source: usize, capacity: usize, call: impl FnOnce(*mut T, usize) -> i64) {
     let mut memory = vec![CANARY; 2 * GUARD_BYTES + capacity * size_of::<T>()];
     let end = GUARD_BYTES + capacity * size_of::<T>();
@@ -84,7 +87,7 @@ fn call<T: Copy>(n_source: usize, capacity: usize, call: impl FnOnce(*mut T, usi
     );
 }
 
-/// Calls each function while a thread writes to its source.
+/// Calls each function `n_rounds` times while another thread writes to its source.
 fn race(n_units: usize, n_rounds: usize) {
     let shared = Shared::new(n_units);
     let is_done = AtomicBool::new(false);
@@ -98,8 +101,8 @@ fn race(n_units: usize, n_rounds: usize) {
             for round in 0..n_rounds {
                 let replacement = [0, '?' as u32, 0xFFFD, 0x1_F600][round % 4];
                 let share = [0, 1, 2, 3, 4, 5, 6, 10][round % 8];
-                // SAFETY: the source is readable for its length, and the destinations are writable
-                // for theirs.
+                // SAFETY: the source is readable for its length, and each destination is writable
+                // for its capacity.
                 unsafe {
                     let n = onecopy_utf8_len_from_utf16(units, n_units, replacement);
                     // The size for a caller that measures first, and other sizes.
@@ -149,7 +152,8 @@ fn a_source_that_changes_is_never_written_past_a_capacity() {
     }
 }
 
-/// The same under every kernel, each in a process of its own, because the choice is made once.
+/// Runs this test under every kernel. Each kernel needs its own process, because a process chooses
+/// its kernel only once.
 #[test]
 fn every_kernel_stays_inside_of_its_capacity() {
     for (ours, theirs) in [

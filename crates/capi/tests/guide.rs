@@ -1,5 +1,5 @@
-//! The program of `docs/guide/c.md` compiles against the header and the library, without a warning,
-//! and prints what the page says.
+//! Tests that the program in `docs/guide/c.md` compiles with the header and the library without
+//! warnings, and prints the output that the page shows.
 #![cfg(unix)]
 
 mod support;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use support::{library, output};
 
-/// The text of the first fenced block of a language.
+/// Returns the text of the first fenced code block in `page` that is marked with `language`.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
     let (_, rest) = page
         .split_once(&format!("\n```{language}\n"))
@@ -18,8 +18,7 @@ fn block<'a>(page: &'a str, language: &str) -> &'a str {
     rest.split_once("\n```").expect("a block ends").0
 }
 
-/// A folder with the library under the names that an installation gives it, and the program of the
-/// page.
+/// Creates a folder that contains the library under the file names of an installation.
 fn installed(name: &str) -> std::path::PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&place);
@@ -35,7 +34,7 @@ fn page() -> String {
     fs::read_to_string(path).expect("the page of this checkout")
 }
 
-/// Compiles a source with the header and the library, and runs it.
+/// Compiles `source` with the header and the library, runs the program, and returns its output.
 fn run(compiler: &str, standard: &str, place: &Path, file: &str, source: &str) -> String {
     fs::write(place.join(file), source).expect("the source is written");
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");

@@ -1,10 +1,11 @@
-//! `include/onecopy.h` is what cbindgen makes of the functions and their documentation.
+//! Tests that `include/onecopy.h` equals the header that cbindgen generates from the functions of
+//! the crate and their documentation.
 //!
-//! `ONECOPY_WRITE_HEADER=1 cargo test -p onecopy-capi --test header` writes it.
+//! `ONECOPY_WRITE_HEADER=1 cargo test -p onecopy-capi --test header` writes the file.
 
 use std::path::Path;
 
-/// The header as the sources have it.
+/// Generates the header from the sources.
 fn header() -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).expect("a configuration");

@@ -1,5 +1,4 @@
-//! The exported and imported symbols of `libonecopy.so`. (binutils' `readelf` comes with each C
-//! compiler on Linux.)
+//! Tests the exported and imported symbols of `libonecopy.so`, as printed by `readelf` (binutils).
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -9,14 +8,15 @@ use std::process::Command;
 use onecopy::abi::ONECOPY_ABI_VERSION;
 use support::{library, output};
 
-/// The newest glibc that it may ask for: Debian 12 has 2.36.
+/// The newest version of glibc that the library may require: that of Debian 12.
 const GLIBC: (u32, u32) = (2, 36);
 
 fn readelf(option: &str) -> String {
     output(Command::new("readelf").args(["-W", option]).arg(library()))
 }
 
-/// The symbols of the dynamic table, by whether they are defined.
+/// Returns the names in the dynamic symbol table of the library: the symbols that it defines if
+/// `defined` is `true`, otherwise those that it imports.
 fn symbols(defined: bool) -> Vec<String> {
     let is_name = |name: &&str| !name.is_empty();
     readelf("--dyn-syms")

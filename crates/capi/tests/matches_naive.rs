@@ -1,5 +1,5 @@
-//! Every function compared with the reference implementations: each capacity around the required
-//! one, alignments, canaries after the output.
+//! Compares every function with the reference implementations, for capacities around the required
+//! one and for several alignments. Canaries after the output detect writes past the capacity.
 
 #[path = "../../text/tests/support/skips.rs"]
 mod skips;
@@ -21,8 +21,9 @@ fn character(c: u32) -> char {
     char::from_u32(c).expect("the naive decoder gives scalar values")
 }
 
-/// The code points of a text with a character replacing malformed parts; the position of the first
-/// such part if there is none.
+/// Decodes a text with the reference implementation and replaces its malformed parts by
+/// `replacement`. If `replacement` is 0, malformed text is an error: the result code -1 - k, where
+/// k is the index of the first malformed unit.
 fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
     naive::code_points(units)
         .map(|item| match item {
@@ -33,7 +34,8 @@ fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
         .collect()
 }
 
-/// The expected result and output of a call with this capacity.
+/// Returns the expected output of a call with this capacity, or its expected result code. `full` is
+/// the expectation for an unlimited capacity.
 fn expected<T>(full: Result<Vec<T>, i64>, capacity: usize) -> Result<Vec<T>, i64> {
     full.and_then(|units| {
         if units.len() <= capacity {
@@ -44,8 +46,8 @@ fn expected<T>(full: Result<Vec<T>, i64>, capacity: usize) -> Result<Vec<T>, i64
     })
 }
 
-/// Calls with every capacity around the needed one, and holds what it answers and writes to what it
-/// must.
+/// Calls `call` with capacities around the required one, and compares its result and its output
+/// with `full`. Checks that the bytes around the destination are unchanged.
 fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
     full: &Result<Vec<T>, i64>,
     worst: usize,
@@ -59,7 +61,7 @@ fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
         let mut place = vec![CANARY; size_of::<T>() * (before + capacity + 72)];
         let shift = place.as_ptr().align_offset(size_of::<T>());
         let start = shift + before * size_of::<T>();
-        // SAFETY: inside the place.
+        // SAFETY: the address is inside `place`.
         let dst = unsafe { place.as_mut_ptr().add(start) }.cast::<T>();
         let result = call(dst, capacity);
         let end = start + capacity * size_of::<T>();
@@ -74,7 +76,7 @@ fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
             Err(code) => assert_eq!(result, code, "of {capacity}"),
             Ok(units) => {
                 assert_eq!(result, units.len() as i64, "of {capacity}");
-                // SAFETY: so many units are inside the place, aligned.
+                // SAFETY: this number of units is inside `place`, and `dst` is aligned.
                 let written = unsafe { std::slice::from_raw_parts(dst, units.len()) };
                 assert_eq!(written, units);
             }
@@ -82,7 +84,7 @@ fn at_capacities<T: Copy + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// The text with two units before it that are not part of it.
+/// Returns `src` with two more units before it, for the functions that read from an index on.
 fn behind_two<T: Copy + From<u8>>(src: &[T]) -> Vec<T> {
     [&[T::from(0xFF), T::from(0xFF)], src].concat()
 }
@@ -92,7 +94,7 @@ fn of_utf16(src: &[u16], replacement: u32) {
     let text = decoded(Units::Utf16(src), replacement);
     let full = text.clone().map(String::into_bytes);
     let len = full.as_ref().map_or_else(|&code| code, |u| u.len() as i64);
-    // SAFETY: the source is a slice, the destinations as long as they are said to be.
+    // SAFETY: the source is a slice, and no destination is smaller than its stated capacity.
     unsafe {
         assert_eq!(onecopy_utf8_len_from_utf16(p, n, replacement), len);
         at_capacities(&full, 3 * n, |dst, capacity| {
@@ -115,7 +117,7 @@ fn of_utf8(src: &[u8], replacement: u32) {
     let text = decoded(Units::Utf8(src), replacement);
     let full: Result<Vec<u16>, i64> = text.map(|t| t.encode_utf16().collect());
     let len = full.as_ref().map_or_else(|&code| code, |u| u.len() as i64);
-    // SAFETY: the source is a slice, the destinations as long as they are said to be.
+    // SAFETY: the source is a slice, and no destination is smaller than its stated capacity.
     unsafe {
         assert_eq!(onecopy_utf16_len_from_utf8(p, n, replacement), len);
         at_capacities(&full, n, |dst, capacity| {
@@ -144,7 +146,7 @@ fn of_utf8_without_replacement(src: &[u8]) {
     let ascii = src.iter().take_while(|b| b.is_ascii()).count();
     let encoded: String = src.iter().map(|&b| char::from(b)).collect();
     let encoded: Result<Vec<u8>, i64> = Ok(encoded.into_bytes());
-    // SAFETY: the source is a slice, the destinations as long as they are said to be.
+    // SAFETY: the source is a slice, and no destination is smaller than its stated capacity.
     unsafe {
         assert_eq!(onecopy_utf8_find_malformed(p, n), malformed as i64);
         assert_eq!(onecopy_utf8_ascii_prefix(p, n), ascii as i64);
@@ -165,7 +167,8 @@ fn of_utf8_without_replacement(src: &[u8]) {
     }
 }
 
-/// Units of every kind: mostly runs of one, as texts are.
+/// Generates runs of UTF-16 units. The units of most runs need equally many bytes in UTF-8, as in
+/// most texts; a few runs have lone surrogates.
 fn utf16() -> impl Strategy<Value = Vec<u16>> {
     let run = prop_oneof![
         4 => vec(0..0x80_u16, 0..80),
@@ -252,8 +255,8 @@ fn long_texts_match_naive() {
 fn arguments_that_break_the_rules_are_refused() {
     let (src, mut dst) = ([0x61_u16; 4], [0_u8; 64]);
     let (p, q) = (src.as_ptr(), dst.as_mut_ptr());
-    // SAFETY: what is readable and writable is said truly where it is looked at; the rest is
-    // refused before.
+    // SAFETY: the pointers that a call accesses are valid. Calls with invalid pointers or lengths
+    // are refused before any access.
     unsafe {
         assert_eq!(
             onecopy_utf16_to_utf8(std::ptr::null(), 0, std::ptr::null_mut(), 0, 0),
@@ -285,7 +288,7 @@ fn arguments_that_break_the_rules_are_refused() {
                 INVALID_ARGUMENT
             );
         }
-        // A place in what is NULL, and one outside the address space.
+        // An index into NULL, and indexes whose address is outside of the address space.
         for (array, at) in [(std::ptr::null(), 8), (p, usize::MAX), (p, usize::MAX / 2)] {
             assert_eq!(
                 onecopy_utf16_to_utf8_at(array, at, 1, q, 0, 64, 0),
@@ -319,7 +322,7 @@ fn malformed_utf8_is_replaced_as_by_encoding_rs() {
                 .collect();
             let mut place = vec![0; text.len()];
             let (p, n) = (text.as_ptr(), text.len());
-            // SAFETY: the source and the place are as long as is said.
+            // SAFETY: the source and `place` have the lengths that are passed.
             let n = unsafe { onecopy_utf8_to_utf16(p, n, place.as_mut_ptr(), n, 0xFFFD) };
             prop_assert_eq!(n, expected.len() as i64);
             prop_assert_eq!(&place[..expected.len()], expected);
@@ -328,8 +331,8 @@ fn malformed_utf8_is_replaced_as_by_encoding_rs() {
         .expect("both replace alike");
 }
 
-/// The properties again under every kernel, each in a process of its own, because the choice is
-/// made once.
+/// Runs the property tests under every kernel. Each kernel needs its own process, because a process
+/// chooses its kernel only once.
 #[test]
 fn every_kernel_passes_the_properties() {
     for (ours, theirs) in [
@@ -343,7 +346,7 @@ fn every_kernel_passes_the_properties() {
             continue; // simdutf does not check that the processor has what it is forced to use
         }
         let out = Command::new(std::env::current_exe().expect("a test has a path"))
-            // Exactly the properties: their names end so, and this test's does not.
+            // Selects only the property tests, whose names contain `_naive`.
             .arg("_naive")
             .env("ONECOPY_KERNEL", ours)
             .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)
@@ -361,7 +364,7 @@ fn every_kernel_passes_the_properties() {
 #[test]
 fn versions_are_told() {
     assert_eq!(onecopy_abi_version(), ONECOPY_ABI_VERSION);
-    // SAFETY: text that stays, with its NUL.
+    // SAFETY: the text is static and ends with a NUL.
     let version = unsafe { std::ffi::CStr::from_ptr(onecopy_version()) };
     assert_eq!(version.to_str(), Ok(env!("CARGO_PKG_VERSION")));
 }

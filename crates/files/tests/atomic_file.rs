@@ -1,4 +1,5 @@
-//! A file appears under its name only when it is complete; the previous file stays until then.
+//! Tests that a file gets its name only when it is complete, and that an existing file of this name
+//! is unchanged until then.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! A directory that may not be written in is named, as any user and as root.
+//! Tests that the error for a directory without write permission contains the directory's path.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs;
@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use onecopy_files::{Action, AtomicFile, Error, OnFailure};
 
-/// The only test of this file: as root, which nothing is denied to, it goes on in a child without
-/// root's rights.
+/// The only test of this file, because it forks if the user is root. Root may write to every
+/// directory, so the test continues in a child process that has dropped root's privileges.
 #[test]
 fn a_directory_without_permission_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -29,8 +29,8 @@ fn a_directory_without_permission_is_named() {
     if unsafe { libc::geteuid() } != 0 {
         assert!(denied());
     } else {
-        // SAFETY: the child has only this thread, drops its privileges for good and leaves by
-        // _exit.
+        // SAFETY: the child has only this thread, drops its privileges permanently and ends by
+        // `_exit`.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {

@@ -1,4 +1,5 @@
-//! A write to a full disk fails with the path, and the previous file stays.
+//! Tests that a write to a full disk fails with the path of the file, and that an existing file is
+//! unchanged.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs;
@@ -6,8 +7,9 @@ use std::io::{ErrorKind, Write};
 
 use onecopy_files::{AtomicFile, Error, OnFailure};
 
-/// The only test of this file: the limit holds for the whole process. A limit on the size of files
-/// simulates a full disk, which only root could create: the same call returns the system's error.
+/// The only test of this file, because it sets a limit for the whole process. The limit on the size
+/// of files simulates a full disk, which only root could create. The same system call fails in both
+/// cases.
 #[test]
 fn a_full_disk_is_an_error_with_the_path_and_the_old_file_stays() {
     let dir = tempfile::tempdir().unwrap();

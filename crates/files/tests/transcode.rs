@@ -1,5 +1,5 @@
-//! Streams from one encoding to another: readers and writers that fail, give little, or are
-//! interrupted.
+//! Tests conversions between encodings with readers and writers that fail, that transfer one byte
+//! per call, or that are interrupted.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs;
@@ -11,7 +11,8 @@ use onecopy_files::transcode::{
 };
 use onecopy_text::{Certainty, Encoding, Order, Place, TranscodeOptions, Transcoder};
 
-/// Gives a byte at a time, interrupted before each; then fails or ends.
+/// A reader that returns one byte per call, and `Interrupted` before each byte. After the last byte
+/// it returns the given error; without an error, it reports the end of the input.
 struct Drops<'a>(&'a [u8], bool, Option<io::ErrorKind>);
 
 impl Read for Drops<'_> {

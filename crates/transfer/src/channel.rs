@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::identity::{CertificateIdentity, Fingerprint, client_config};
 use crate::message::{HEADER_BYTES, Header, MAX_BODY_BYTES, Message};
 
-/// The number of buffered bytes from which on they are sent.
+/// The number of queued bytes at which the queue is sent.
 const OUT_BYTES: usize = 128 * 1024;
 /// The longest time for which [`Channel::close_with`] waits while the peer reads the last message.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,6 +1,7 @@
-//! `Folder`: the receiver's folder. Every file and folder is opened by one name relative to the
-//! descriptor of its parent, and symbolic links are not followed. So neither a name that the sender
-//! chose, nor a folder that is moved meanwhile, can redirect a write to a file outside the folder.
+//! `Folder`: the receiver's folder. Every file and folder is opened by a single path component,
+//! relative to the descriptor of its parent, and symbolic links are not followed. So neither a name
+//! that the sender chose, nor a folder that is moved meanwhile, can redirect a write to a file
+//! outside the receiver's folder.
 
 use std::fs::{self, File};
 use std::io;

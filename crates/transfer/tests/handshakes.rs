@@ -1,5 +1,5 @@
-//! Senders that have not given the code: none of them keeps the others out, and none takes longer
-//! than its time.
+//! Tests senders that do not present the code: they do not block other senders, and their handshake
+//! ends at its time limit.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod common;
@@ -18,9 +18,10 @@ use onecopy_transfer::{
     Channel, Code, Error, Greeted, HandshakeLimits, Handshakes, Receiver, Summary, send,
 };
 
-/// A time limit that a test waits for.
+/// A time limit that a test waits for, so it is short.
 const SHORT: Duration = Duration::from_millis(300);
-/// Bytes that a sender may say before its greeting is refused.
+/// The largest number of bytes of a greeting that a receiver reads before it refuses the sender:
+/// the header of a message and the longest body.
 const MOST_GREETING_BYTES: usize = 4101;
 
 struct Listening {
@@ -56,7 +57,7 @@ impl Listening {
         self.handshakes.next(PATIENCE).expect("an event")
     }
 
-    /// The address of the connection that began next.
+    /// Waits for the next event, which must be an accepted connection, and returns its address.
     fn began(&self) -> SocketAddr {
         match self.event() {
             HandshakeEvent::Began { from, .. } => from,
@@ -65,7 +66,8 @@ impl Listening {
         }
     }
 
-    /// The address of the connection that ended its handshake next, and how.
+    /// Waits for the next event, which must be the end of a handshake. Returns the sender's address
+    /// and the result of the handshake.
     fn ended(&self) -> (SocketAddr, Result<Greeted, Error>) {
         match self.event() {
             HandshakeEvent::Ended { from, result } => (from, result),
@@ -74,7 +76,7 @@ impl Listening {
         }
     }
 
-    /// Sends a file with this code.
+    /// Starts a thread that sends a file with this code.
     fn send(&self, code: Option<&Code>) -> JoinHandle<Result<Summary, Error>> {
         let file = self.folder.path().join("file");
         std::fs::write(&file, "bytes").unwrap();
@@ -89,8 +91,8 @@ impl Listening {
     }
 }
 
-/// Sends bytes of `greeting` one by one, each before the time for a read is over, until the other
-/// end closes. Returns how many it took.
+/// Sends the bytes of `greeting` one by one, at intervals shorter than the handshake's time limit,
+/// until the peer closes the connection. Returns the number of bytes sent before that.
 fn drip(address: SocketAddr, greeting: &[u8]) -> usize {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -108,7 +110,7 @@ fn drip(address: SocketAddr, greeting: &[u8]) -> usize {
     greeting.len()
 }
 
-/// The longest greeting.
+/// Returns a greeting that is almost as long as [`MOST_GREETING_BYTES`] permits.
 fn greeting() -> Vec<u8> {
     let mut bytes = Vec::new();
     Message::Hello {
@@ -122,7 +124,7 @@ fn greeting() -> Vec<u8> {
     bytes
 }
 
-/// The start of a TLS record with a handshake message, as long as one may be.
+/// Returns an incomplete TLS record with the start of a handshake message of the greatest length.
 fn client_hello() -> Vec<u8> {
     let mut bytes = vec![22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc];
     bytes.resize(0x4000, 0);

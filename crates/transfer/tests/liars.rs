@@ -1,5 +1,5 @@
-//! Senders that lie about sizes, names, numbers and hashes: refused with a reason, and nothing is
-//! written for them.
+//! Tests senders that send wrong sizes, names, numbers or hashes: the receiver refuses them with a
+//! reason, and writes no file.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
@@ -51,7 +51,8 @@ fn reason(said: &(Option<Message>, Done)) -> Reason {
     }
 }
 
-/// A receiver into an empty folder inside of another, which must stay as it is.
+/// Returns the settings of a receiver whose folder does not exist yet, and the folder that contains
+/// it. A test checks that nothing is written to the outer folder.
 fn outside() -> (tempfile::TempDir, ReceiverOptions) {
     let outer = tempfile::tempdir().unwrap();
     let to = receiving(&outer.path().join("inbox"));

@@ -1,5 +1,5 @@
-//! The protocol without I/O: messages come back, and no bytes make the order of messages panic or
-//! count too much.
+//! Tests the protocol without I/O: each message is read as it was written, and no sequence of
+//! messages causes a panic or exceeds a limit.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use onecopy_transfer::Reason;
@@ -64,7 +64,8 @@ fn read(bytes: &[u8]) -> Result<Message, Malformed> {
     Message::read(Header::read(*header)?, body)
 }
 
-/// A sender that is followed by hand: what a receiver would have been made to do.
+/// Passes the messages of a sender to [`SenderState`] until one is refused. Returns the number of
+/// bytes and files that a receiver would have received, and the violation.
 fn follow(messages: &[Message], limits: Limits) -> (u64, u64, Option<Violation>) {
     let mut sender_protocol = SenderState::new(limits);
     let (mut n_bytes, mut n_files, mut is_listed) = (0, 0, false);

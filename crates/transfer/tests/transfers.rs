@@ -1,4 +1,4 @@
-//! Whole transfers between two ends of this process.
+//! Tests whole transfers between a sender and a receiver in this process.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
@@ -13,7 +13,7 @@ use onecopy_transfer::{
     Code, Error, Observer, Phase, Reason, Receiver, ReceiverOptions, SenderOptions,
 };
 
-/// A folder with files of all sizes around that of a block, and an empty folder.
+/// Creates a folder with an empty folder and with files of sizes around the block size.
 fn tree(at: &Path) -> PathBuf {
     let top = at.join("top");
     fs::create_dir_all(top.join("inner/deeper")).unwrap();
@@ -74,8 +74,8 @@ fn files_folders_permissions_and_times_arrive() {
             (received.n_files, received.n_bytes)
         );
         assert_eq!(sent.n_files, 8);
-        // Files of more than a block go by the kernel, but over loopback out of what was read;
-        // without hashes they come by it too.
+        // A file of more than one block is sent by the kernel if `by_sendfile` is set, otherwise
+        // from the buffer that was hashed. A file without hashes is also received by the kernel.
         if into == "w" {
             assert_eq!(sent.n_copied, sent.n_bytes);
         } else if log2 == 10 {
@@ -175,7 +175,7 @@ fn the_third_wrong_code_ends_it() {
     }
 }
 
-/// Does something to a file when so many bytes of it have gone.
+/// Calls `what` once, after `after` bytes of files were moved.
 struct Meanwhile<F> {
     after: u64,
     moving: bool,
@@ -295,7 +295,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
     }
 }
 
-/// Stops when so many bytes were listed and sent.
+/// Stops the transfer after this number of bytes was listed and sent.
 struct Stop(u64);
 
 impl Observer for Stop {

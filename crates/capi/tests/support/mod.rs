@@ -1,9 +1,9 @@
-//! The shared library of this build, and programs that inspect it.
+//! Helpers that find the shared library of this build and run programs that inspect it.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// `libonecopy.so`: cargo puts it next to the test programs.
+/// Returns the path of `libonecopy.so`, which cargo writes to the folder of the test programs.
 pub(crate) fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let path = test.with_file_name("libonecopy.so");
@@ -11,7 +11,7 @@ pub(crate) fn library() -> PathBuf {
     path
 }
 
-/// The output of a program, which must succeed.
+/// Runs `command`, which must succeed, and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> String {
     let done = command
         .output()

@@ -1,4 +1,4 @@
-//! A sender and a receiver in one process, over loopback.
+//! Runs a sender and a receiver in one process, connected over loopback.
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses its part of it; helpers are tests too.
 
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ pub(crate) fn receiving(folder: &Path) -> ReceiverOptions {
     }
 }
 
-/// Blocks of a KiB, so that small files have many.
+/// Returns the settings of a sender. Blocks have 1 KiB, so that small files have many blocks.
 pub(crate) fn sending(paths: &[&Path]) -> SenderOptions {
     SenderOptions {
         paths: paths.iter().map(|p| p.to_path_buf()).collect(),
@@ -34,7 +34,7 @@ pub(crate) fn sending(paths: &[&Path]) -> SenderOptions {
     }
 }
 
-/// Two ends of a connection.
+/// Returns the two ends of a new connection.
 pub(crate) fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -43,7 +43,8 @@ pub(crate) fn pair() -> (TcpStream, TcpStream) {
 
 pub(crate) type Done = Result<Summary, Error>;
 
-/// One transfer, with TLS if there is an identity; the results of the sender and of the receiver.
+/// Runs one transfer, with TLS if `identity` is given. Returns the results of the sender and of the
+/// receiver.
 pub(crate) fn exchange(
     from: &SenderOptions,
     receiver: &Receiver,
@@ -67,7 +68,8 @@ pub(crate) fn transfer(from: &SenderOptions, to: ReceiverOptions) -> (Done, Done
     exchange(from, &Receiver::new(to), None, &mut ())
 }
 
-/// Says these to a receiver, and what it says at the end: a refusal, or nothing.
+/// Sends `messages` to a receiver, with the bytes of `blocks` after each block header. Returns the
+/// last message that the receiver sends, such as a refusal, and the receiver's result.
 pub(crate) fn lie(
     to: ReceiverOptions,
     messages: &[Message],
@@ -106,7 +108,7 @@ pub(crate) fn lie(
     })
 }
 
-/// All files below a folder, with their bytes.
+/// Returns the paths of all files in `folder` and its subfolders, with their contents.
 pub(crate) fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -125,7 +127,7 @@ pub(crate) fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Bytes that are other at each place.
+/// Returns `n` pseudo-random bytes, so that each block has other contents.
 pub(crate) fn bytes(n: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..n)
