@@ -206,8 +206,8 @@ fn text_of(argument: &str, what: &str) -> Result<String, String> {
 /// terminal, otherwise CSV.
 ///
 /// # Errors
-/// The name of the file has the ending of no form: another content than the name says would be
-/// found late.
+/// The name of the output file has none of the known endings. A default format would surprise a
+/// user who expects the format from the name.
 fn form(args: &Query) -> Result<OutputForm, String> {
     if let Some(form) = args.format {
         return Ok(form);

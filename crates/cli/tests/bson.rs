@@ -1,4 +1,4 @@
-//! `onecopy bson2json` and `onecopy json2bson`: files, pipes, signals, memory.
+//! Tests `onecopy bson2json` and `onecopy json2bson` as processes: files, pipes, signals, memory.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::fs;
@@ -38,12 +38,13 @@ impl Folder {
         command
     }
 
-    /// Runs it over a pipe that gives `n_bytes` at a time.
+    /// Runs the command with `args`, and writes `stdin` to its standard input in parts of
+    /// `n_bytes`.
     fn run(&self, args: &[&str], stdin: &[u8], n_bytes: usize) -> Output {
         let mut child = self.command(args).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         std::thread::scope(|scope| {
-            // It may end before it has read all.
+            // The command may end before it has read its whole input.
             scope.spawn(move || {
                 stdin
                     .chunks(n_bytes)
@@ -59,7 +60,7 @@ impl Folder {
         output.stdout
     }
 
-    /// The stdout and the stderr of a call with exit code 1.
+    /// Runs the command, which must end with exit code 1. Returns its stdout and stderr.
     fn failed(&self, args: &[&str], stdin: &[u8]) -> (Vec<u8>, String) {
         let output = self.run(args, stdin, 1 << 20);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
@@ -67,7 +68,7 @@ impl Folder {
     }
 }
 
-/// Concatenated documents, a long one among them.
+/// Returns 1000 concatenated BSON documents, one of which is longer than a megabyte.
 fn documents() -> Vec<u8> {
     let mut all = Vec::new();
     for i in 0..1000 {
@@ -270,7 +271,7 @@ fn ctrl_c_ends_with_130_and_leaves_no_half_written_file() {
     let f = Folder::new();
     for (command, start) in [("bson2json", &b"\x05\0\0\0\0"[..]), ("json2bson", b"{}\n")] {
         let mut child = f.command(&[command, "-o", "out"]).spawn().unwrap();
-        // Held open: the input must not come to its end.
+        // The pipe stays open, so that the input does not end.
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(start).unwrap();
         while f.names().is_empty() {

@@ -1,4 +1,4 @@
-//! Exit codes, pipes, signals, files and secrets of the command.
+//! Tests the command's exit codes, pipes, signals and files, and that it prints no secrets.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read};
@@ -51,7 +51,7 @@ fn signal(child: &Child, name: &str) {
     );
 }
 
-/// Waits until something is so; fails when `child` ends before, or after a minute.
+/// Waits until `is_so` returns `true`. Fails if `child` ends before, or after a minute.
 fn wait_until(child: &Child, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -62,7 +62,7 @@ fn wait_until(child: &Child, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Waits until the process catches SIGINT, according to /proc.
+/// Waits until the process has installed a handler for SIGINT, as `/proc/PID/status` shows.
 fn wait_for_handler(child: &Child) {
     wait_until(child, || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
@@ -74,8 +74,8 @@ fn wait_for_handler(child: &Child) {
     });
 }
 
-/// Waits until the process has computed for so long that it must be inside the query (ten ticks of
-/// proc_stat(5)).
+/// Waits until the process has used ten clock ticks of processor time (proc_stat(5)). It uses so
+/// much time only when it runs the query.
 fn wait_for_work(child: &Child) {
     wait_until(child, || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
@@ -84,8 +84,8 @@ fn wait_for_work(child: &Child) {
     });
 }
 
-/// Waits for the temporary file, which is made when the statement was executed and its rows can be
-/// fetched.
+/// Waits until the temporary output file exists. The command creates it after the statement was
+/// executed, before it fetches rows.
 fn wait_for_file(child: &Child, folder: &Path) {
     wait_until(child, || std::fs::read_dir(folder).unwrap().count() > 0);
 }
@@ -152,7 +152,7 @@ fn ctrl_c_ends_at_once_where_nothing_can_be_cancelled() {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    // Held open: a wait would close it.
+    // The pipe stays open: `wait` would close it.
     let stdin = child.stdin.take();
     wait_for_handler(&child);
     signal(&child, "INT");

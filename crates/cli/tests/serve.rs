@@ -1,4 +1,4 @@
-//! `onecopy serve` from its start to its end, as a process.
+//! Tests `onecopy serve` as a process, from its start to its end.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -52,7 +52,7 @@ impl Serving {
         }
     }
 
-    /// The next line on stderr that holds `part`.
+    /// Reads lines from stderr and returns the first one that contains `part`.
     fn line_with(&mut self, part: &str) -> String {
         let mut line = String::new();
         while !line.contains(part) {

@@ -1,11 +1,11 @@
-//! Snapshots of the output. `UPDATE_SNAPSHOTS=1 cargo test -p onecopy-cli` rewrites the files;
-//! review the difference before committing it.
+//! Compares the output of the command with snapshots. `UPDATE_SNAPSHOTS=1 cargo test -p
+//! onecopy-cli` rewrites the snapshot files; review the changes before you commit them.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with a small database and a way to run the command in it.
+/// A temporary folder with a small database, in which the command is run.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -44,7 +44,7 @@ impl Folder {
             .unwrap()
     }
 
-    /// Runs the command and compares all it says with `snapshots/<name>.txt`.
+    /// Runs the command and compares its stdout, stderr and exit code with `snapshots/<name>.txt`.
     fn snapshot(&self, name: &str, args: &[&str]) {
         let output = self.run(args);
         let line: Vec<String> = args
@@ -80,7 +80,7 @@ impl Folder {
     }
 }
 
-/// A new SQLite is not to change every file.
+/// Replaces version numbers of SQLite, so that a new version of SQLite does not change snapshots.
 fn without_sqlite_version(text: &str) -> String {
     let mut parts = text.split("SQLite 3.");
     let mut out = parts.next().unwrap_or_default().to_owned();

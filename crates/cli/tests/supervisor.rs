@@ -1,4 +1,5 @@
-//! `onecopy serve` with a third-party driver: the serving process may crash, its parent does not.
+//! Tests that `onecopy serve` survives crashes of the process that serves with a third-party
+//! driver.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,7 +8,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The driver need not be there: that a database goes through one is enough.
+/// A configuration with a third-party driver. The driver need not be installed: the configuration
+/// is sufficient for a supervisor process.
 const CONFIG: &str = "[databases.d]\nurl = \"sqlite::memory:\"\n\
     [databases.foreign]\nurl = \"Driver=/nowhere/psqlodbcw.so;Pwd=hush-7f3a\"\n\
     [queries.one]\ndatabase = \"d\"\nsql = \"select 1 as one\"\n\
@@ -21,7 +23,7 @@ struct Supervised {
     folder: tempfile::TempDir,
 }
 
-/// The processes whose parent is `pid`, zombies too.
+/// Returns the processes whose parent is `pid`, including zombies.
 fn children(pid: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap();
     processes
@@ -30,19 +32,20 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// State and parent of a process, by `/proc/PID/stat`.
+/// Returns the state and the parent of a process, from `/proc/PID/stat`; `None` if it has ended.
 fn stat(pid: u32) -> Option<(char, u32)> {
     stat_at(Path::new(&format!("/proc/{pid}")))
 }
 
-/// The same of a process or thread that has this folder.
+/// Returns the state and the parent from the file `stat` in `folder`, the folder of a process or a
+/// thread in `/proc`.
 fn stat_at(folder: &Path) -> Option<(char, u32)> {
     let text = std::fs::read_to_string(folder.join("stat")).ok()?;
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-/// Waits until something is so, half a minute at most.
+/// Waits at most half a minute until `is_so` returns a value, and returns the value.
 fn wait_until<T>(what: &str, is_so: impl Fn() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -60,7 +63,7 @@ fn signal(pid: u32, name: &str) {
     assert!(status.unwrap().success(), "{name} to {pid}");
 }
 
-/// Halts a process. The signal is sent at once, and its threads stop when each has seen it.
+/// Sends SIGSTOP to a process, and waits until all its threads are stopped.
 fn halt(pid: u32) {
     signal(pid, "STOP");
     wait_until("all threads halted", || {
@@ -71,9 +74,9 @@ fn halt(pid: u32) {
     });
 }
 
-/// Has a process die by a signal. Rust's own handler takes the first SIGSEGV of a process for a
-/// stack overflow, looks, and lets the instruction at fault run again; there is none where the
-/// signal was sent.
+/// Sends a signal until the process has died from it. The first SIGSEGV does not end the process:
+/// Rust's handler, which detects stack overflows, restores the default action and returns. A
+/// segmentation fault would then occur again, but a sent signal does not.
 fn crash(pid: u32, name: &str) {
     while stat(pid).is_some_and(|(state, _)| state != 'Z') {
         let pid = pid.to_string();
@@ -114,7 +117,7 @@ impl Supervised {
         supervised
     }
 
-    /// The next line on stderr that holds `part`.
+    /// Reads lines from stderr and returns the first one that contains `part`.
     fn line_with(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
@@ -127,8 +130,8 @@ impl Supervised {
         }
     }
 
-    /// Reads lines from stderr until each of `parts` was in one; returns the last of them that has
-    /// the first part.
+    /// Reads lines from stderr until each of `parts` has occurred in a line. Returns the last of
+    /// these lines that contains the first part.
     fn lines_with(&mut self, parts: &[&str]) -> String {
         let mut missing: Vec<&str> = parts.to_vec();
         let mut found = String::new();
@@ -162,9 +165,9 @@ impl Supervised {
         assert!(answer.contains("[{\"one\":1}]"), "{answer}");
     }
 
-    /// The process that serves.
+    /// Returns the process id of the child process, which serves.
     fn child(&self) -> u32 {
-        // The addresses are printed before it starts.
+        // The addresses are printed before the child is started.
         let first = || children(self.parent.id()).first().copied();
         let child = wait_until("a child", first);
         assert_eq!(children(self.parent.id()), [child]);
@@ -203,8 +206,8 @@ fn a_crash_is_told_and_survived_with_those_who_wait() {
         under_way.read_exact(&mut [0; 1000]).unwrap();
         let mut waits = Vec::new();
         if name == "KILL" {
-            // Halted, it takes no connection (and another signal would wait until it goes on):
-            // these two wait in the kernel for the next process.
+            // A stopped process accepts no connections. So these two requests wait in the kernel
+            // for the next process. Only SIGKILL ends a stopped process immediately.
             halt(child);
             waits.extend([served.ask("/one.json"), served.ask("/one.json")]);
         }
@@ -225,7 +228,7 @@ fn a_crash_is_told_and_survived_with_those_who_wait() {
         let _ = under_way.read_to_end(&mut rest);
         assert!(!rest.ends_with(b"0\r\n\r\n"));
         served.assert_answers();
-        // The dead one was waited for: it is no zombie.
+        // The supervisor has waited for the dead process, so it is not a zombie.
         assert_ne!(served.child(), child);
         assert!(
             line.contains(&format!("process {} serves now", served.child())),
@@ -243,11 +246,11 @@ fn a_stop_reaches_the_process_that_serves_once() {
         let child = served.child();
         let mut stream = served.ask("/endless.csv");
         stream.read_exact(&mut [0; 1000]).unwrap();
-        // As a terminal does it: both get the signal. The one that serves leaves it to the other.
+        // As with Ctrl-C in a terminal, both processes get the signal. The child ignores it.
         signal(child, name);
         signal(served.parent.id(), name);
         served.wait_until_closed();
-        // A second one would have cut the answer.
+        // A second signal would have aborted the response.
         stream.read_exact(&mut [0; 1 << 20]).unwrap();
         signal(child, name);
         signal(served.parent.id(), name);

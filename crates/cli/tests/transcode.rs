@@ -1,4 +1,4 @@
-//! `onecopy transcode`: files, pipes, signals, memory.
+//! Tests `onecopy transcode` as a process: files, pipes, signals, memory.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::fs;
@@ -52,20 +52,20 @@ impl Folder {
         let mut child = self.command(args).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         std::thread::scope(|scope| {
-            // It may end before it has read all.
+            // The command may end before it has read its whole input.
             scope.spawn(move || pipe.write_all(stdin));
             child.wait_with_output().unwrap()
         })
     }
 
-    /// The stdout of a successful call.
+    /// Runs the command, which must succeed, and returns its stdout.
     fn good(&self, args: &[&str], stdin: &[u8]) -> Vec<u8> {
         let output = self.run(args, stdin);
         assert!(output.status.success(), "{args:?}: {output:?}");
         output.stdout
     }
 
-    /// The stderr of a call with exit code 1.
+    /// Runs the command, which must end with exit code 1, and returns its stderr.
     fn failed(&self, args: &[&str], stdin: &[u8]) -> String {
         let output = self.run(args, stdin);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
@@ -314,7 +314,7 @@ fn ctrl_c_ends_with_130_and_leaves_no_half_written_file() {
     let f = Folder::new();
     for name in ["INT", "TERM"] {
         let mut child = f.command(&["-f", "utf-8", "-o", "out"]).spawn().unwrap();
-        // Held open: the text must not come to its end.
+        // The pipe stays open, so that the input does not end.
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"begun").unwrap();
         while f.names().is_empty() {

@@ -1,5 +1,5 @@
-//! `onecopy send` and `onecopy receive` as processes: killed and resumed, full disks, codes,
-//! signals.
+//! Tests `onecopy send` and `onecopy receive` as processes: they are killed and resumed, and they
+//! get signals, wrong codes and full disks.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-/// A receiver that listens.
+/// A running `onecopy receive`, which listens at `address`.
 struct Receiver {
     child: Child,
     said: BufReader<std::process::ChildStderr>,
@@ -43,7 +43,7 @@ impl Receiver {
         line.trim().strip_prefix("code: ").expect(&line).to_owned()
     }
 
-    /// Its exit code, and what it said besides.
+    /// Waits until the process ends. Returns its exit code and the rest of its stderr.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.said.read_to_string(&mut said).unwrap();
@@ -57,7 +57,7 @@ impl Receiver {
 }
 
 impl Drop for Receiver {
-    /// Processes of a failed test are ended.
+    /// Kills the process if a test has failed before the process ended.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -94,7 +94,8 @@ fn bytes(n: usize, seed: u64) -> Vec<u8> {
     (0..n).map(next).collect()
 }
 
-/// Lets so many bytes through to `to`, then kills it.
+/// Starts a proxy that passes `n_bytes` bytes of a sender to `receiver` and then kills the
+/// receiver. Returns the proxy's address, and a thread that returns the number of passed bytes.
 fn kill_after(receiver: Receiver, n_bytes: usize) -> (String, std::thread::JoinHandle<usize>) {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = proxy.local_addr().unwrap().to_string();
@@ -136,8 +137,8 @@ fn a_receiver_killed_at_a_hundred_points_resumes_to_what_one_clean_run_gives() {
     let mut state = 7_u64;
     let (mut n_kills, mut n_runs) = (0, 0);
     while n_kills < 100 {
-        // One run: killed again and again, further each time or nowhere at all, until it is
-        // through.
+        // One run: the receiver is killed up to eight times, at random points of the transfer, and
+        // then the transfer is completed.
         let _ = std::fs::remove_dir_all(folder.path().join("inbox"));
         let hashed: &[&str] = if n_runs % 4 == 3 { &["--no-hash"] } else { &[] };
         for _ in 0..8 {
@@ -149,7 +150,7 @@ fn a_receiver_killed_at_a_hundred_points_resumes_to_what_one_clean_run_gives() {
             let sent = send(folder.path(), &address, &[&["top"], hashed].concat());
             n_kills += 1;
             assert!(killed.join().unwrap() <= point);
-            // No file is there in part.
+            // A file with its final name is complete.
             for name in names {
                 if let Ok(there) = std::fs::read(folder.path().join("inbox/top").join(name)) {
                     assert!(there == std::fs::read(top.join(name)).unwrap(), "{name}");

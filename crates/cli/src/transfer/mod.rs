@@ -16,8 +16,7 @@ use onecopy_wire::CancelHandle;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// From now on, a signal shuts down the connection. This wakes the thread that waits for data on
-/// it.
+/// Makes a later signal shut down the connection, which also ends a call that waits for data on it.
 fn shut_on_a_signal(interrupt: &Interrupt, socket: &TcpStream) {
     let Ok(socket) = socket.try_clone() else {
         return;
