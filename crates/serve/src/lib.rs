@@ -23,7 +23,7 @@
 //! | [`handler`], [`request`], [`response`], [`headers`] | the interface for applications |
 //! | [`awaited`] | request bodies: received before the handler runs, or when it requests them |
 //! | [`static_files`] | a folder as a handler: serves the files below it and nothing outside |
-//! | `ranges` | the parts of a file that a request asks for |
+//! | `ranges` | responses with only the requested ranges of a file |
 //! | [`config`], [`clock`] | settings and limits; the clock for time limits |
 //! | [`access`] | the access log: its fields, its line formats, its file |
 //! | [`metrics`] | counters, and their text for Prometheus |

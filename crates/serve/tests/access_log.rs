@@ -1,4 +1,5 @@
-//! The access log's file: whole lines whatever clients send, none waited for, none lost in silence.
+//! Tests the file of the access log: lines are complete regardless of the requests, no request
+//! waits for the disk, and a log line reports dropped lines.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -21,7 +22,8 @@ fn open(to: LogTarget, format: Format) -> AccessLog {
     AccessLog::open(to, format, Metrics::default(), report).unwrap()
 }
 
-/// A server that writes to `log`, which has no writer before it is started.
+/// Starts a server that writes its access log to `log`. The caller may start the log's writer
+/// thread.
 fn logging(log: &AccessLog, format: Format, query: bool, handler: impl Handler) -> TestServer {
     let mut config = Config::default();
     config.keep = format.keep(query);
@@ -180,7 +182,7 @@ fn many_threads_and_two_logs_on_one_file_make_whole_lines() {
     let lines = lines(file.path());
     assert_eq!(lines.len(), N_CLIENTS * N_REQUESTS);
     for i in 0..N_CLIENTS {
-        // Each client's lines in their order, each whole.
+        // The lines of each client are complete and in order.
         let own = lines
             .iter()
             .filter(|line| line.contains(&format!("\"GET /{i}/")));
@@ -202,7 +204,7 @@ fn what_the_file_does_not_take_in_time_is_dropped_and_told_of() {
     let server = logging(&log, Format::Common, false, echo());
     let mut client = server.connect();
     let path = format!("/{}", "x".repeat(2000));
-    // The pipe is full after 64 KiB, and nobody reads. All are answered all the same.
+    // The pipe is full after 64 KiB, because no process reads it. All requests are still answered.
     for _ in 0..N {
         client.get(&path);
         server.line();
@@ -269,7 +271,7 @@ fn a_signal_has_the_file_opened_anew() {
     let (path, moved) = (folder.path().join("log"), folder.path().join("log.1"));
     let _guard = reopen_on_signal(SIGUSR1).unwrap();
     let log = open(LogTarget::Path(path.clone()), Format::Common);
-    // No writer: a line is written by who brings it, so that nothing is to be waited for.
+    // Without a writer thread, the thread that adds a line writes it, so the test need not wait.
     log.close();
     let server = logging(&log, Format::Common, false, echo());
     let mut client = server.connect();
@@ -285,8 +287,8 @@ fn a_signal_has_the_file_opened_anew() {
         .args(["-USR1", &me])
         .status();
     assert!(killed.unwrap().success());
-    // The process has the signal when `kill` has ended, another thread may run its action a moment
-    // later.
+    // The process has received the signal when `kill` has ended, but another thread may run the
+    // signal handler slightly later.
     let begun = std::time::Instant::now();
     let mut n_after = 0;
     while !path.exists() {

@@ -1,5 +1,5 @@
-//! Bodies that the application owns or produces: shared bytes, parts, files, items; announced
-//! lengths; long request bodies.
+//! Tests response bodies that the application owns or produces (shared bytes, parts, files, items),
+//! announced lengths, and long request bodies.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -17,7 +17,7 @@ use onecopy_serve::{
     Pushed, Request, RequestBody, Response, SharedBytes,
 };
 
-/// Bytes that report when they are dropped.
+/// Bytes that send the message `gone` when they are dropped.
 struct Reported(Vec<u8>, Sender<&'static str>);
 
 impl AsRef<[u8]> for Reported {
@@ -32,7 +32,7 @@ impl Drop for Reported {
     }
 }
 
-/// A server that answers each request with the next of these bodies.
+/// Starts a server that answers each request with the response that `make` returns for its path.
 fn serving(make: impl Fn(&str) -> Response + Send + Sync + 'static) -> TestServer {
     TestServer::start(FnHandler(move |request: Request<'_>| make(request.path())))
 }
@@ -169,7 +169,8 @@ fn a_file_that_has_become_shorter_breaks_the_answer_off() {
     assert_eq!(server.line().outcome, Outcome::ClientGone);
 }
 
-/// Items controlled by a script that the test writes while they are sent.
+/// A body that produces the items that the test sends through a channel. Sends `dropped` through
+/// another channel when it is dropped.
 struct Script(Receiver<Step>, Sender<&'static str>);
 
 enum Step {
@@ -201,7 +202,8 @@ impl Drop for Script {
     }
 }
 
-/// A server that answers once with what the sender is given.
+/// Starts a server that answers the first request for `/` with a [`Script`]. Returns the sender of
+/// its steps, and the receiver of its reports.
 fn scripted(announce: Option<u64>) -> (TestServer, Sender<Step>, Receiver<&'static str>) {
     let (steps, script) = channel();
     let (report, reported) = channel();
@@ -230,7 +232,7 @@ fn an_item_is_with_the_client_while_the_next_one_is_waited_for() {
     let mut client = server.connect();
     client.send(GET);
     steps.send(Step::Item("first")).unwrap();
-    // The handler waits for its next item, which is not sent before the first one is here.
+    // The test sends the next item only after the client has received the first one.
     client.read_until(b"5\r\nfirst\r\n");
     steps.send(Step::Item("")).unwrap();
     steps.send(Step::Item("second")).unwrap();
@@ -322,7 +324,7 @@ fn a_client_that_is_taken_for_gone_is_never_told_that_it_has_all() {
     client.send(GET);
     steps.send(Step::Item("first")).unwrap();
     client.read_until(b"5\r\nfirst\r\n");
-    // Only its sending side: it still reads.
+    // The client closes only its sending side; it still reads.
     client.shut();
     while reported.recv_timeout(Duration::from_millis(1)).is_err() {
         steps.send(Step::Item("more")).unwrap();
@@ -384,7 +386,7 @@ fn a_client_that_leaves_ends_its_items() {
     assert_eq!(server.line().outcome, Outcome::ClientGone);
 }
 
-/// Tells what a body came as, and gives it back.
+/// Answers with the bytes of the request body. The field `X-Kind` is the kind of [`RequestBody`].
 struct Upload;
 
 impl Handler for Upload {

@@ -1,5 +1,6 @@
-//! Many clients at once that read, leave, pipeline and abort in random order: every stream is
-//! reported once, nothing leaks, and every answer is right.
+//! Many concurrent clients read, disconnect, pipeline and abort in random order. The test checks
+//! that each stream is reported once, that all sources are dropped, and that every response is
+//! correct.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -16,7 +17,7 @@ use onecopy_text::{ByteSink, Chunk};
 use onecopy_wire::chunk_source::ChunkErrorKind;
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
-/// Fills `n` chunks of its letter, then ends well or fails.
+/// A source that fills `left` chunks with its letter, and then ends or fails.
 struct Letters {
     letter: u8,
     left: u64,
@@ -59,7 +60,8 @@ struct Counts {
     live: Arc<AtomicU64>,
 }
 
-/// `/<letter>/<chunks>/<ok or fail>` is a stream, anything else a short text.
+/// Returns a handler that answers `/<letter>/<chunks>/<ok or fail>` with a stream, and other paths
+/// with a short text.
 fn handler(counts: &Arc<Counts>) -> impl onecopy_serve::Handler {
     let counts = Arc::clone(counts);
     FnHandler(move |request: Request<'_>| {
@@ -85,7 +87,8 @@ fn handler(counts: &Arc<Counts>) -> impl onecopy_serve::Handler {
     })
 }
 
-/// One client's life; returns how many streams it saw whole.
+/// Runs a client that makes 60 connections with random behaviour. Returns the number of streams
+/// that it received completely.
 fn live(address: std::net::SocketAddr, seed: u64) -> u64 {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut n_whole = 0;
@@ -155,7 +158,8 @@ fn clients_in_disorder_leave_nothing_behind() {
     assert!(counts.done.load(SeqCst) >= n_whole);
 }
 
-/// A client that sends, leaves, and waits for `100 Continue` or does not.
+/// Runs a client that sends 60 requests with a body. In random order, it waits for `100 Continue`
+/// or does not, and disconnects early or does not.
 fn upload(address: std::net::SocketAddr, seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut client = Client::connect(address);
@@ -186,7 +190,8 @@ fn upload(address: std::net::SocketAddr, seed: u64) {
             }
             1 => {
                 client.send(head("/ignores", &framing));
-                // All permits may be in use, so that the body is requested first.
+                // All permits may be in use; then the body is requested before the handler is
+                // called.
                 match client.head().unwrap().0 {
                     100 => {
                         client.send(&sent);

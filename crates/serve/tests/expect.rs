@@ -1,5 +1,5 @@
-//! Clients that wait for `100 Continue` before they send the body: the handler reads it, or does
-//! not.
+//! Tests clients that wait for `100 Continue` before they send the body, with handlers that read
+//! the body and handlers that do not.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -221,7 +221,7 @@ fn half_of_the_handlers_may_wait_and_the_next_body_is_read_first() {
     third.send("third");
     assert_eq!(third.answer().text(), "third");
     assert_eq!(ends.next(), Reported::Called("memory"));
-    // A place that is free again is taken again.
+    // A permit that is free again can be used again.
     for client in &mut waiting {
         client.send("early");
         assert_eq!(client.answer().text(), "early");
@@ -250,7 +250,7 @@ fn a_client_that_does_not_wait_is_read_first() {
     assert_goes_on(&mut client);
     assert_eq!(client.answer().text(), "not wanted");
     assert_eq!(ends.next(), Reported::Called("memory"));
-    // To HTTP/1.0 nothing is said, whatever it expects.
+    // A client of HTTP/1.0 gets no interim response, whatever it expects.
     client.send("POST /reads HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nold");
     assert_eq!(client.answer().text(), "old");
     assert_eq!(ends.next(), Reported::Called("memory"));
@@ -327,7 +327,7 @@ fn a_server_that_is_cut_ends_the_wait() {
 
 #[test]
 fn a_body_that_is_kept_does_not_keep_the_server() {
-    /// Reports its end when the sender is dropped.
+    /// A handler that reports its end: its sender is dropped together with it.
     struct Mark {
         inner: OnDemand,
         _end: Sender<()>,

@@ -1,5 +1,5 @@
-//! A folder over HTTP: what is found, what is not, ranges, conditions, variants, files that change
-//! while they are sent.
+//! Tests a folder served over HTTP: files that are found and files that are not, ranges,
+//! conditional requests, precompressed variants, and files that change while they are sent.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
@@ -241,7 +241,7 @@ fn several_ranges_are_parts_between_boundaries() {
     );
     assert_eq!((answer.status, answer.text()), (206, &*expected));
     assert_eq!(answer.field("Content-Range"), None);
-    // Nothing follows it: the connection goes on.
+    // The body has its full length, so the connection can be used again.
     assert_eq!(client.get("/a.txt").text(), "0123456789");
     let again = f.ask("/a.txt", "Range: bytes=7-8, 0-1\r\n");
     assert!(
@@ -266,7 +266,7 @@ fn head_tells_what_get_would_and_takes_no_range() {
     assert_eq!(client.get("/a.txt").text(), "0123456789");
 }
 
-/// A file last changed before this test was built: no change can keep its tag.
+/// A file that was last changed before this test was built. So its entity tag is strong.
 const SETTLED: &str = "/Cargo.toml";
 
 #[test]
@@ -338,7 +338,8 @@ fn a_file_in_the_place_of_another_one_is_known_by_its_tag() {
     let tag = f.get("/a.txt").field("ETag").unwrap().to_owned();
     let same = format!("If-None-Match: {tag}\r\n");
     assert_eq!(f.ask("/a.txt", &same).status, 304);
-    // It was changed a moment ago, and may be again: parts of it are never joined by such a tag.
+    // The file was changed just now and may change again within the resolution of its time stamp,
+    // so its tag is weak. Ranges of the file are not sent for a weak tag.
     assert!(tag.starts_with("W/"));
     assert_eq!(
         f.ask(

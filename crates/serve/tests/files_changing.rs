@@ -1,4 +1,4 @@
-//! Files that change while they are sent, and clients that read them slowly.
+//! Tests files that change while they are sent, and clients that read them slowly.
 #![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod common;
@@ -12,7 +12,7 @@ use folder::Folder;
 use onecopy_serve::static_files::FilesOptions;
 use onecopy_serve::{Config, Files, Outcome};
 
-/// A file of 64 MB: more than the sockets hold.
+/// Writes a file of 64 MB, which is more than the socket buffers can contain. Returns its bytes.
 fn large(f: &Folder) -> Vec<u8> {
     let bytes: Vec<u8> = (0..64_000_000_u32).map(|i| (i / 3) as u8).collect();
     fs::write(f.root("large"), &bytes).unwrap();
@@ -32,7 +32,8 @@ fn a_file_that_is_cut_while_it_is_sent_breaks_the_answer_off() {
         file.set_len(cut).unwrap();
         let (got, _) = client.rest();
         assert!(got.len() < bytes.len(), "it looks complete");
-        // Bytes in flight are in the file's own pages: the kernel zeroes those past a cut.
+        // Sent bytes are the file's own pages, in which the kernel zeroes the bytes past the new
+        // end.
         let right = got.len().min(usize::try_from(cut).unwrap());
         assert!(
             got[..right] == bytes[..right],
@@ -98,7 +99,7 @@ fn slow_readers_hold_no_thread() {
 fn a_client_that_takes_a_long_file_at_once_leaves_others_their_turn() {
     let f = Folder::serving(|_| ());
     let file = File::create(f.root("sparse")).unwrap();
-    // Hours of it, as fast as a loopback goes: nobody waits for its end.
+    // Sending this file would take hours even over loopback. The test does not wait for its end.
     file.set_len(1 << 40).unwrap();
     let mut fast = f.server.connect();
     fast.send("GET /sparse HTTP/1.1\r\nHost: x\r\n\r\n");

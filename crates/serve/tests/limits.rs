@@ -1,4 +1,4 @@
-//! Limits on time and number, with a clock moved by hand: no test waits for them.
+//! Tests the limits on times and numbers. The tests advance a manual clock instead of waiting.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -11,8 +11,8 @@ use std::time::Duration;
 use common::{PATIENCE, TestServer, echo};
 use onecopy_serve::{Config, FnHandler, Limits, Outcome, Request, Response};
 
-/// A whole request followed by the start of the next one: its answer proves that the server has
-/// seen that start.
+/// Returns a complete request followed by the beginning of a second one. The response to the first
+/// request proves that the server has read that beginning.
 fn get_then(start: &str) -> String {
     format!("GET /first HTTP/1.1\r\nHost: x\r\n\r\n{start}")
 }
@@ -83,7 +83,7 @@ fn two_hundred_dribbling_connections_do_not_stop_another() {
     }
     server.advance(Duration::from_secs(11));
     for client in &mut slow {
-        // A silent end is for one whose first byte had not been looked at when the clock moved.
+        // A connection ends without a response if the server had not read its first byte in time.
         if let Some(answer) = client.answer_or_end() {
             assert_eq!(answer.status, 408);
             client.assert_closed();
@@ -100,7 +100,7 @@ fn a_large_answer_to_a_client_that_stalls_is_cut() {
     let mut client = server.connect();
     client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     client.head().unwrap();
-    // The head is here, so the first write is done and its time runs.
+    // The client has received the head, so the first write has ended and its time limit runs.
     let mut other = server.connect();
     other.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(other.answer().body.len(), 64 << 20);
@@ -130,7 +130,7 @@ fn connections_past_the_limit_are_told_so() {
     assert_eq!(answer.field("Retry-After"), Some("1"));
     drop(late);
     drop(kept.pop());
-    // The place is free once the server has seen the end of the former one.
+    // The slot is free after the server has detected the end of the previous connection.
     for _ in 0..10_000 {
         let mut next = server.connect();
         if next.get("/").status == 200 {
@@ -169,7 +169,8 @@ fn slow_handlers_never_stop_another_connection_or_a_timer() {
         client.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
         entered.recv_timeout(PATIENCE).unwrap();
     }
-    // Two of three handler threads are held; others go on, and so do timers.
+    // Two of three handler threads are in use. Other requests are answered, and timers are
+    // processed.
     let mut dribble = server.connect();
     dribble.send(get_then("GET "));
     assert_eq!(dribble.answer().text(), "done");
@@ -211,7 +212,8 @@ fn requests_past_the_handler_threads_wait_and_timers_go_on() {
     }
     let mut dribble = server.connect();
     dribble.send("GET ");
-    // Refused without the handler, so its answer says that all connections before it were taken.
+    // This request is refused without a handler. So its response proves that the server has
+    // accepted all earlier connections.
     let mut refused = server.connect();
     refused.send("GET / HTTP/9.9\r\n\r\n");
     assert_eq!(refused.answer().status, 505);
@@ -221,7 +223,8 @@ fn requests_past_the_handler_threads_wait_and_timers_go_on() {
     }
     drop(leave);
     assert_eq!(slow.answer().text(), "done");
-    // They waited past the time of a head, which was none of their fault.
+    // The requests waited for longer than the time limit of a head, but for the server. So they are
+    // not refused.
     for client in &mut waiting {
         assert_eq!(client.answer().text(), "done");
     }

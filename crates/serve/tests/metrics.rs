@@ -1,4 +1,4 @@
-//! Counters of the server compared with those of the client.
+//! Compares the server's metrics with counts of the client.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -17,7 +17,8 @@ use onecopy_serve::{
     Request, Response, SharedBytes,
 };
 
-/// The values of a text by the names of their series, without `onecopy_`.
+/// Parses a text for Prometheus. Returns the values by the names of their series, without the
+/// prefix `onecopy_`.
 fn values(text: &str) -> HashMap<String, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let split = |line: &str| {
@@ -31,7 +32,7 @@ fn values(text: &str) -> HashMap<String, f64> {
 struct Counted(Metrics);
 
 impl Counted {
-    /// A configuration whose counters are looked at.
+    /// Returns a configuration, and the metrics that a server with this configuration counts.
     fn config() -> (Counted, Config) {
         let config = Config::default();
         (Counted(config.metrics.clone()), config)
@@ -50,7 +51,7 @@ impl Counted {
         ))
     }
 
-    /// Waits until a gauge has that value.
+    /// Waits until the metric `name` has this value.
     fn wait(&self, name: &str, value: u64) {
         let begun = Instant::now();
         while self.get(name) != value {
@@ -111,7 +112,7 @@ fn requests_are_counted_by_class_and_outcome() {
     assert_eq!(lines.len() + 1, 11);
 }
 
-/// Four items, then the end.
+/// A body of four items.
 struct Four(u8);
 
 impl Items for Four {
@@ -184,7 +185,7 @@ fn bytes_are_those_that_the_client_has_sent_and_received() {
     assert_eq!(counted.get("http_connections_accepted_total"), n);
 }
 
-/// A handler that takes bodies.
+/// A handler that accepts request bodies.
 struct BodyReader<F>(F);
 
 impl<F: Fn(Request<'_>) -> Response + Send + Sync + 'static> onecopy_serve::Handler
@@ -290,7 +291,7 @@ fn streams_are_open_until_their_end_however_it_comes() {
     whole.act(Act::Done(Vec::new(), 40));
     assert_eq!(server.line().outcome, Outcome::Done);
     assert_eq!(counted.get("http_row_streams"), 1);
-    // 40 of the first one, and the one that each of the others had made.
+    // 40 rows of the first stream, and one row that each of the two other streams had produced.
     assert_eq!(counted.get("http_rows_total"), 42);
     server.handle.cut();
     assert_eq!(server.line().outcome, Outcome::Stopped);
@@ -331,7 +332,8 @@ fn a_client_that_takes_nothing_is_counted_as_stalled() {
     );
 }
 
-/// One server of an area that has answered `n` requests, and whose client is still connected.
+/// Starts a server whose metrics are in `area`. Returns it after it has answered `n` requests, with
+/// the client, which is still connected.
 fn served(area: &MetricsArea, n: usize) -> (TestServer, Client) {
     let mut config = Config::default();
     config.metrics = area.slot().unwrap();
@@ -352,7 +354,7 @@ fn servers_of_an_area_are_summed_and_those_that_ended_stay_counted() {
         let all = values(&area.text());
         [done, "http_connections", "http_servers"].map(|name| all[name] as u64)
     };
-    // A thread of an ended server may hold its slot for a moment longer.
+    // A thread of an ended server may keep its slot locked slightly longer.
     let wait = |area: &MetricsArea, expected: [u64; 3]| {
         let begun = Instant::now();
         while said(area) != expected {
@@ -366,7 +368,7 @@ fn servers_of_an_area_are_summed_and_those_that_ended_stay_counted() {
     assert_eq!(said(&area), [5, 2, 2]);
     let full = area.slot().err().unwrap();
     assert_eq!(full.kind(), std::io::ErrorKind::QuotaExceeded);
-    // Another process would have it by its descriptor.
+    // Another process would open the area by its descriptor in the same way.
     let other = MetricsArea::of_descriptor(area.as_fd().try_clone_to_owned().unwrap()).unwrap();
     assert_eq!(said(&other), [5, 2, 2]);
     drop(first_client);

@@ -1,4 +1,5 @@
-//! Requests as bytes on a socket: what is answered, what is refused, and that nothing is smuggled.
+//! Tests requests as bytes on a socket: which are answered, which are rejected, and that no request
+//! can be smuggled.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -7,7 +8,8 @@ mod common;
 use common::{Client, TestServer, echo};
 use onecopy_serve::{FnHandler, Outcome, Request, Response};
 
-/// Sends one request, reads one answer and what follows it.
+/// Sends one request on a new connection. Returns the status of the response, and the bytes that
+/// follow the response.
 fn once(server: &TestServer, request: &[u8]) -> (u16, Vec<u8>) {
     let mut client = server.connect();
     client.try_send(request);
@@ -42,7 +44,7 @@ fn hello_is_answered_with_date_and_length() {
 #[test]
 fn bodies_that_two_readers_could_measure_differently_are_refused() {
     let server = TestServer::start(echo());
-    // The heads of the anchor's matrix; each is followed by a request that must never be seen.
+    // Heads with ambiguous framing. Each is followed by a request that must not be parsed.
     let refused: [(&str, u16); 24] = [
         ("Content-Length: 5\r\nContent-Length: 6", 400),
         ("Content-Length: 5, 6", 400),
@@ -151,7 +153,7 @@ fn heads_past_their_limits_are_refused_while_they_grow() {
     assert_eq!(once(&server, long.as_bytes()).0, 431);
     let target = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "y".repeat(100_000));
     assert_eq!(once(&server, target.as_bytes()).0, 414);
-    // A head that never ends is refused without its end.
+    // A head that is too large is rejected before its end arrives.
     let mut client = server.connect();
     client.try_send("GET / HTTP/1.1\r\nHost: x\r\n");
     client.try_send("X: ".to_owned() + &"y".repeat(1_000_000));
@@ -285,7 +287,7 @@ fn expectations_are_met_before_the_body_and_only_then() {
     assert_eq!(client.head().unwrap().0, 100);
     client.send("hello");
     assert_eq!(client.answer().text(), "POST /e|hello");
-    // A handler that wants no body says so instead.
+    // A handler that accepts no body rejects the request instead.
     let strict = TestServer::start(FnHandler(|_: Request<'_>| Response::new(200)));
     let mut client = strict.connect();
     client.send("POST /e HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
@@ -377,8 +379,7 @@ fn ten_thousand_requests_on_one_connection_and_a_thousand_connections_leak_nothi
         other.assert_closed();
     }
     assert_eq!(client.get("/k").status, 200);
-    // Other tests of this process open sockets too, concurrently: a leak would show by the
-    // thousand.
+    // Concurrent tests of this process open sockets too. A leak would be thousands of descriptors.
     assert!(n_open() < before + 300, "{} -> {}", before, n_open());
 }
 

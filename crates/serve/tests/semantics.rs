@@ -1,5 +1,5 @@
-//! Messages as RFC 9110 and 9112 define them: methods, statuses, targets and fields that are easily
-//! confused.
+//! Tests the semantics of RFC 9110 and RFC 9112: methods, statuses, targets and fields that are
+//! easily confused.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -10,21 +10,21 @@ use onecopy_serve::{
     Body, FnHandler, ItemSink, Items, Outcome, Pulled, Pushed, Request, Response, SharedBytes,
 };
 
-/// Sends bytes and returns all that comes back until the server closes.
+/// Sends a request and returns all received bytes, up to the end of the connection.
 fn exchange(server: &TestServer, request: &str) -> String {
     let mut client = server.connect();
     client.send(request.as_bytes());
     String::from_utf8(client.rest().0).unwrap()
 }
 
-/// The fields of an answer but `Date`.
+/// Returns the field lines of a response, without `Date`.
 fn fields(answer: &str) -> Vec<&str> {
     let head = answer.split("\r\n\r\n").next().unwrap();
     let fields = head.lines().skip(1);
     fields.filter(|field| !field.starts_with("Date:")).collect()
 }
 
-/// One item, `item`.
+/// A body of one item, `item`. The flag is `true` after the item was produced.
 struct Item(bool);
 
 impl Items for Item {
@@ -39,7 +39,8 @@ impl Items for Item {
     }
 }
 
-/// Answers with a body of the kind that the path names, and the status of its query.
+/// Answers with a body of the kind that the path names, and with the status in the query (default
+/// 200).
 fn bodies(request: &Request<'_>) -> Response {
     let status = request
         .query()

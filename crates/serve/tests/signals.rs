@@ -1,4 +1,5 @@
-//! Signals stop a server. They belong to the whole process, so this file has one test.
+//! Tests that signals stop a server. Signals belong to the whole process, so this file has only one
+//! test.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 

@@ -1,4 +1,5 @@
-//! Graceful stops: idle connections at once, busy ones within their limit, the rest cut.
+//! Tests graceful stops: idle connections are closed immediately, requests in progress get their
+//! time limit, and the remaining ones are aborted.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -28,7 +29,7 @@ fn idle_connections_are_closed_at_once_and_the_port_is_free() {
     let stopped = server.stop();
     assert_eq!((stopped.n_cut, stopped.n_left), (0, 0));
     used.assert_closed();
-    // Accepted or still in the queue: closed either way.
+    // The connection is closed whether it was accepted or still in the kernel's queue.
     let _ = fresh.rest();
     assert!(TcpStream::connect(address).is_err());
 }
@@ -150,8 +151,8 @@ fn a_handler_that_does_not_return_does_not_hold_the_stop_for_ever() {
     entered.recv_timeout(PATIENCE).unwrap();
     server.handle.stop();
     server.handle.cut();
-    // Only moving the clock past the linger time ends the wait. It is moved repeatedly, since the
-    // server must see the cut before that time can run.
+    // The wait ends only when the clock passes the linger time. The clock is advanced repeatedly,
+    // because the linger time starts only after the server has processed the call of `cut`.
     let run = std::thread::spawn({
         let clock = std::sync::Arc::clone(&server.clock);
         let handle = server.handle.clone();
@@ -176,7 +177,7 @@ fn a_handler_that_does_not_return_does_not_hold_the_stop_for_ever() {
     leave.send(()).unwrap();
 }
 
-/// A source that obeys no cancel, as some drivers do.
+/// A source that ignores a cancel, as some drivers do.
 struct Deaf(Sender<&'static str>, Receiver<()>);
 
 impl ChunkSource for Deaf {
@@ -232,7 +233,8 @@ fn a_stop_under_load_answers_every_request_it_took() {
                 let mut client = Client::connect(address);
                 loop {
                     client.try_send(format!("GET /{n} HTTP/1.1\r\nHost: x\r\n\r\n"));
-                    // Either a whole answer or the end of the connection: never a part of one.
+                    // The client gets either a complete response or the end of the connection,
+                    // never a partial response.
                     match client.answer_or_end() {
                         Some(answer) => {
                             assert_eq!(answer.text(), format!("GET /{n}|"));

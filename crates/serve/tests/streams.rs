@@ -1,5 +1,5 @@
-//! Streams: chunk by chunk, held back by a slow client, and never mistaken for whole when they are
-//! not.
+//! Tests row streams: they are sent chunk by chunk, a slow client delays them, and an incomplete
+//! stream never looks complete.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -50,7 +50,7 @@ fn a_stream_is_chunked_and_ends_with_its_rows_in_the_trailer() {
     let line = server.line();
     assert_eq!((line.outcome, line.n_rows), (Outcome::Done, Some(10_000)));
     assert!(line.n_bytes > answer.body.len() as u64);
-    // The head once, the body not at all.
+    // The head is copied once, and the body is not copied.
     let head = ledger.stage(Stage::Head);
     assert_eq!(ledger.total(), head);
     let n_head = answer
@@ -240,7 +240,7 @@ fn a_close_delimited_stream_that_breaks_is_reset() {
 fn a_client_that_leaves_cancels_its_source() {
     let (bodies, handler) = streaming();
     let server = TestServer::start(handler);
-    // While the first chunk is awaited, and in the middle of sending.
+    // The client disconnects before the first chunk is filled, and in the middle of the stream.
     for acts in [vec![], vec![Act::Endless(vec![b'x'; 60_000])]] {
         let script = Script::of(acts);
         let (chunks, end) = script.body();
@@ -274,8 +274,8 @@ fn a_client_that_stalls_holds_the_source_back_and_is_cut() {
     let mut stalled = server.connect();
     stalled.send(GET);
     stalled.head().unwrap();
-    // The kernel's buffers fill, then the source is no longer called: the only worker serves
-    // others.
+    // When the kernel's buffers are full, the source is no longer called. The only worker then
+    // serves other streams.
     let mut n_fills = 0;
     loop {
         let (chunks, _) = Script::of([Act::Done(b"other".to_vec(), 1)]).body();
@@ -301,7 +301,7 @@ fn a_client_that_stalls_holds_the_source_back_and_is_cut() {
     let line = server.line();
     assert_eq!((line.outcome, line.status), (Outcome::Stalled, 200));
     assert!(line.n_rows.is_some());
-    // Bytes that the kernel still has may be read; then the client sees an error.
+    // The client may read bytes that the kernel still has, and then gets an error.
     let (_, reset) = stalled.rest();
     assert!(reset);
 }
@@ -362,7 +362,7 @@ fn too_late() -> ChunkError {
     }
 }
 
-/// Late results of a source that ignores a cancel.
+/// The results that a source which ignores a cancel may return after its stream has ended.
 fn late_acts() -> [Act; 3] {
     [
         Act::Bytes(rows(0..10)),
@@ -393,7 +393,7 @@ fn a_breaker_answers_while_the_source_does_not_come_back() {
             (504, Some("close"))
         );
         assert!(answer.text().contains("too late"));
-        // Whatever comes now belongs to nobody.
+        // The late result of the source is discarded.
         script.act(late);
         script.wait_dropped();
         client.assert_closed();

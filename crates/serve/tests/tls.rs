@@ -1,5 +1,5 @@
-//! TLS, tested with rustls' own client over sockets that split at random; `tests/serve/test_tls.py`
-//! tests with OpenSSL.
+//! Tests TLS with the client of rustls, over sockets that split the bytes at random positions.
+//! `tests/serve/test_tls.py` tests TLS with OpenSSL.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 
@@ -64,7 +64,7 @@ fn bytes_that_come_one_by_one_and_records_cut_anywhere_are_the_same_requests() {
         assert_eq!(client.answer().text(), "POST /a|hello");
         let mut client = secure.connect_by(config, usize::MAX);
         for at in 0..request.len() {
-            // Each part is a record of its own.
+            // Each part is sent in its own TLS record.
             client.send(&request[..at]);
             client.stream.get_mut().flush().unwrap();
             client.send(&request[at..]);
@@ -100,13 +100,13 @@ fn big_bodies_go_both_ways_with_back_pressure() {
         body.len()
     ));
     client.send(&body);
-    // More than the kernel's buffers: by now the server has to wait for us.
+    // The body is larger than the kernel's buffers, so the server must wait for the client.
     let answer = client.answer();
     assert!(answer.body.strip_prefix(b"POST /|") == Some(&body[..]));
     assert_eq!(client.get("/after").text(), "GET /after|");
 }
 
-/// Answers with the body it got, in the form of its name.
+/// Answers with the body of the request, in the form of response body that the path names.
 struct Forms;
 
 impl Handler for Forms {
@@ -207,7 +207,7 @@ fn an_answer_shorter_than_it_said_ends_without_a_word() {
     assert_eq!(rest(&mut client), (Vec::new(), false));
 }
 
-/// Items that the test hands over while they are sent.
+/// A body that produces the items that the test sends through a channel; `None` makes it fail.
 struct Handed(Receiver<Option<&'static str>>);
 
 impl Items for Handed {
@@ -258,12 +258,12 @@ fn an_item_is_with_the_client_before_the_next_one_is_made() {
 fn what_is_no_handshake_is_told_so_and_refused() {
     let secure = Secure::start(echo());
     for (sent, reported) in [
-        // A record of a handshake with nonsense in it: an alert (21) of version 3.
+        // A handshake record with invalid contents: the server sends an alert (type 21, version 3).
         (
             &b"\x16\x03\x01\x00\x04\x63\x00\x00\x00"[..],
             &b"\x15\x03"[..],
         ),
-        // Longer than any: no word about that from rustls.
+        // A handshake message longer than permitted: rustls sends no alert for it.
         (b"\x16\x03\x01\x00\x04\xff\xff\xff\xff", b""),
         (b"\x00\x00\x00\x00\x00\x00\x00\x00", b"\x15\x03"),
         (
@@ -307,7 +307,7 @@ fn a_client_that_stalls_in_the_handshake_is_cut_at_the_time_of_a_head() {
     let secure = Secure::start(echo());
     let mut stalled = secure.socket();
     stalled.write_all(b"\x16\x03\x01\x02\x00\x01").unwrap();
-    // It was accepted before this one.
+    // The stalled connection was accepted before this one.
     let mut other = secure.connect();
     other.get("/");
     assert_eq!(secure.server.line().outcome, Outcome::Done);
@@ -351,7 +351,7 @@ fn a_session_goes_on_where_it_is_resumed() {
     let config = secure.identity.client(&[&TLS13]);
     let mut kinds = Vec::new();
     for _ in 0..2 {
-        // The clones share what they remember of the server.
+        // The clones of the configuration share the sessions that they can resume.
         let mut client = secure.connect_by(config.clone(), usize::MAX);
         assert_eq!(client.get("/").status, 200);
         kinds.push(client.stream.get_ref().conn.handshake_kind().unwrap());

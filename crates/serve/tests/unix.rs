@@ -1,4 +1,4 @@
-//! Unix sockets: their files, and requests through them.
+//! Tests unix sockets: their files, and requests through them.
 
 #![allow(clippy::unwrap_used)] // Tests, and their helpers.
 

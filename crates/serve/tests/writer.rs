@@ -1,4 +1,4 @@
-//! Answers that a handler writes block by block while it runs.
+//! Tests responses that a handler writes block by block while it runs.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -15,7 +15,8 @@ use onecopy_serve::{
 
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Does what its path says, and reports what became of its blocks.
+/// A handler that writes its response in blocks, as its path requires, and reports the result of
+/// each write.
 struct Writes {
     written: Mutex<Sender<Result<(), WriteError>>>,
     gate: Mutex<Receiver<()>>,
@@ -157,8 +158,8 @@ fn a_client_that_reads_nothing_holds_the_handler_until_the_limit() {
     client.send("GET /many HTTP/1.1\r\nHost: x\r\n\r\n");
     client.head().unwrap();
     let mut other = server.connect();
-    // Answered by a thread that polls, which has seen the last block of `client` wait by then, or
-    // the test goes round again.
+    // A thread that polls answers this request. If that thread has not yet recorded that the last
+    // block of `client` waits, the loop repeats.
     let end = loop {
         assert_eq!(other.get("/length").status, 200);
         server.advance(Duration::from_secs(31));
@@ -245,7 +246,8 @@ fn a_request_of_no_connection_and_a_handler_that_does_not_begin_early_have_no_wr
     assert_eq!(server.connect().get("/").status, 204);
 }
 
-/// Pushes items until the sink has enough, reports their bytes, and waits at a gate.
+/// A body that produces items until the sink is full, reports their number of bytes, and then waits
+/// until the test continues.
 struct Gated {
     n_bytes: Sender<usize>,
     gate: Receiver<()>,
@@ -282,7 +284,7 @@ fn items_that_a_full_socket_has_left_are_sent_while_the_next_one_is_made() {
     client.send("GET / HTTP/1.0\r\n\r\n");
     client.head().unwrap();
     let n_bytes = n_bytes.recv_timeout(PATIENCE).unwrap();
-    // The handler waits at the gate.
+    // The handler now waits for the test.
     std::io::Read::read_exact(&mut client.stream, &mut vec![0; n_bytes]).unwrap();
     open.send(()).unwrap();
     assert_eq!(client.rest(), (Vec::new(), false));

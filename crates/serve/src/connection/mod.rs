@@ -90,9 +90,8 @@ pub(crate) struct Connection {
     local: Option<SocketAddr>,
     flags: ConnectionFlags,
     fill: Mutex<Option<Fill>>,
-    /// The result of a handler that was called before the body of its request was received. `None`
-    /// before the handler has returned; then its response, or an inner `None` if the handler
-    /// panicked.
+    /// The result of a handler that was called before the body of its request was received. The
+    /// outer `None` means that the handler has not returned, the inner `None` that it has panicked.
     answer: Mutex<Option<Box<Option<Response>>>>,
     /// The output queue and the socket while they are lent to a handler, otherwise `None`.
     borrowed_output: Mutex<Option<BorrowedOutput>>,

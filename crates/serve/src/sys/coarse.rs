@@ -7,8 +7,8 @@ use std::time::Duration;
 
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the kernel writes a timespec there. Both clocks are in every Linux since 2.6.32, so
-    // the call does not fail; if it did, all zeroes is a valid timespec.
+    // SAFETY: the kernel writes a `timespec` to `time`. The call does not fail, because every Linux
+    // since 2.6.32 has both clocks. If it failed, `time` would be zero, which is valid too.
     unsafe {
         libc::clock_gettime(clock, time.as_mut_ptr());
         time.assume_init()

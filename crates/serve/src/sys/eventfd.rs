@@ -48,7 +48,7 @@ impl AsRawFd for EventFd {
 /// Adds `n` to the counter of the event descriptor `fd`. The function only calls write(2), so a
 /// signal handler may call it.
 pub(super) fn add_to(fd: RawFd, n: u64) {
-    // SAFETY: eight bytes are read from `n`. The only failures are a full counter, which wakes the
-    // reader all the same, and a descriptor that is closed, which wants no wake-up.
+    // SAFETY: eight bytes are read from `n`. Failures can be ignored: if the counter is full, the
+    // reader is already woken; if the descriptor is closed, no reader exists.
     let _ = unsafe { libc::write(fd, (&raw const n).cast(), 8) };
 }

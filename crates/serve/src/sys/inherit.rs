@@ -74,9 +74,9 @@ pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; N_LENT]>> {
 fn take(fds: [RawFd; N_LENT], parent: i32) -> io::Result<[OwnedFd; N_LENT]> {
     // SAFETY: the option takes a number and no pointer.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) })?;
-    // A parent that ended before that call sends no signal, and this process then has another
-    // parent. The comparison also proves that the parent set the variable for this process.
-    // SAFETY: takes nothing and cannot fail.
+    // If the parent ended before the call of prctl(2), no signal is sent, and this process has
+    // another parent now. The comparison also proves that the variable was set for this process.
+    // SAFETY: the call has no arguments and cannot fail.
     if unsafe { libc::getppid() } != parent {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -84,8 +84,8 @@ fn take(fds: [RawFd; N_LENT], parent: i32) -> io::Result<[OwnedFd; N_LENT]> {
         // SAFETY: no pointer is passed; a descriptor that is not open is an error.
         check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
     }
-    // SAFETY: all are open, as the calls have shown. The parent opened them and named them to this
-    // process only, in which nobody else can know them: its own descriptors got other numbers. They
-    // differ, and are taken once.
+    // SAFETY: the calls of fcntl(2) have shown that the descriptors are open. They differ from each
+    // other, and this function is called once. Nothing else in this process owns them: the parent
+    // opened them before this process started, and passed their numbers only to this function.
     Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }

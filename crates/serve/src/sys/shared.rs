@@ -21,10 +21,10 @@ pub(crate) struct SharedWords {
     fd: OwnedFd,
 }
 
-// SAFETY: the memory is mapped for as long as this lives, belongs to no thread, and holds nothing
-// but atomics.
+// SAFETY: the memory stays mapped as long as the value exists, is not bound to a thread, and
+// contains only atomics.
 unsafe impl Send for SharedWords {}
-// SAFETY: all that a shared reference gives out are atomics, mapped for as long as it lives.
+// SAFETY: a shared reference gives access only to atomics, which stay mapped as long as it exists.
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
@@ -57,8 +57,8 @@ impl SharedWords {
     }
 
     fn map(fd: OwnedFd, n_words: usize) -> io::Result<SharedWords> {
-        // SAFETY: a new mapping, at a place that the kernel chooses, of a file that is as long as
-        // that: it is sealed. A length of 0 is an error of the call.
+        // SAFETY: the call creates a new mapping at an address that the kernel chooses. The file is
+        // sealed, so its length does not change. With a length of 0, the call fails.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -77,10 +77,10 @@ impl SharedWords {
     }
 
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: mapped with this length, aligned to a page, and zeroed by the kernel; it cannot
-        // shrink, since it is sealed, and stays mapped for as long as `self` lives. All who have it
-        // mapped use atomics, as far as they are of this crate; other writers could put in wrong
-        // numbers and nothing worse, for any bits are a number.
+        // SAFETY: the memory has this length, is aligned to a page and was zeroed by the kernel. It
+        // stays mapped as long as `self` exists, and its file is sealed, so it cannot be truncated.
+        // This crate accesses it only through atomics. Other processes could write wrong numbers,
+        // but every bit pattern is a valid number.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.n_words) }
     }
 
@@ -102,8 +102,8 @@ impl AsFd for SharedWords {
 impl Drop for SharedWords {
     fn drop(&mut self) {
         let n_bytes = self.n_words * size_of::<AtomicU64>();
-        // SAFETY: mapped with this length, and nobody has a reference into it, for those borrow
-        // `self`.
+        // SAFETY: the memory was mapped with this length. No reference into it exists, because each
+        // borrows `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), n_bytes) };
     }
 }

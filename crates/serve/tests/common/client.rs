@@ -1,11 +1,11 @@
-//! A client that sees the bytes.
+//! A client that sends raw bytes and parses responses, independent of the code under test.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use super::PATIENCE;
 
-/// A client that sends bytes as they are and reads answers with its own eyes.
+/// A client that sends bytes unchanged. It parses responses with its own code.
 pub struct Client<S = TcpStream> {
     pub stream: BufReader<S>,
 }
@@ -57,7 +57,8 @@ impl<S: Read + Write> Client<S> {
         self.stream.get_mut().write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Sends as far as the server takes it: it may refuse and close before all is sent.
+    /// Sends bytes until the server accepts no more: it may reject the request and close the
+    /// connection before all bytes are sent.
     pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.stream.get_mut().write_all(bytes.as_ref());
     }
@@ -78,7 +79,8 @@ impl<S: Read + Write> Client<S> {
         Some(String::from_utf8_lossy(&line).into_owned())
     }
 
-    /// The head of an answer; `None` at the end of the connection.
+    /// Reads the head of a response. Returns its status and text; `None` at the end of the
+    /// connection.
     pub fn head(&mut self) -> Option<(u16, String)> {
         let first = self.line()?;
         let status = first.strip_prefix("HTTP/1.1 ").unwrap()[..3]
@@ -95,7 +97,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// A whole answer to a request that was not HEAD.
+    /// Reads a complete response. The request must not have been HEAD.
     pub fn answer(&mut self) -> Answer {
         let (status, head) = self.head().expect("an answer");
         let mut answer = Answer {
@@ -132,8 +134,8 @@ impl<S: Read + Write> Client<S> {
         answer
     }
 
-    /// An answer, or nothing where the connection ended (by an end or a reset) before its first
-    /// byte.
+    /// Reads a complete response. Returns `None` if the connection is closed or reset before its
+    /// first byte.
     pub fn answer_or_end(&mut self) -> Option<Answer> {
         match self.stream.fill_buf() {
             Ok([]) => None,
@@ -143,7 +145,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// Reads on until what came since the last call ends with `end`.
+    /// Reads until the bytes read by this call end with `end`.
     pub fn read_until(&mut self, end: &[u8]) {
         let mut come = Vec::new();
         while !come.ends_with(end) {
@@ -160,7 +162,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// All that comes up to the end of the connection, and whether that was a reset.
+    /// Reads until the connection ends. Returns the bytes, and `true` if the connection was reset.
     pub fn rest(&mut self) -> (Vec<u8>, bool) {
         let mut all = Vec::new();
         match self.stream.read_to_end(&mut all) {
@@ -170,7 +172,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// Asserts that the server closes without another byte.
+    /// Asserts that the server closes the connection without sending another byte.
     pub fn assert_closed(&mut self) {
         assert_eq!(self.rest(), (Vec::new(), false));
     }

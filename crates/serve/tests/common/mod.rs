@@ -22,10 +22,10 @@ use onecopy_wire::{CancelHandle, ChunkError, ChunkSource, Filled};
 
 pub use client::{Answer, Client};
 
-/// How long a test waits for what must come. Reaching it is a failure, never a pass.
+/// The longest time that a test waits for an event. A test fails if this time passes.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A clock that only the test moves.
+/// A clock that only the test advances.
 #[derive(Default)]
 pub struct HandClock(AtomicU64);
 
@@ -35,7 +35,7 @@ impl Clock for HandClock {
     }
 }
 
-/// A line of the access log.
+/// A line of the access log, in parsed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub method: String,
@@ -52,7 +52,7 @@ impl HandClock {
     }
 }
 
-/// Numbers that look random and are the same in each run (xorshift).
+/// Pseudo-random numbers (xorshift), which are the same in each run.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -83,14 +83,15 @@ impl TestServer {
         TestServer::run(socket, config, clock, log, handler)
     }
 
-    /// The same at a unix socket.
+    /// Starts a server that listens at the unix socket `path`.
     pub fn at_path(path: &Path, config: Config, handler: impl Handler) -> TestServer {
         let (config, clock, log) = watched(config);
         let socket = Socket::bind(Address::Unix(path.to_owned())).unwrap();
         TestServer::run(socket, config, clock, log, handler)
     }
 
-    /// With the configuration that `make` builds; its argument must receive each request.
+    /// Starts a server with the configuration that `make` returns. The configuration must call the
+    /// argument of `make` with each request.
     pub fn reporting(make: impl FnOnce(OnAccess) -> Config, handler: impl Handler) -> TestServer {
         let (reported, log) = line_channel();
         let (config, clock) = by_hand(make(reported));
@@ -123,19 +124,19 @@ impl TestServer {
         Client::connect(self.address)
     }
 
-    /// Moves the clock and lets the server look at it.
+    /// Advances the clock, and makes the server read it.
     pub fn advance(&self, by: Duration) {
         let by = u64::try_from(by.as_millis()).unwrap();
         self.clock.advance_ms(by);
         self.handle.wake();
     }
 
-    /// The next line of the access log.
+    /// Waits for the next line of the access log.
     pub fn line(&self) -> Line {
         self.log.recv_timeout(PATIENCE).expect("a line of the log")
     }
 
-    /// Waits for the end of the run.
+    /// Waits until the server has ended, and returns the result of its run.
     pub fn join(mut self) -> Stopped {
         let run = self.run.take().unwrap();
         run.join().unwrap().unwrap()
@@ -147,7 +148,8 @@ impl TestServer {
     }
 }
 
-/// `config` with a clock moved by hand, and where its access log goes.
+/// Returns `config` with a manual clock and an access log, the clock, and the receiver of the log's
+/// lines.
 fn watched(mut config: Config) -> (Config, Arc<HandClock>, Receiver<Line>) {
     let (reported, log) = line_channel();
     config.on_access = Some(reported);
@@ -161,7 +163,7 @@ fn by_hand(mut config: Config) -> (Config, Arc<HandClock>) {
     (config, clock)
 }
 
-/// A receiver of requests for the configuration, and the channel of its lines.
+/// Returns a function for [`Config::on_access`], and the receiver of the lines that it sends.
 fn line_channel() -> (OnAccess, Receiver<Line>) {
     let (lines, log) = channel();
     let lines = Mutex::new(lines);
@@ -182,15 +184,15 @@ fn line_channel() -> (OnAccess, Receiver<Line>) {
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.handle.cut();
-        // A test that failed may have left a handler waiting: its message must come out, not a
-        // hang.
+        // In a failed test, a handler may still wait. The test must then print its message instead
+        // of waiting for the handler.
         if let Some(run) = self.run.take().filter(|_| !std::thread::panicking()) {
             let _ = run.join();
         }
     }
 }
 
-/// A handler that answers with the method, target and body it got.
+/// Returns a handler that answers with the method, the target and the body of the request.
 pub fn echo() -> impl Handler {
     struct Echo;
     impl Handler for Echo {
@@ -206,14 +208,14 @@ pub fn echo() -> impl Handler {
     Echo
 }
 
-/// The script of one fill of a [`Script`].
+/// The result of one fill of a [`ScriptSource`].
 pub enum Act {
     Bytes(Vec<u8>),
-    /// The last bytes, after so many rows.
+    /// These last bytes, after this number of rows.
     Done(Vec<u8>, u64),
     Fail(ChunkErrorKind, &'static str),
     Panic,
-    /// These bytes in each fill, without end.
+    /// These bytes, in this fill and in each later one.
     Endless(Vec<u8>),
 }
 
@@ -227,7 +229,7 @@ pub struct Play {
     n_rows: u64,
 }
 
-/// The test's end of a source.
+/// The script of a [`ScriptSource`], by which a test controls the source.
 #[derive(Clone, Default)]
 pub struct Script(Arc<(Mutex<Play>, Condvar)>);
 
@@ -275,12 +277,13 @@ impl Script {
         self.0.0.lock().unwrap().cancelled
     }
 
-    /// The server's end: what it fills is what the test acts.
+    /// Returns a chunk source that performs this script. Each fill waits for the script's next
+    /// [`Act`].
     pub fn source(&self) -> ScriptSource {
         ScriptSource(self.clone())
     }
 
-    /// A body of it, whose end goes to the receiver.
+    /// Returns a stream of this script's source, and the receiver of the stream's end.
     pub fn body(&self) -> (Chunks, Receiver<StreamEnd>) {
         let (ends, end) = channel();
         let chunks = Chunks::new(self.source()).on_end(move |e| {
@@ -358,8 +361,8 @@ impl Drop for ScriptSource {
     }
 }
 
-/// A handler whose `/stream` takes the bodies that the test sends it, in order; `/` is a short
-/// text.
+/// Returns a handler, and the sender of the responses with which it answers requests for `/stream`.
+/// Other paths are answered with a short text.
 pub fn streaming() -> (Sender<Response>, impl Handler) {
     let (bodies, next) = channel::<Response>();
     let next = Mutex::new(next);

@@ -1,4 +1,4 @@
-//! A folder with a little of everything, served.
+//! A folder with files of several kinds, and a server for it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // Each test file uses its part, as a module of its own.
 
 use std::fs;
@@ -10,7 +10,7 @@ use onecopy_serve::static_files::FilesOptions;
 
 use crate::common::{Answer, TestServer};
 
-/// A folder with a little of everything, and its server.
+/// A folder with files of several kinds, and the server that serves it.
 pub struct Folder {
     top: tempfile::TempDir,
     pub server: TestServer,

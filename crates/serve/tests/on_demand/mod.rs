@@ -1,4 +1,5 @@
-//! A handler that is called before the body has arrived, and reports what it saw.
+//! A handler that may be called before the body of its request was received, and that reports its
+//! calls.
 #![allow(dead_code)] // Each test file uses its part, as a module of its own.
 
 use std::io::{Read, Write};
@@ -11,22 +12,24 @@ use onecopy_serve::{
 
 use crate::common::{Client, PATIENCE, TestServer};
 
-/// Reports of the handler: how the body of each call arrived, and the result of reading it.
+/// A report of the handler: the form in which the body was passed to a call, or the error of
+/// reading the body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reported {
     Called(&'static str),
     Failed(BodyError),
 }
 
-/// A handler that does what its path says: `/reads` the body, `/ignores` it, waits at a `/gate` and
-/// reads then, `/keeps` it for the test, or `/panics`.
+/// A handler whose behaviour depends on the path. `/reads` reads the body, `/ignores` does not,
+/// `/gate` waits for the test before it reads the body, `/keeps` passes the body to the test, and
+/// `/panics` panics.
 pub(crate) struct OnDemand {
     reported: Mutex<Sender<Reported>>,
     gate: Mutex<Receiver<()>>,
     kept: Mutex<Sender<AwaitedBody>>,
 }
 
-/// The test's end of it.
+/// The channels by which a test controls an [`OnDemand`] and receives its reports.
 pub(crate) struct Ends {
     pub(crate) reported: Receiver<Reported>,
     pub(crate) gate: Sender<()>,

@@ -1,4 +1,4 @@
-//! A server that speaks TLS, and rustls' own client.
+//! A TLS server, and a client based on rustls.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,8 @@ use tempfile::TempDir;
 
 use crate::common::{Client, PATIENCE, TestServer};
 
-/// A certificate that was made just now, in files, and what a client trusts.
+/// A new self-signed certificate and its key in files, and the root store of a client that trusts
+/// it.
 pub(crate) struct Identity {
     _folder: TempDir,
     pub(crate) certificate: PathBuf,
@@ -56,7 +57,7 @@ impl Identity {
     }
 }
 
-/// A socket that writes a few bytes at a time.
+/// A socket that writes at most the given number of bytes in each call.
 pub(crate) struct Cut(TcpStream, usize);
 
 impl Read for Cut {
@@ -77,7 +78,7 @@ impl Write for Cut {
 
 pub(crate) type Session = StreamOwned<ClientConnection, Cut>;
 
-/// A server that speaks TLS, and clients that trust it.
+/// A TLS server with the identity that its clients trust.
 pub(crate) struct Secure {
     pub(crate) server: TestServer,
     pub(crate) identity: Identity,
@@ -115,7 +116,7 @@ impl Secure {
     }
 }
 
-/// All that comes, and whether the end was said (close_notify) or not.
+/// Reads until the connection ends. Returns the bytes, and `true` if the server sent close_notify.
 pub(crate) fn rest(client: &mut Client<Session>) -> (Vec<u8>, bool) {
     let mut all = Vec::new();
     match client.stream.read_to_end(&mut all) {
