@@ -108,7 +108,7 @@ impl Step {
 
     /// Returns the time that is `count` steps after 1970, rounded down to nanoseconds; `None` if
     /// its year is not 0 to 9999.
-    // A call costs an eighth of the time of an array in seconds.
+    // Inlined, because a call takes an eighth of the time in which an array of seconds is written.
     #[inline(always)]
     #[must_use]
     pub fn moment(self, count: i64) -> Option<Moment> {

@@ -72,9 +72,10 @@ impl Half {
         if exponent == SPECIAL || significand == 0 {
             return self.to_f64();
         }
-        // All numbers here are in units of 2^-25. A decimal reads back as this float if its
-        // distance is less than half the distance to the neighbouring float, or equal to half and
-        // the float is even. Below a power of two the distance to the neighbour is half as large.
+        // All numbers here are in units of 2^-25. A decimal reads back as this float in two cases:
+        // its distance to the float is less than half the distance to the neighbouring float; or it
+        // is equal to half that distance, and the float is even. The neighbour below a power of two
+        // is half as far away as the neighbour above it.
         let value = u64::from(significand) << exponent;
         let above = 1_u64 << (exponent - 1);
         let is_power = significand == 1 << PLACES && exponent > 1;
@@ -87,8 +88,8 @@ impl Half {
         };
         let first = first_place(value);
         for place in (first + 1 - MOST_DIGITS..=first).rev() {
-            // The value is converted to parts so small that `unit` is 10^place of them. (Division
-            // by a constant is a multiplication and a shift.)
+            // `value` and `unit` are scaled to integers: `unit` is the scaled value of 10^place. (A
+            // division by a constant is a multiplication and a shift.)
             let power = POWERS[place.unsigned_abs() as usize];
             let (unit, scale, nearest) = match place >= 0 {
                 true => (power << 25, 1, nearest_multiple(value, power << 25)),

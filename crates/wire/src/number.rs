@@ -160,8 +160,8 @@ pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     /// of at most 2^-53.
     const NEAR: f64 = 1.0 / (1_u64 << 50) as f64;
     let magnitude = value.abs();
-    // Adding 1.5 * 2^52 shifts the fraction out of the significand, and leaves the integer in its
-    // low bits.
+    // Adding this constant (1.5 * 2^52) to a number and subtracting it again rounds the number to
+    // an integer: the sum has no bits for a fraction.
     const SHIFTER: f64 = 6_755_399_441_055_744.0;
     let exact = magnitude * 100.0;
     let hundredths = (exact + SHIFTER) - SHIFTER;

@@ -209,7 +209,7 @@ fn decimals_keep_their_digits_and_their_scale() {
         naive::decimal128_text(&Decimal128::of_u64(u64::MAX).to_le_bytes()),
         "18446744073709551615E0"
     );
-    // As IEEE's own examples have it: 1 is 0x3040… with the digit at the end.
+    // The example of IEEE 754: the number 1 is 0x3040…, with its digit in the last byte.
     let one = Decimal128::of_digits(b"1").expect("one").to_le_bytes();
     assert_eq!((one[15], one[14], one[0]), (0x30, 0x40, 1));
 }

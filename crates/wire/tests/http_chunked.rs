@@ -114,7 +114,7 @@ fn limits_are_kept() {
         )
         .is_ok()
     );
-    // Refused by its size, before its data is waited for.
+    // The chunk is rejected because of its size, before its data arrives.
     assert_eq!(refused(b"3\r\nabc\r\n4\r\n"), ChunkedError::BodyTooLarge);
     assert_eq!(refused(b"ffffffffffffffff\r\n"), ChunkedError::BodyTooLarge);
     assert_eq!(

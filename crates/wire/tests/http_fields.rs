@@ -135,7 +135,7 @@ fn the_host_of_a_target_in_absolute_form_replaces_the_field() {
             assert_eq!(h.authority(), Some(expected), "{head}");
         });
     }
-    // A field that is ignored has to be valid all the same (RFC 9112, section 3.2).
+    // A `Host` field that is ignored must be valid too (RFC 9112, section 3.2).
     let invalid = b"GET http://b/ HTTP/1.1\r\nHost: a b\r\n\r\n";
     assert_eq!(refusal(invalid), HeadError::Authority);
     with(b"GET http://b/ HTTP/1.0\r\n\r\n", |h| {

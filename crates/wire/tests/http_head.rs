@@ -107,7 +107,7 @@ fn request_lines_have_three_parts_and_two_spaces() {
         refusal(b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
         RequestLine
     );
-    // The first bytes of TLS: refused at once, not waited for.
+    // The first bytes of TLS are rejected as soon as they arrive.
     assert_eq!(refusal(b"\x16\x03\x01"), Control);
 }
 
@@ -172,7 +172,7 @@ fn every_limit_has_its_own_refusal() {
             .is_ok()
     );
     assert_eq!(refused(value(201).as_bytes()), HeadError::HeadTooLarge);
-    // A head with no end is refused when it passes the limit, not waited for.
+    // A head without an end is rejected as soon as it exceeds the limit.
     assert_eq!(
         refused(&value(400).as_bytes()[..200]),
         HeadError::HeadTooLarge
@@ -181,8 +181,8 @@ fn every_limit_has_its_own_refusal() {
     assert_eq!(HeadError::HeadTooLarge.status(), 431);
 }
 
-/// Found by fuzzing: a first line that exceeded its limit was reported as malformed if all of it
-/// arrived at once.
+/// A first line that exceeds its limit causes the same error for every division of its bytes. (A
+/// bug found by fuzzing: if the line arrived at once, it was reported as malformed.)
 #[test]
 fn a_line_past_its_limit_is_told_the_same_however_it_comes() {
     let limits = HeadLimits {

@@ -9,8 +9,8 @@ use onecopy_wire::http::{
 };
 use proptest::prelude::*;
 
-/// The reference implementation: returns `None` if the whole representation is sent, and no parts
-/// if the request is refused.
+/// The reference implementation of [`ranges`]. Returns `None` if the whole representation is sent,
+/// and an empty list if the request is refused.
 fn slowly(value: &str, len_bytes: u64) -> Option<Vec<(u64, u64)>> {
     let (unit, set) = value.split_once('=')?;
     if unit.to_lowercase() != "bytes" {

@@ -98,7 +98,8 @@ proptest! {
     #[test]
     fn what_is_written_for_any_decimal_text_is_a_json_number(given in "[-+0-9.eE naif]{0,12}") {
         if let Ok(out) = decimal(&given, NonFinite::Error) {
-            // Its value may be past f64, which serde_json refuses: only the grammar counts here.
+            // The value may exceed the range of `f64`, which serde_json rejects. This test checks
+            // only the grammar.
             let is_number = match serde_json::from_str::<Value>(&out) {
                 Ok(v) => v.is_number(),
                 Err(e) => e.to_string().contains("out of range"),

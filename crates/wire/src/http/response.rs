@@ -76,7 +76,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// Appends `Content-Length`.
     ///
     /// # Errors
-    /// [`ResponseError::SinkFull`]; the head is then taken back.
+    /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
     pub fn content_length(self, len_bytes: u64) -> Result<Self, ResponseError> {
         let digits = crate::inline_text::InlineText::of_u64(len_bytes, false);
         let put = put_line(b"Content-Length: ", digits.as_bytes(), self.sink);
@@ -90,7 +90,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// Appends `Transfer-Encoding: chunked`.
     ///
     /// # Errors
-    /// [`ResponseError::SinkFull`]; the head is then taken back.
+    /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
     pub fn chunked(self) -> Result<Self, ResponseError> {
         self.field("Transfer-Encoding", b"chunked")
     }
@@ -98,7 +98,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// Ends the head: appends the empty line that follows the fields.
     ///
     /// # Errors
-    /// [`ResponseError::SinkFull`]; the head is then taken back.
+    /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
     pub fn end(self) -> Result<(), ResponseError> {
         self.sink.put(b"\r\n").map_err(|error| {
             self.sink.rewind(self.start);

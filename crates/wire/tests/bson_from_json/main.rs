@@ -10,7 +10,7 @@ mod limits;
 fn bson_with(text: &str, options: &FromJson) -> Result<Vec<u8>, (Reason, usize)> {
     let mut sink = b"before".to_vec();
     let done = from_json::<Utf8, _>(text.as_bytes(), 0, options, &mut sink);
-    // The same from each form of a `str` that can hold it.
+    // The result must be the same for each form of a `str` that can represent the text.
     let chars: Vec<u32> = text.chars().map(u32::from).collect();
     let ucs2: Option<Vec<u16>> = chars.iter().map(|&c| u16::try_from(c).ok()).collect();
     let latin1: Option<Vec<u8>> = chars.iter().map(|&c| u8::try_from(c).ok()).collect();
@@ -237,7 +237,7 @@ fn wrappers_of_each_type_are_read_with_their_keys_in_any_order() {
         r#"{{"$binary":{{"base64":"{base64}","subType":"00"}}}}"#
     ));
     assert_eq!(binary, Value::Binary(0, b"ABC".repeat(1000)));
-    // A long text with an escape under a wrapper.
+    // A long text with an escape, as the value of a type wrapper.
     let zeros = "0".repeat(600);
     let decimal = value(&format!(r#"{{"$numberDecimal":"{zeros}\u0031"}}"#));
     assert_eq!(decimal, Value::Decimal128(naive::decimal128("1").unwrap()));

@@ -19,9 +19,9 @@ static TENS: [f64; EXACT + 1] = [
 #[inline(always)]
 #[must_use]
 pub fn of_decimal(digits: u64, exponent: i32) -> Option<f64> {
-    // Both operands are exact, so the operation is rounded once. (All integers up to 2^53 are
-    // exact, but whether one of 16 digits is below that limit is random, and the method with 128
-    // bits costs less than a mispredicted branch.)
+    // Both operands are exact, so the operation is rounded once. Integers from 10^15 to 2^53 would
+    // be exact too, but a comparison with 2^53 would often be mispredicted. A mispredicted branch
+    // costs more than the method with 128 bits.
     if digits < 1_000_000_000_000_000 {
         let value = digits as f64;
         let tens = TENS.get(exponent.unsigned_abs() as usize);
@@ -99,8 +99,8 @@ fn by_product(digits: u64, exponent: i32) -> Option<f64> {
     let &(five_high, five_low) = FIVES.get(at)?;
     let n_zeros = digits.leading_zeros();
     let digits = digits << n_zeros;
-    // The first 128 bits of the product, computed as exactly as the 55 bits that are needed
-    // require.
+    // The upper 128 bits of the product of `digits` and the power of five. The lower 64 bits of the
+    // power are used only if they can change the 55 bits that the result needs.
     let product = u128::from(digits) * u128::from(five_high);
     let (mut low, mut high) = (product as u64, (product >> 64) as u64);
     if high & 0x1FF == 0x1FF {
