@@ -41,7 +41,7 @@ pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
     replacement: u32,
 ) -> i64 {
     guarded(|| {
-        // SAFETY: the duty of the caller.
+        // SAFETY: guaranteed by the caller.
         let src = unsafe { source(src, n_units) }?;
         let replacement = result_code::replacement(replacement)?;
         Ok(result_code::of_len(within::utf8_len_from_utf16(
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
     replacement: u32,
 ) -> i64 {
     guarded(|| {
-        // SAFETY: the duty of the caller.
+        // SAFETY: guaranteed by the caller.
         let src = unsafe { source(src, n_bytes) }?;
         let replacement = result_code::replacement(replacement)?;
         Ok(result_code::of_len(within::utf16_len_from_utf8(
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_find_malformed(src: *const u8, n_bytes: usize) -> i64 {
     guarded(|| {
-        // SAFETY: the duty of the caller.
+        // SAFETY: guaranteed by the caller.
         let src = unsafe { source(src, n_bytes) }?;
         let found = find_malformed(Units::Utf8(src));
         Ok(result_code::count(found.map_or(n_bytes, |e| e.at_units)))
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn onecopy_utf8_find_malformed(src: *const u8, n_bytes: us
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usize) -> i64 {
     guarded(|| {
-        // SAFETY: the duty of the caller.
+        // SAFETY: guaranteed by the caller.
         let src = unsafe { source(src, n_bytes) }?;
         Ok(result_code::count(within::ascii_prefix(src)))
     })
@@ -416,9 +416,9 @@ unsafe fn source<'a, T>(p: *const T, n: usize) -> Result<&'a [T], i64> {
     if n == 0 {
         return Ok(&[]);
     }
-    // SAFETY: not NULL, aligned and of a permitted size, as checked above; readable, as the caller
-    // guarantees. The contents may change, which the functions of `within` tolerate: they write
-    // nothing outside of their destination, whatever they read.
+    // SAFETY: `p` is not NULL, is aligned, and has a permitted size, as checked above. The caller
+    // guarantees that it is readable. The contents may change during the call: the functions of
+    // `within` write nothing outside of their destination, whatever values they read.
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 
@@ -434,7 +434,7 @@ unsafe fn both<'a, F, T>(
     dst: *mut T,
     capacity: usize,
 ) -> Result<(&'a [F], &'a mut [MaybeUninit<T>]), i64> {
-    // SAFETY: the caller's duty.
+    // SAFETY: guaranteed by the caller.
     let src = unsafe { source(src, n) }?;
     if !is_place(dst, capacity) {
         return Err(ONECOPY_INVALID_ARGUMENT);
@@ -446,9 +446,9 @@ unsafe fn both<'a, F, T>(
     if from < to + capacity * size_of::<T>() && to < from + size_of_val(src) {
         return Err(ONECOPY_INVALID_ARGUMENT);
     }
-    // SAFETY: not NULL, aligned, of a permitted size and disjoint from src, as checked above;
-    // writable and not accessed by others, as the caller guarantees. MaybeUninit permits any
-    // contents.
+    // SAFETY: `dst` is not NULL, is aligned, has a permitted size and does not overlap `src`, as
+    // checked above. The caller guarantees that it is writable and that nothing else accesses it.
+    // `MaybeUninit` permits any contents.
     Ok((src, unsafe {
         std::slice::from_raw_parts_mut(dst.cast(), capacity)
     }))

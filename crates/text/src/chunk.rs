@@ -14,9 +14,9 @@ use crate::{ByteSink, SinkFull};
 ///
 /// # Safety
 ///
-/// `grow` returns a pointer to at least `capacity` writable bytes that nobody else reads, writes or
-/// frees while the memory lives, with the first `len` bytes of the former area kept (the first call
-/// has `len` 0).
+/// `grow` must return a pointer to at least `capacity` writable bytes, which begin with the first
+/// `len` bytes of the previous area. (In the first call, `len` is 0.) Nothing else may read, write
+/// or free these bytes as long as the memory exists.
 pub unsafe trait ChunkMemory: Any + Send {
     /// Enlarges the memory area to at least `capacity` bytes and keeps its first `len` bytes.
     /// Returns its address and its new capacity. Returns `None` if the area cannot be enlarged; it
@@ -97,7 +97,7 @@ impl Chunk {
             return self.to_vec();
         }
         let this = ManuallyDrop::new(self);
-        // SAFETY: without a memory the fields are the parts of a Vec<u8>, and `this` is not
+        // SAFETY: without `memory`, the fields are the parts of a `Vec<u8>`, and `this` is not
         // dropped.
         unsafe { Vec::from_raw_parts(this.ptr, this.len, this.capacity) }
     }
@@ -167,7 +167,7 @@ impl Chunk {
             return Ok(());
         }
         let mut vec =
-            // SAFETY: without a memory the fields are the parts of a Vec<u8>; they are written back
+            // SAFETY: without `memory`, the fields are the parts of a `Vec<u8>`. They are updated
             // below, also on failure.
             ManuallyDrop::new(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
         let done = vec.try_reserve_exact(wanted - self.len).map_err(|_| full);
@@ -198,7 +198,8 @@ impl Default for Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         if self.memory.is_none() {
-            // SAFETY: without a memory the fields are the parts of a Vec<u8>, dropped here once.
+            // SAFETY: without `memory`, the fields are the parts of a `Vec<u8>`, which is dropped
+            // once, here.
             drop(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
         }
     }
@@ -223,8 +224,8 @@ impl fmt::Debug for Chunk {
     }
 }
 
-// SAFETY: the spare area follows the committed bytes in the same memory, and commit only moves the
-// end.
+// SAFETY: the spare bytes follow the committed bytes in the same memory, and `commit` only
+// increases the length.
 unsafe impl ByteSink for Chunk {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -241,8 +242,8 @@ unsafe impl ByteSink for Chunk {
         if self.capacity - self.len < n_bytes {
             self.grow(n_bytes)?;
         }
-        // SAFETY: the area has capacity bytes (grow's contract), of which len are committed;
-        // MaybeUninit needs no initialisation.
+        // SAFETY: the area has `capacity` bytes (contract of `grow`), of which the first `len` are
+        // committed. `MaybeUninit` needs no initialisation.
         Ok(unsafe {
             std::slice::from_raw_parts_mut(self.ptr.add(self.len).cast(), self.capacity - self.len)
         })
@@ -264,11 +265,10 @@ unsafe impl ByteSink for Chunk {
 mod tests {
     use super::*;
 
-    /// Memory for tests: a boxed slice that counts how often it grew, and whose growth fails past a
-    /// limit.
+    /// Memory for tests: a boxed slice, and the limit past which it cannot grow.
     struct Slab(Box<[u8]>, usize);
 
-    // SAFETY: the box is reallocated only inside grow, with its first bytes kept, and nothing else
+    // SAFETY: the box is reallocated only by `grow`, which keeps its first bytes, and nothing else
     // reads it.
     unsafe impl ChunkMemory for Slab {
         fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {

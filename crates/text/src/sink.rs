@@ -30,9 +30,9 @@ pub struct Mark(usize);
 ///
 /// # Safety
 ///
-/// `spare(n)` returns at least `n` bytes that directly follow `committed()` in memory owned by the
-/// sink, and `commit(n)` makes the first `n` of the last spare part of `committed()` without moving
-/// or changing them.
+/// `spare(n)` must return at least `n` bytes, which directly follow `committed()` in the memory of
+/// the sink. `commit(n)` must add the first `n` bytes of the last `spare` to `committed()`, without
+/// moving or changing them.
 pub unsafe trait ByteSink {
     /// Returns the bytes written to the current chunk so far.
     fn committed(&self) -> &[u8];
@@ -95,8 +95,8 @@ pub unsafe trait ByteSink {
     #[inline]
     fn put(&mut self, bytes: &[u8]) -> Result<(), SinkFull> {
         let spare = self.spare(bytes.len())?;
-        // SAFETY: spare has at least bytes.len() bytes (contract of `spare`), and it is borrowed
-        // mutably, so the two do not overlap.
+        // SAFETY: `spare` has at least `bytes.len()` bytes by its contract. It is borrowed mutably,
+        // so it does not overlap `bytes`.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), spare.as_mut_ptr().cast(), bytes.len());
         }
@@ -133,8 +133,8 @@ pub unsafe trait ByteSink {
     }
 }
 
-// SAFETY: Vec keeps its spare capacity directly after its elements; set_len after initialisation
-// only extends it.
+// SAFETY: a `Vec` has its spare capacity directly after its elements, and `set_len` after an
+// initialisation only increases the length.
 unsafe impl ByteSink for Vec<u8> {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -160,7 +160,7 @@ unsafe impl ByteSink for Vec<u8> {
     unsafe fn commit(&mut self, n_bytes: usize) {
         let len = self.len() + n_bytes;
         debug_assert!(len <= self.capacity());
-        // SAFETY: by this method's contract the caller initialised these bytes of the spare
+        // SAFETY: by this method's contract, the caller has initialised these bytes of the spare
         // capacity.
         unsafe { self.set_len(len) };
     }
@@ -213,8 +213,7 @@ impl<S: ByteSink> Window<'_, S> {
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.remaining(), "window is full");
-        // SAFETY: they fit, checked on the line above; the window is the only user of the spare
-        // memory.
+        // SAFETY: the bytes fit, as checked above, and only this window uses the spare memory.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.cast::<u8>(), bytes.len());
             self.at = self.at.add(bytes.len());
@@ -229,8 +228,8 @@ impl<S: ByteSink> Window<'_, S> {
     #[inline(always)]
     pub fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
         assert!(N <= self.remaining() && len_bytes <= N, "window is full");
-        // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array needs
-        // nothing else.
+        // SAFETY: `N` bytes fit, as checked above. An unaligned write of an array has no other
+        // requirement.
         unsafe {
             self.at.cast::<[u8; N]>().write_unaligned(*bytes);
             self.at = self.at.add(len_bytes);
@@ -260,8 +259,8 @@ impl<S: ByteSink> Drop for Window<'_, S> {
     #[inline]
     fn drop(&mut self) {
         let n_put = self.at as usize - self.start as usize;
-        // SAFETY: put_byte and put wrote the bytes of the spare up to `at`, or the caller of
-        // `advance` vouched for them; the sink was borrowed all the while.
+        // SAFETY: all bytes of the space before `at` were written: by the `put` methods, or by the
+        // caller of `advance`. The sink was borrowed for this whole time.
         unsafe { self.sink.commit(n_put) };
     }
 }
@@ -302,8 +301,8 @@ unsafe fn make_at<T>(at: *mut u8, buffer: T, make: impl FnOnce(&mut T) -> &[u8])
     const {
         assert!(align_of::<T>() == 1 && !std::mem::needs_drop::<T>());
     }
-    // SAFETY: writable, by this function's contract, and memory of bytes needs no alignment; then
-    // it is a `T` that only this function refers to. The text may overlap its start.
+    // SAFETY: `at` is writable for a `T`, by this function's contract, and `T` needs no alignment.
+    // Only this function refers to the written `T`. The text may overlap the destination.
     unsafe {
         let target = at.cast::<T>();
         target.write(buffer);
@@ -411,7 +410,7 @@ impl Put for Pen<'_> {
     #[inline(always)]
     fn put(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.remaining(), "not enough space");
-        // SAFETY: they fit, checked on the line above; only this pen writes to the destination.
+        // SAFETY: the bytes fit, as checked above, and only this pen writes to the destination.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at, bytes.len());
             self.at = self.at.add(bytes.len());
@@ -421,8 +420,8 @@ impl Put for Pen<'_> {
     #[inline(always)]
     fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
         assert!(N <= self.remaining() && len_bytes <= N, "not enough space");
-        // SAFETY: N bytes fit, checked on the line above; an unaligned write of an array needs
-        // nothing else.
+        // SAFETY: `N` bytes fit, as checked above. An unaligned write of an array has no other
+        // requirement.
         unsafe {
             self.at.cast::<[u8; N]>().write_unaligned(*bytes);
             self.at = self.at.add(len_bytes);

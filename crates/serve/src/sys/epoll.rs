@@ -56,7 +56,7 @@ impl Epoll {
     pub(crate) fn new() -> io::Result<Epoll> {
         // SAFETY: no pointer is passed; the result is checked.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: `fd` was just made and nobody else knows it.
+        // SAFETY: `fd` was just created, and nothing else uses it.
         Ok(Epoll(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

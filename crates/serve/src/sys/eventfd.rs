@@ -14,7 +14,7 @@ impl EventFd {
     pub(crate) fn new() -> io::Result<EventFd> {
         // SAFETY: no pointer is passed; the result is checked.
         let fd = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        // SAFETY: `fd` was just made and nobody else knows it.
+        // SAFETY: `fd` was just created, and nothing else uses it.
         Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -88,8 +88,8 @@ impl Folder {
         how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
         let mut n_tries = 0;
         loop {
-            // SAFETY: an open descriptor, a text that ends with 0, and a whole open_how with its
-            // size, borrowed for the call.
+            // SAFETY: the descriptor is open, the text ends with 0, and `open_how` is passed with
+            // its size. All are borrowed during the call.
             let fd = unsafe {
                 libc::syscall(
                     libc::SYS_openat2,
@@ -100,7 +100,7 @@ impl Folder {
                 )
             };
             if let Ok(fd @ 0..) = RawFd::try_from(fd) {
-                // SAFETY: the kernel has just opened it for us, and nobody else has it.
+                // SAFETY: the descriptor was just opened, and nothing else uses it.
                 return Ok(unsafe { File::from_raw_fd(fd) });
             }
             let error = io::Error::last_os_error();
@@ -146,7 +146,7 @@ impl Folder {
 fn open_at(at: RawFd, name: &CStr, flags: libc::c_int) -> io::Result<File> {
     // SAFETY: an open descriptor, and a text that ends with 0, borrowed for the call.
     let fd = check(unsafe { libc::openat(at, name.as_ptr(), flags) })?;
-    // SAFETY: the kernel has just opened it for us, and nobody else has it.
+    // SAFETY: the descriptor was just opened, and nothing else uses it.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 

@@ -79,7 +79,7 @@ impl Listener {
                 0,
             )
         })?;
-        // SAFETY: `fd` was just made and nobody else knows it.
+        // SAFETY: `fd` was just created, and nothing else uses it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         if let Some(mode) = mode {
             // The mode is set before the file exists, so that no other user can connect at any
@@ -168,7 +168,7 @@ impl Listener {
         let (fd, peer) = RawAddress::filled(|to, len| unsafe {
             libc::accept4(self.as_raw_fd(), to, len, flags)
         })?;
-        // SAFETY: `fd` was just made and nobody else knows it.
+        // SAFETY: `fd` was just created, and nothing else uses it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok((Stream::from(fd), peer.ip()))
     }

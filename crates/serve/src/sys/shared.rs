@@ -33,7 +33,7 @@ impl SharedWords {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: the name is a string with its end; the result is checked.
         let fd = check(unsafe { libc::memfd_create(c"onecopy-counters".as_ptr(), flags) })?;
-        // SAFETY: `fd` was just made and nobody else knows it.
+        // SAFETY: `fd` was just created, and nothing else uses it.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len((n_words * size_of::<AtomicU64>()) as u64)?;
         // SAFETY: no pointer is passed.
@@ -123,7 +123,7 @@ fn lock_of(at: usize) -> libc::flock {
 /// is released when the last copy of `fd` is closed, at the latest when the process ends.
 pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
     let lock = lock_of(at);
-    // SAFETY: `lock` is whole, and only read.
+    // SAFETY: `lock` is a complete struct, and only read.
     match check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }) {
         Ok(_) => Ok(true),
         Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
@@ -135,7 +135,7 @@ pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
 /// than that of `fd`.
 pub(crate) fn is_locked(fd: BorrowedFd<'_>, at: usize) -> io::Result<bool> {
     let mut lock = lock_of(at);
-    // SAFETY: `lock` is whole; the kernel writes into it.
+    // SAFETY: `lock` is a complete struct; the kernel writes into it.
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) })?;
     Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }

@@ -222,7 +222,7 @@ fn open_files_limit() -> io::Result<libc::rlimit> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` is whole; the kernel writes into it.
+    // SAFETY: `limit` is a complete struct; the kernel writes into it.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
     Ok(limit)
 }
@@ -239,7 +239,7 @@ pub(crate) fn raise_max_open_files(n: usize) -> io::Result<()> {
     let n = libc::rlim_t::try_from(n).unwrap_or(libc::RLIM_INFINITY);
     if limit.rlim_cur < n.min(limit.rlim_max) {
         limit.rlim_cur = n.min(limit.rlim_max);
-        // SAFETY: `limit` is whole, and only read.
+        // SAFETY: `limit` is a complete struct, and only read.
         check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
     }
     Ok(())

@@ -115,7 +115,7 @@ pub(super) unsafe fn utf16_to_utf8_after_ascii(
     } else {
         0
     };
-    // SAFETY: the caller has AVX2; the kernel stops at the end of the destination.
+    // SAFETY: the caller is compiled for AVX2; the kernel stops at the end of the destination.
     let rest = unsafe { avx2::encode::wide(&src[n..], &mut out[n..]) };
     rest.map(|more| n + more)
 }

@@ -86,7 +86,7 @@ fn whole_utf16(src: &[u16], end: usize) -> Option<usize> {
 #[inline(never)]
 pub(super) fn valid_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf8, |part, dst| {
-        // SAFETY: `dst` takes a unit for each byte of the part, and a byte yields one at most.
+        // SAFETY: `dst` has a unit for each byte of the part, and a byte yields at most one.
         unsafe { simdutf::convert_valid_utf8_to_latin1(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf8_to_latin1(rest, &mut out[n..])?)
@@ -95,7 +95,7 @@ pub(super) fn valid_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> O
 #[inline(never)]
 pub(super) fn valid_utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf8, |part, dst| {
-        // SAFETY: `dst` takes a unit for each byte of the part, and a byte yields one at most.
+        // SAFETY: `dst` has a unit for each byte of the part, and a byte yields at most one.
         unsafe { simdutf::convert_valid_utf8_to_utf16(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf8_to_utf16(rest, &mut out[n..])?)
@@ -104,7 +104,7 @@ pub(super) fn valid_utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> O
 #[inline(never)]
 pub(super) fn valid_utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf8, |part, dst| {
-        // SAFETY: `dst` takes a unit for each byte of the part, and a byte yields one at most.
+        // SAFETY: `dst` has a unit for each byte of the part, and a byte yields at most one.
         unsafe { simdutf::convert_valid_utf8_to_utf32(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf8_to_ucs4(rest, &mut out[n..])?)
@@ -113,7 +113,7 @@ pub(super) fn valid_utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Op
 #[inline(never)]
 pub(super) fn valid_utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf16, |part, dst| {
-        // SAFETY: `dst` takes a unit for each one of the part, which yields one at most.
+        // SAFETY: `dst` has a unit for each unit of the part, which yields at most one.
         unsafe { simdutf::convert_valid_utf16_to_utf32(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf16_to_ucs4(rest, &mut out[n..])?)
@@ -136,8 +136,8 @@ pub(super) fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<
             return None;
         }
         let dst = out.get_mut(..scan.n_chars)?.as_mut_ptr().cast();
-        // SAFETY: the part was validated, nothing writes to it, no character of it is past U+00FF,
-        // and the destination takes a unit for each.
+        // SAFETY: the part was validated, nothing writes to it, it has no character past U+00FF,
+        // and the destination has a unit for each character.
         Some(unsafe { simdutf::convert_valid_utf8_to_latin1(part.as_ptr(), part.len(), dst) })
     })
 }
@@ -148,14 +148,14 @@ pub(super) fn utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<
         let dst = out.as_mut_ptr().cast();
         if out.len() >= part.len() {
             let result =
-                // SAFETY: no byte yields more than one unit, so out takes the part.
+                // SAFETY: no byte yields more than one unit, so `out` has space for the part.
                 unsafe { simdutf::convert_utf8_to_utf16_with_errors(part.as_ptr(), part.len(), dst) };
             return (result.error == simdutf::ErrorCode::Success).then_some(result.count);
         }
         if !is_utf8(part) || utf16_len_from_utf8(part) > out.len() {
             return None;
         }
-        // SAFETY: the part was validated, nothing writes to it, and out takes its length.
+        // SAFETY: the part was validated, nothing writes to it, and `out` has space for the result.
         Some(unsafe { simdutf::convert_valid_utf8_to_utf16(part.as_ptr(), part.len(), dst) })
     })
 }
@@ -168,7 +168,8 @@ pub(super) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<
         2,
         |_, end| Some(end),
         |part, dst| {
-            // SAFETY: `dst` takes 2 bytes for each unit of the part, and a unit yields no more.
+            // SAFETY: `dst` has 2 bytes for each unit of the part, and a unit yields at most as
+            // many.
             unsafe { simdutf::convert_latin1_to_utf8(part.as_ptr(), part.len(), dst) }
         },
     )?;
@@ -180,7 +181,7 @@ pub(super) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
     if out.len() / 3 >= src.len() {
         let dst = out.as_mut_ptr().cast();
         let result =
-            // SAFETY: no unit yields more than 3 bytes, so out takes the text.
+            // SAFETY: no unit yields more than 3 bytes, so `out` has space for the text.
             unsafe { simdutf::convert_utf16_to_utf8_with_errors(src.as_ptr(), src.len(), dst) };
         return (result.error == simdutf::ErrorCode::Success).then_some(result.count);
     }
@@ -189,7 +190,8 @@ pub(super) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
             return None;
         }
         let (rest, n) = by_parts(part, out, 3, whole_utf16, |part, dst| {
-            // SAFETY: `dst` takes 3 bytes for each unit of the part, and a unit yields no more.
+            // SAFETY: `dst` has 3 bytes for each unit of the part, and a unit yields at most as
+            // many.
             unsafe { simdutf::convert_valid_utf16_to_utf8(part.as_ptr(), part.len(), dst) }
         })?;
         scalar::to_utf8(Units::Utf16(rest), &mut out[n..]).map(|more| n + more)

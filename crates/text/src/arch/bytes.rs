@@ -40,8 +40,8 @@ pub(crate) fn as_units<U: CodeUnit>(bytes: &[u8]) -> Option<&[U]> {
     if !bytes.len().is_multiple_of(size_of::<U>()) || !bytes.as_ptr().cast::<U>().is_aligned() {
         return None;
     }
-    // SAFETY: aligned and whole, checked above; any bits are a valid unit (16 and 32-bit integers
-    // implement the trait).
+    // SAFETY: the bytes are aligned and contain whole units, as checked above. Every bit pattern is
+    // a valid unit, because only 16-bit and 32-bit integers implement the trait.
     Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
@@ -73,8 +73,7 @@ pub(crate) fn append_latin1(text: &Measured<'_>, out: &mut Vec<u8>) -> bool {
     out.reserve(shape.n_chars);
     let spare: &mut [MaybeUninit<u8>] = &mut out.spare_capacity_mut()[..shape.n_chars];
     text.write(StrData::One(spare));
-    // SAFETY: `write` fills all of `spare`, which has a unit for each character (its contract with
-    // `str`).
+    // SAFETY: `write` has filled all of `spare`, which has one unit for each character.
     unsafe { out.set_len(out.len() + shape.n_chars) };
     true
 }

@@ -81,7 +81,7 @@ pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut 
         return Some(copied(kernels, text, Kind::Ascii, new));
     }
     Some(one(new, Kind::Ascii, text.len(), true, |out| {
-        // SAFETY: `one` has checked that out takes as many bytes, here at most 64.
+        // SAFETY: `one` has checked that `out` has as many bytes, here at most 64.
         unsafe { kernels.copy_half(text, out) }
     }))
 }
@@ -209,7 +209,7 @@ fn encode_copied<K: Kernels, B: NewBytes>(kernels: K, text: &[u8], new: &mut B) 
         return None;
     }
     Some(encoded(new, text.len(), |out| {
-        // SAFETY: out takes as many bytes.
+        // SAFETY: `out` has as many bytes.
         unsafe { kernels.copy(text, out) }
     }))
 }
@@ -222,7 +222,7 @@ fn copied<K: Kernels, N: NewStr>(
     new: &mut N,
 ) -> Result<MadeStr<N::Str>, N::Error> {
     one(new, kind, text.len(), true, |out| {
-        // SAFETY: `one` has checked that out takes as many bytes.
+        // SAFETY: `one` has checked that `out` has as many bytes.
         unsafe { kernels.copy(text, out) }
     })
 }

@@ -103,7 +103,7 @@ pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
 /// Writes a 32-bit float, in the way in which [`put`] writes a 64-bit float.
 ///
 /// # Safety
-/// As the function above.
+/// `out` must be writable for [`FLOAT_BYTES`].
 #[inline(always)]
 pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
@@ -127,8 +127,8 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
     let mut digits = sixteen(first);
     let n_zeros = (digits ^ u128::from_le_bytes([b'0'; 16])).leading_zeros() as usize / 8;
     let mut n = 17 - usize::from(last == 0) * (1 + n_zeros);
-    // SAFETY: the sign, at most a zero, a point and three zeros more, and then 17 digits; whole
-    // copies of 16 end at 29 at most.
+    // SAFETY: the last store of 16 bytes starts at most 18 bytes after `out` (a sign, 16 digits and
+    // the point). So all stores end inside `FLOAT_BYTES`.
     unsafe {
         out.write(b'-');
         let out = out.add(n_signs);

@@ -1,7 +1,6 @@
-//! The vector algorithms, each written once for vectors of any width.
-//!
-//! Every function requires a text of at least one whole vector. The last vector is loaded so that
-//! it ends with the text; some units may therefore be processed twice, with the same result.
+//! The vector algorithms, each written once for vectors of any width. Every function requires a
+//! text of at least one whole vector. The last vector is loaded so that it ends with the text; some
+//! units may therefore be processed twice, with the same result.
 
 use super::kernel::{Scan8, Scan16};
 use crate::Kind;
@@ -9,8 +8,8 @@ use crate::Kind;
 /// A vector type of one instruction set, with the operations that the algorithms use.
 ///
 /// # Safety
-/// `BYTES` is the size that `load` and `store` access. A method may need a processor feature: a
-/// caller of the functions below must be compiled with this feature.
+/// `BYTES` is the size that `load` and `store` access. A method may need a processor feature: its
+/// caller must be compiled with this feature.
 pub(super) unsafe trait Vector: Copy {
     /// The size of the vector in bytes, at most 32.
     const BYTES: usize;
@@ -83,7 +82,7 @@ pub(super) trait UnitClass {
     const SIZE: usize;
     /// Returns a vector in which the units of the class are all ones, and all other units are zero.
     /// # Safety
-    /// As [`Vector`].
+    /// The processor must support the feature of the vector type.
     unsafe fn marks<V: Vector>(v: V) -> V;
 }
 
@@ -94,7 +93,7 @@ impl UnitClass for EscapeU8 {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
-        // SAFETY: the caller has the feature.
+        // SAFETY: the caller is compiled for the feature of `V`.
         unsafe {
             let control = v.min8(V::splat8(0x1F)).eq8(v);
             control
@@ -111,7 +110,7 @@ impl UnitClass for EscapeU16 {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
-        // SAFETY: the caller has the feature.
+        // SAFETY: the caller is compiled for the feature of `V`.
         unsafe {
             let control = v.subs16(V::splat16(0x1F)).eq16(V::splat16(0));
             control
@@ -128,7 +127,7 @@ impl UnitClass for High {
     const SIZE: usize = 1;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
-        // SAFETY: the caller has the feature.
+        // SAFETY: the caller is compiled for the feature of `V`.
         unsafe { V::splat8(0).gt8(v) }
     }
 }
@@ -140,18 +139,17 @@ impl UnitClass for Surrogate {
     const SIZE: usize = 2;
     #[inline(always)]
     unsafe fn marks<V: Vector>(v: V) -> V {
-        // SAFETY: the caller has the feature.
+        // SAFETY: the caller is compiled for the feature of `V`.
         unsafe { v.and(V::splat16(0xF800)).eq16(V::splat16(0xD800)) }
     }
 }
 
-/// Returns a vector in which each ASCII byte of `v` is all ones; with `JSON`, only if the byte
-/// needs no escape. `v` was made by [`Vector::narrow`].
+/// Marks the ASCII bytes of `v`, a result of `narrow`; with `JSON`, only those without an escape.
 /// # Safety
-/// As [`Vector`].
+/// The processor must support the feature of `V`.
 #[inline(always)]
 pub(super) unsafe fn plain<V: Vector, const JSON: bool>(v: V) -> V {
-    // SAFETY: the caller has the feature.
+    // SAFETY: the caller is compiled for the feature of `V`.
     unsafe {
         if JSON {
             // Signed: bytes from 0x80 on, and the zeros of units from 0x8000 on, are below.
@@ -164,16 +162,15 @@ pub(super) unsafe fn plain<V: Vector, const JSON: bool>(v: V) -> V {
     }
 }
 
+/// Returns `true` if all bytes are ASCII.
 /// # Safety
-/// `p` must be readable for `len` bytes, at least one vector; the processor must support the
-/// feature of `V`.
+/// `p` must be readable for `len` bytes, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
     // SAFETY: every load starts at most len - BYTES after p; the rest is this function's contract.
     unsafe {
         let mut at = 0;
-        // Four vectors per step. The loop ends at the first byte that is not ASCII, so that
-        // non-ASCII text is not scanned to its end.
+        // Four vectors per step. The loop ends at the first non-ASCII byte.
         while at + 4 * V::BYTES <= len {
             let p = p.add(at);
             let a = V::load(p).or(V::load(p.add(V::BYTES)));
@@ -203,12 +200,12 @@ static KEEP_LAST: [u8; 64] = {
     t
 };
 
+/// Returns the largest byte of valid UTF-8, and the number of its characters.
 /// # Safety
-/// The conditions are those of [`is_ascii`].
+/// `p` must be readable for `len` bytes, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn scan_utf8<V: Vector>(p: *const u8, len: usize) -> Scan8 {
-    // SAFETY: every load of text starts at most len - BYTES after p; the load of the mask starts
-    // between 32 - BYTES and 32 in a table of 64, and BYTES is at most 32.
+    // SAFETY: every load of text ends inside `len` bytes; the mask is loaded inside its table.
     unsafe {
         let continuation = V::splat8(0xBF);
         let mut max = V::splat8(0);
@@ -239,8 +236,9 @@ pub(super) unsafe fn scan_utf8<V: Vector>(p: *const u8, len: usize) -> Scan8 {
     }
 }
 
+/// Returns the narrowest kind for the units, and `true` if one of them is a surrogate.
 /// # Safety
-/// The conditions are those of [`is_ascii`], but `len` is the number of units of 2 bytes.
+/// `p` must be readable for `len` units, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
     // SAFETY: every load starts at most len * 2 - BYTES bytes after p.
@@ -264,7 +262,7 @@ pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
 
 /// Returns the index of the first unit of the class `W`, or `len` if there is none.
 /// # Safety
-/// `p` must be readable for `len` units, at least one vector; `V` as in [`is_ascii`].
+/// `p` must be readable for `len` units, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn find<V: Vector, W: UnitClass>(p: *const u8, len: usize) -> usize {
     // SAFETY: every load starts at most len * W::SIZE - BYTES bytes after p.
@@ -291,7 +289,7 @@ pub(super) unsafe fn find<V: Vector, W: UnitClass>(p: *const u8, len: usize) -> 
 
 /// Narrows two vectors of 16-bit units at `src` to one vector of bytes at `dst`.
 /// # Safety
-/// Two vectors must be readable at `src`, and one writable at `dst`; `V` as in [`is_ascii`].
+/// Two vectors are readable at `src`, and one is writable at `dst`. The processor supports `V`.
 #[inline(always)]
 pub(super) unsafe fn narrow_step<V: Vector>(src: *const u16, dst: *mut u8) {
     // SAFETY: two vectors are read and one is written, by this function's contract.
@@ -303,13 +301,13 @@ pub(super) unsafe fn narrow_step<V: Vector>(src: *const u16, dst: *mut u8) {
     }
 }
 
+/// Copies the low byte of each 16-bit unit.
 /// # Safety
-/// `src` must be readable for `len` units of 2 bytes, at least two vectors, and `dst` writable for
-/// `len` bytes. They must not overlap. The processor must support the feature of `V`.
+/// `src` must be readable for `len` units, at least two vectors, and `dst` writable for `len`
+/// bytes. The two must not overlap. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mut u8) {
-    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within
-    // len bytes.
+    // SAFETY: each round reads 2 vectors inside `len` units and writes one inside `len` bytes.
     unsafe {
         let mut at = 0;
         while at + V::BYTES <= len {
@@ -338,16 +336,16 @@ pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, ds
     }
 }
 
+/// Copies units as bytes, up to the first non-ASCII unit or, with `JSON`, unit to escape.
 /// # Safety
-/// The conditions are those of [`narrow_u16`].
+/// As [`narrow_u16`].
 #[inline(always)]
 pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
     src: *const u16,
     len: usize,
     dst: *mut u8,
 ) -> usize {
-    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within
-    // len bytes.
+    // SAFETY: each round reads 2 vectors inside `len` units and writes one inside `len` bytes.
     unsafe {
         let mut at = 0;
         while at + V::BYTES <= len {
@@ -368,9 +366,10 @@ pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
     }
 }
 
+/// Copies the bytes before the first one to escape in JSON; `true` if one of them is not ASCII.
 /// # Safety
-/// `src` must be readable and `dst` writable for `len` bytes, at least one vector. They must not
-/// overlap. The processor must support the feature of `V`.
+/// `src` must be readable and `dst` writable for `len` bytes, at least one vector. The two must
+/// not overlap. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn copy_to_escape<V: Vector>(
     src: *const u8,
@@ -409,8 +408,9 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
     }
 }
 
+/// Copies ASCII bytes, and stops before the vector with the first non-ASCII byte.
 /// # Safety
-/// The conditions are those of [`copy_to_escape`].
+/// As [`copy_to_escape`].
 #[inline(always)]
 pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut u8) -> usize {
     // SAFETY: each round reads and writes vectors that end within len bytes.
@@ -427,7 +427,6 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
             at += 2 * V::BYTES;
         }
         while at < len {
-            // The last vector is loaded so that it ends with the text.
             let from = at.min(len - V::BYTES);
             let v = V::load(src.add(from));
             if v.mask() != 0 {
@@ -440,16 +439,16 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
     }
 }
 
+/// Copies units as bytes, and stops before the vectors with the first unit above `MAX`.
 /// # Safety
-/// The conditions are those of [`narrow_u16`].
+/// As [`narrow_u16`].
 #[inline(always)]
 pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     src: *const u16,
     len: usize,
     dst: *mut u8,
 ) -> usize {
-    // SAFETY: each round reads 2 vectors that end within len units and writes one that ends within
-    // len bytes.
+    // SAFETY: each round reads 2 vectors inside `len` units and writes one inside `len` bytes.
     unsafe {
         let mut at = 0;
         while at < len {
@@ -467,9 +466,10 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     }
 }
 
+/// Copies 16-bit units, and stops before the vector with the first surrogate.
 /// # Safety
-/// `src` must be readable and `dst` writable for `len` units of 2 bytes, at least two vectors. They
-/// must not overlap. The processor must support the feature of `V`.
+/// `src` must be readable and `dst` writable for `len` units, at least two vectors. The two must
+/// not overlap. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn copy_bmp<V: Vector>(src: *const u16, len: usize, dst: *mut u16) -> usize {
     // SAFETY: each round reads and writes vectors that end within len units.

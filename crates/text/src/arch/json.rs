@@ -34,47 +34,47 @@ macro_rules! vectors {
         impl JsonKernels for $family {
             #[inline(always)]
             unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 let end = unsafe { $kernels::json::plain::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 let end = unsafe { $kernels::json::short_latin1::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 let end = unsafe { $kernels::json::short_wide::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 unsafe { $kernels::json::copy_ucs2(u, out) }
             }
 
             #[inline(always)]
             unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 let end = unsafe { $float(value, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 let end = unsafe { $float32(value, out) };
                 (!end.is_null()).then_some(end)
             }
@@ -82,9 +82,9 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>) {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that its instructions are available; the pen
-                // has the space, checked above, and everything up to the returned address was
-                // written.
+                // SAFETY: a value of this type proves that the instructions are available. The
+                // space of the pen was checked above, and all bytes before the returned address
+                // were written.
                 unsafe {
                     let at = $kernels::json::latin1::<true>(u, is_ascii, pen.at());
                     pen.set_at(at);
@@ -100,8 +100,8 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: the instructions are available, and the pen has the space, as for
-                // Latin-1; everything up to the returned address was written.
+                // SAFETY: a value of this type proves that the instructions are available. The
+                // space was checked above, and all bytes before the returned address were written.
                 unsafe {
                     let at = $kernels::json::ucs2::<true>(u, pen.at());
                     if !at.is_null() {
@@ -114,8 +114,8 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: the instructions are available, and the pen has the space, as for
-                // Latin-1; everything up to the returned address was written.
+                // SAFETY: a value of this type proves that the instructions are available. The
+                // space was checked above, and all bytes before the returned address were written.
                 unsafe {
                     let at = $kernels::json::ucs4::<true>(u, pen.at());
                     if !at.is_null() {
@@ -141,7 +141,7 @@ vectors!(Avx2, avx2, avx2::float::put, avx2::float::put_float32);
 /// Returns the space that remains in a pen, as a slice.
 ///
 /// # Safety
-/// The pen is not used while the slice lives.
+/// The pen must not be used while the slice exists.
 pub(super) unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
     // SAFETY: from `at` on there is that much space; MaybeUninit needs no initialised contents.
     unsafe { slice::from_raw_parts_mut(pen.at().cast(), pen.remaining()) }
@@ -150,7 +150,7 @@ pub(super) unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
 /// Advances the pen by `n` bytes, which a kernel has written.
 ///
 /// # Safety
-/// The first `n` bytes of the rest were written.
+/// The first `n` bytes of the space that remains in the pen must have been written.
 #[inline(always)]
 pub(super) unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
     // SAFETY: this function's contract.
@@ -178,8 +178,8 @@ fn put_bytes(u: &[u8], pen: &mut Pen<'_>) {
 impl JsonKernels for Common {
     #[inline(always)]
     unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-        // SAFETY: out takes as many bytes, by this function's contract, and nothing else refers to
-        // them.
+        // SAFETY: by this function's contract, `out` has space for as many bytes, to which nothing
+        // else refers.
         let (n, _) = copy_to_escape(u, unsafe { destination(out, u.len()) });
         // SAFETY: inside the destination, or directly after it.
         (n == u.len()).then(|| unsafe { out.add(n) })

@@ -339,8 +339,8 @@ fn as_bytes<U, const W: usize>(out: &mut [MaybeUninit<U>]) -> &mut [[MaybeUninit
 #[inline]
 fn copy<U: Copy>(src: &[U], out: &mut [MaybeUninit<U>]) {
     assert_eq!(src.len(), out.len(), "the data area has another shape");
-    // SAFETY: both have the same length, checked above; out is borrowed mutably, so they do not
-    // overlap; every bit pattern is a valid MaybeUninit.
+    // SAFETY: both have the same length, checked above. `out` is borrowed mutably, so they do not
+    // overlap. Every bit pattern is a valid `MaybeUninit`.
     unsafe {
         std::ptr::copy_nonoverlapping(src.as_ptr(), out.as_mut_ptr().cast::<U>(), src.len());
     }

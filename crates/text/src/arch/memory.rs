@@ -24,8 +24,8 @@ pub(crate) fn uninit_bytes<const N: usize>(bytes: [u8; N]) -> [MaybeUninit<u8>; 
 
 /// Converts a slice of `MaybeUninit` units, all of which were written, to a slice of units.
 pub(crate) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
-    // SAFETY: the callers have written each of them: the writers of `measured`, `bulk` and `large`
-    // compare or know their number.
+    // SAFETY: the callers have written each unit: the code in `measured`, `bulk`, `float` and
+    // `large` knows how many units were written.
     unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
 }
 
@@ -36,6 +36,6 @@ pub(crate) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
 /// lives.
 #[inline(always)]
 pub(crate) unsafe fn destination<'a, U>(out: *mut U, len: usize) -> &'a mut [MaybeUninit<U>] {
-    // SAFETY: the caller grants the memory; any bits are a valid MaybeUninit.
+    // SAFETY: guaranteed by the caller; any bits are a valid `MaybeUninit`.
     unsafe { std::slice::from_raw_parts_mut(out.cast(), len) }
 }

@@ -105,14 +105,15 @@ pub(crate) fn escape(c: u8) -> JsonForm {
 /// a control character without an escape letter.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each, and 2 more. None is a surrogate or past U+10FFFF.
+/// `out` must be writable for 6 bytes for each character, and 2 more. The characters must be
+/// Unicode scalar values.
 #[inline(never)]
 pub(super) unsafe fn json_one_by_one(
     units: impl Iterator<Item = u32>,
     mut out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: a form has at most 6 bytes and is stored as 8, UTF-8 has at most 4; the rest is this
-    // function's contract.
+    // SAFETY: a form has at most 6 bytes and is stored as 8, and UTF-8 has at most 4 bytes. `out`
+    // has this space by this function's contract.
     unsafe {
         for c in units {
             out = match JSON_FORMS_LATIN1.get(c as usize) {
@@ -365,7 +366,7 @@ pub(super) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
 /// Copies 16-bit units. Returns `false` if one of them is a surrogate or must be escaped in JSON.
 ///
 /// # Safety
-/// `out` must be writable for as many units, and must not overlap `u`.
+/// `out` must be writable for as many units as `u` has, and must not overlap `u`.
 #[inline(always)]
 pub(crate) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     let mut is_plain = true;

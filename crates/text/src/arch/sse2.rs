@@ -18,8 +18,7 @@ macro_rules! op {
     ($name:ident($($arg:ident: $t:ty),*) -> $ret:ty = $body:expr) => {
         #[inline(always)]
         unsafe fn $name($($arg: $t),*) -> $ret {
-            // SAFETY: SSE2 is part of x86-64, and the caller vouches for the pointer (contract of
-            // `Vector`).
+            // SAFETY: SSE2 is part of x86-64. The pointer is valid (contract of `Vector`).
             unsafe { $body }
         }
     };
@@ -97,7 +96,7 @@ unsafe impl Vector for V128 {
 /// `p` must be readable for `len` bytes, 1 to 15.
 #[inline(always)]
 unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
-    // SAFETY: each arm reads its size from the start and up to the end, both inside len bytes.
+    // SAFETY: each arm reads a block at the start and one at the end, both inside `len` bytes.
     unsafe {
         V128(if len >= 8 {
             let a = _mm_loadl_epi64(p.cast());
@@ -121,7 +120,7 @@ unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
 /// `p` must be readable for `len` units, 1 to 7.
 #[inline(always)]
 unsafe fn load_repeated_u16(p: *const u16, len: usize) -> V128 {
-    // SAFETY: each arm reads its size from the start and up to the end, both inside len units.
+    // SAFETY: each arm reads a block at the start and one at the end, both inside `len` units.
     unsafe {
         V128(if len >= 4 {
             let a = _mm_loadl_epi64(p.cast());
@@ -143,7 +142,7 @@ unsafe fn load_repeated_u16(p: *const u16, len: usize) -> V128 {
 /// `p` must be readable for `len` bytes, 1 to 15.
 #[inline(always)]
 pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
-    // SAFETY: each arm reads its size from the start and up to the end, both inside len bytes.
+    // SAFETY: each arm reads a block at the start and one at the end, both inside `len` bytes.
     unsafe {
         let (lo, hi) = if len >= 8 {
             let b = p.add(len - 8).cast::<u64>().read_unaligned();
@@ -168,11 +167,10 @@ pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
 /// Copies 0 to 15 bytes.
 ///
 /// # Safety
-/// Both are good for `len` bytes, at most 15, and do not overlap.
+/// `src` must be readable and `dst` writable for `len` bytes, at most 15. They must not overlap.
 #[inline(always)]
 unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
-    // SAFETY: each arm moves its size at the start and at the end, both inside len bytes, and reads
-    // before it writes.
+    // SAFETY: each arm copies blocks of fixed sizes, all of which are inside `len` bytes.
     unsafe {
         if len >= 8 {
             let a = src.cast::<u64>().read_unaligned();
@@ -300,12 +298,11 @@ pub(super) fn find_escape_u16(src: &[u16]) -> usize {
 /// Narrows up to 15 16-bit units to bytes.
 ///
 /// # Safety
-/// `src` must be readable for `len` units, at most 15, `dst` writable for `len` bytes, and they do
-/// not overlap.
+/// `src` must be readable for `len` units, at most 15, and `dst` writable for `len` bytes. They
+/// must not overlap.
 #[inline(always)]
 unsafe fn narrow_short(src: *const u16, len: usize, dst: *mut u8) {
-    // SAFETY: each arm reads and writes its number of units at the start and at the end, inside
-    // len.
+    // SAFETY: each arm copies units at the start and at the end, all inside `len` units.
     unsafe {
         let low = V128::splat16(0xFF);
         if len >= 8 {
@@ -331,13 +328,15 @@ unsafe fn narrow_short(src: *const u16, len: usize, dst: *mut u8) {
     }
 }
 
+/// Copies the low byte of each 16-bit unit.
+///
 /// # Safety
-/// The conditions of `dispatch::narrow_u16` must be met.
+/// `out` must have at least as many units as `src`.
 #[inline(always)]
 pub(super) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: the slice is readable, dst takes src.len() bytes (this function's contract), and each
-    // arm has the length that its function wants.
+    // SAFETY: `src` is a slice, `out` is at least as long, and each arm has a length that its
+    // function permits.
     unsafe {
         if src.len() < 16 {
             narrow_short(src.as_ptr(), src.len(), dst);
@@ -347,13 +346,16 @@ pub(super) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
     }
 }
 
+/// Copies the bytes before the first byte that must be escaped in JSON. Returns their number, and
+/// `true` if one of them is not ASCII.
+///
 /// # Safety
-/// The conditions of `dispatch::copy_to_escape` must be met.
+/// `out` must have at least as many bytes as `src`.
 #[inline(always)]
 pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> (usize, bool) {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: the slice is readable, dst takes src.len() bytes (this function's contract), and each
-    // arm has the length that its function wants.
+    // SAFETY: `src` is a slice, `out` is at least as long, and each arm has a length that its
+    // function permits.
     unsafe {
         match src.len() {
             0 => (0, false),
@@ -369,16 +371,19 @@ pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
+/// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII or, with `JSON`,
+/// must be escaped. Returns the number of units copied.
+///
 /// # Safety
-/// The conditions of `dispatch::narrow_plain` must be met.
+/// `out` must have at least as many units as `src`.
 #[inline(always)]
 pub(super) unsafe fn narrow_plain<const JSON: bool>(
     src: &[u16],
     out: &mut [MaybeUninit<u8>],
 ) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: the slice is readable, dst takes src.len() bytes (this function's contract), and each
-    // arm has the length that its function wants.
+    // SAFETY: `src` is a slice, `out` is at least as long, and each arm has a length that its
+    // function permits.
     unsafe {
         let (p, len) = (src.as_ptr(), src.len());
         if len >= 16 {
@@ -403,12 +408,14 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(
     }
 }
 
+/// Copies ASCII bytes, at most up to the first non-ASCII byte. Returns the number of bytes copied.
+///
 /// # Safety
-/// The conditions of `dispatch::copy_ascii` must be met.
+/// `out` must have at least as many bytes as `src`.
 pub(super) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: the first arm has the length that its function wants; dst takes src.len() bytes (this
-    // function's contract).
+    // SAFETY: `src` is a slice, `out` is at least as long, and the first arm has a length that its
+    // function permits.
     unsafe {
         match src.len() {
             16.. => generic::copy_ascii::<V128>(src.as_ptr(), src.len(), dst),
@@ -417,14 +424,18 @@ pub(super) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usiz
     }
 }
 
+/// Copies 16-bit units as bytes, at most up to the first unit above `MAX`. Returns the number of
+/// units copied.
+///
 /// # Safety
-/// The conditions of `dispatch::narrow_up_to` must be met.
+/// `out` must have at least as many units as `src`.
 pub(super) unsafe fn narrow_up_to<const MAX: u16>(
     src: &[u16],
     out: &mut [MaybeUninit<u8>],
 ) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: as in `copy_ascii`.
+    // SAFETY: `src` is a slice, `out` is at least as long, and the first arm has a length that its
+    // function permits.
     unsafe {
         match src.len() {
             16.. => generic::narrow_up_to::<V128, MAX>(src.as_ptr(), src.len(), dst),
@@ -433,11 +444,14 @@ pub(super) unsafe fn narrow_up_to<const MAX: u16>(
     }
 }
 
+/// Copies 16-bit units, at most up to the first surrogate. Returns the number of units copied.
+///
 /// # Safety
-/// The conditions of `dispatch::copy_bmp` must be met.
+/// `out` must have at least as many units as `src`.
 pub(super) unsafe fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
     let dst = out.as_mut_ptr().cast::<u16>();
-    // SAFETY: as in `copy_ascii`.
+    // SAFETY: `src` is a slice, `out` is at least as long, and the first arm has a length that its
+    // function permits.
     unsafe {
         match src.len() {
             16.. => generic::copy_bmp::<V128>(src.as_ptr(), src.len(), dst),

@@ -116,13 +116,13 @@ fn narrowing_writes_each_low_byte_and_no_further() {
         &[0xFF, 0x80, 0],
         |u| {
             let expected: Vec<u8> = u.iter().map(|&c| c as u8).collect();
-            // SAFETY: the buffer takes u.len() bytes.
+            // SAFETY: the buffer has `u.len()` bytes.
             let ((), got) = into_buffer(u.len(), |dst| unsafe {
                 sse2::narrow_u16(u, destination(dst, u.len()))
             });
             assert_eq!(got, expected);
             if u.len() * 2 > SHORT_BYTES && has_avx2() {
-                // SAFETY: the buffer takes u.len() bytes; AVX2 is available and the text long
+                // SAFETY: the buffer has `u.len()` bytes. AVX2 is available, and the text is long
                 // enough.
                 let ((), got) = into_buffer(u.len(), |dst| unsafe {
                     avx2::narrow_u16(u, destination(dst, u.len()))
@@ -138,16 +138,17 @@ fn copying_stops_at_the_escape_and_reports_other_bytes_before_it() {
     let odd = [b'"', b'\\', 0, 0x1F, 0x20, 0x7F, 0x80, 0xFF];
     let check = |u: &[u8]| {
         let (expected, bytes) =
-            // SAFETY: the buffer takes u.len() bytes.
+            // SAFETY: the buffer has `u.len()` bytes.
             into_buffer(u.len(), |dst| unsafe { scalar::copy_to_escape(u, destination(dst, u.len())) });
         let n = expected.0;
-        // SAFETY: the buffer takes u.len() bytes.
+        // SAFETY: the buffer has `u.len()` bytes.
         let (got, copied) = into_buffer(u.len(), |dst| unsafe {
             sse2::copy_to_escape(u, destination(dst, u.len()))
         });
         assert_eq!((got, &copied[..n]), (expected, &bytes[..n]));
         if u.len() > SHORT_BYTES && has_avx2() {
-            // SAFETY: the buffer takes u.len() bytes; AVX2 is available and the text long enough.
+            // SAFETY: the buffer has `u.len()` bytes. AVX2 is available, and the text is long
+            // enough.
             let (got, copied) = into_buffer(u.len(), |dst| unsafe {
                 avx2::copy_to_escape(u, destination(dst, u.len()))
             });
@@ -162,7 +163,7 @@ fn copying_stops_at_the_escape_and_reports_other_bytes_before_it() {
 #[test]
 fn plain_units_are_narrowed_up_to_the_first_other_one() {
     fn check<const JSON: bool>(u: &[u16]) {
-        // SAFETY: the buffer takes u.len() bytes.
+        // SAFETY: the buffer has `u.len()` bytes.
         let (n, bytes) = into_buffer(u.len(), |dst| unsafe {
             scalar::narrow_plain::<JSON>(u, destination(dst, u.len()))
         });
@@ -173,12 +174,12 @@ fn plain_units_are_narrowed_up_to_the_first_other_one() {
             assert_eq!(copied[..got], bytes[..got]);
         };
         let (got, copied) =
-            // SAFETY: the buffer takes u.len() bytes.
+            // SAFETY: the buffer has `u.len()` bytes.
             into_buffer(u.len(), |dst| unsafe { sse2::narrow_plain::<JSON>(u, destination(dst, u.len())) });
         same(got, copied);
         if u.len() * 2 > SHORT_BYTES && has_avx2() {
             let (got, copied) =
-                // SAFETY: the buffer takes u.len() bytes; AVX2 is available and the text long
+                // SAFETY: the buffer has `u.len()` bytes. AVX2 is available, and the text is long
                 // enough.
                 into_buffer(u.len(), |dst| unsafe { avx2::narrow_plain::<JSON>(u, destination(dst, u.len())) });
             same(got, copied);
@@ -215,7 +216,7 @@ fn copies_stop_before_the_first_unit_out_of_range_and_nowhere_else() {
         |u| {
             let len = u.len();
             let bytes: Vec<u8> = u.iter().map(|&u| u.min(0xFF) as u8).collect();
-            // SAFETY: the buffers take a unit for each unit (so below).
+            // SAFETY: the buffer has as many units as the text (so below).
             unsafe {
                 let expected =
                     || into_buffer(len, |p| scalar::copy_ascii(&bytes, destination(p, len)));

@@ -28,23 +28,23 @@ macro_rules! vectors {
         impl Utf8Kernels for $family {
             #[inline(always)]
             unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 unsafe { $kernels::json::plain::<false>(u, out) }
             }
 
             #[inline(always)]
             unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 let end = unsafe { $kernels::json::short_latin1::<false>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that its instructions are available; this
-                // function's contract.
+                // SAFETY: a value of this type proves that the instructions are available. `out`
+                // has the required space.
                 let end = unsafe { $kernels::json::short_wide::<false>(u, out) };
                 (!end.is_null()).then_some(end)
             }
@@ -52,9 +52,9 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that its instructions are available; the pen
-                // has the space, checked above (without escapes a unit takes two bytes), and
-                // everything up to the returned address was written.
+                // SAFETY: a value of this type proves that the instructions are available. The
+                // space of the pen was checked above (a unit has at most two bytes without
+                // escapes), and all bytes before the returned address were written.
                 unsafe {
                     let at = $kernels::json::latin1::<false>(u, false, pen.at());
                     pen.set_at(at);

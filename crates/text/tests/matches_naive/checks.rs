@@ -37,7 +37,8 @@ impl Fixed {
     }
 }
 
-// SAFETY: spare is the memory after the committed bytes in the same Vec; commit only moves the end.
+// SAFETY: the spare bytes follow the committed bytes in the same `Vec`, and `commit` only increases
+// the length.
 unsafe impl ByteSink for Fixed {
     fn committed(&self) -> &[u8] {
         &self.buffer[..self.len]
@@ -53,8 +54,8 @@ unsafe impl ByteSink for Fixed {
         }
         let rest = &mut self.buffer[self.len..self.capacity];
         let n = rest.len();
-        // SAFETY: initialised bytes are valid as MaybeUninit, and nothing writes uninitialised ones
-        // through it.
+        // SAFETY: initialised bytes are valid `MaybeUninit` bytes, and nothing writes uninitialised
+        // bytes to the slice.
         Ok(unsafe { std::slice::from_raw_parts_mut(rest.as_mut_ptr().cast(), n) })
     }
     unsafe fn commit(&mut self, n_bytes: usize) {

@@ -43,8 +43,8 @@ fn look(text: &[u8]) -> (u64, Kind) {
     let tails = bits(is_tail(a), is_tail(b));
     let (leads, three) = (high & !tails, from(0xE0));
     let mut due = leads << 1 | three << 2;
-    // Continuation bytes that a lead byte requires after the end of the text. The bytes loaded
-    // after a text shorter than 64 bytes are not continuation bytes.
+    // A text of 64 bytes must not end inside a character: no lead byte may require continuation
+    // bytes after the vector. (In a shorter text, `due ^ tails` shows this error.)
     let mut bad = leads >> 63 | three >> 62 | leads & !from(0xC2);
     let mut kind = Kind::Latin1;
     if three != 0 {
@@ -85,8 +85,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     if text.len() > 64 {
         return None;
     }
-    // SAFETY: AVX2 is available; measured, and checked by `one`, `two` and `four`: a unit for each
-    // character, and no character wider.
+    // SAFETY: AVX2 is available. The `str` has one unit for each character, which `one`, `two` and
+    // `four` check, and its units can store the widest character.
     unsafe {
         let (starts, kind) = look(text);
         let n = starts.count_ones() as usize;
@@ -121,8 +121,8 @@ unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *
     let mut buffer = [const { MaybeUninit::<u8>::uninit() }; 2 * 64 + 16];
     let start: *mut u8 = buffer.as_mut_ptr().cast();
     let mut to = start;
-    // SAFETY: no load ends more than 66 bytes after p. At most 16 bytes are stored for each 8 that
-    // are read, and no more are kept than there are characters.
+    // SAFETY: no load ends more than 66 bytes after `p`. Each store writes at most 16 bytes for 8
+    // bytes of text, inside the buffer. `out` has space for the characters.
     unsafe {
         let mut at = 0;
         while at < len {
@@ -152,8 +152,8 @@ unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
     let mut buffer = [const { MaybeUninit::<u32>::uninit() }; 64];
     let start: *mut u32 = buffer.as_mut_ptr().cast();
     let n = starts.count_ones() as usize;
-    // SAFETY: no load ends more than 68 bytes after p; 64 bytes have at most 64 characters, and as
-    // many stores of eight.
+    // SAFETY: no load ends more than 68 bytes after `p`. At most 64 characters start in 64 bytes,
+    // so the stores of eight units end inside the buffer.
     unsafe {
         let (mut left, mut at) = (starts, 0);
         // If no start position is left, `byte` is 64.
@@ -179,8 +179,7 @@ unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn squeeze<const WIDE: bool>(v: __m128i, mask: u8, to: *mut u8) -> *mut u8 {
-    // SAFETY: the table has 16 bytes for each mask; the space is guaranteed by this function's
-    // contract.
+    // SAFETY: the table has 16 bytes for each mask, and `to` is writable for 16 bytes.
     unsafe {
         let order = _mm_loadu_si128(SQUEEZE_U16[usize::from(mask)].as_ptr().cast());
         let v = _mm_shuffle_epi8(v, order);

@@ -3,14 +3,16 @@
 
 use std::arch::x86_64::*;
 
+/// Copies `text` to `out`.
+///
 /// # Safety
-/// `out` must have space for the bytes, and must not overlap the text.
+/// `out` must be writable for as many bytes as `text` has, and must not overlap `text`.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
     let (p, n) = (text.as_ptr(), text.len());
-    // SAFETY: each arm moves its size from the start and up to the end, both inside n bytes, and
-    // reads before it writes.
+    // SAFETY: each branch copies blocks of fixed sizes, all of which are inside the `n` bytes of
+    // `text` and of `out`.
     unsafe {
         if n >= 32 {
             let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());

@@ -55,8 +55,8 @@ unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
     let high = _mm256_movemask_epi8(_mm256_packs_epi16(high, high)) as u32;
     let (lower, upper) = (high as u8, (high >> 16) as u8);
     let n_lower = 8 + lower.count_ones() as usize;
-    // SAFETY: the table has 16 bytes for each mask; each half is 16 bytes at most, and is stored as
-    // 16.
+    // SAFETY: the table has 16 bytes for each mask. The second half is written at most 16 bytes
+    // after `to`, and each half is stored as 16 bytes.
     unsafe {
         let squeezed = |v, high: u8| {
             let order = _mm_loadu_si128(TWO[usize::from(high)].as_ptr().cast());
@@ -74,12 +74,12 @@ unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
 /// bytes written.
 ///
 /// # Safety
-/// `to` must have space for [`STEP`] bytes; this holds for the functions below.
+/// `to` must have space for [`STEP`] bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn put_three(to: *mut u8, units: __m256i) -> usize {
     let (most, rest) = three(units);
-    // SAFETY: 16 bytes after 40 at most.
+    // SAFETY: the last store ends 56 bytes after `to`.
     unsafe {
         _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(most));
         _mm_storeu_si128(to.add(16).cast(), _mm256_castsi256_si128(rest));
@@ -93,12 +93,12 @@ unsafe fn put_three(to: *mut u8, units: __m256i) -> usize {
 /// `n` is less than 16, these bytes must be the last of the `len` bytes at `p`.
 ///
 /// # Safety
-/// `p` must be readable for `len` bytes, at least `at + n`.
+/// `p` must be readable for `len` bytes, and `at + n` must be at most `len`.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_within(p: *const u8, len: usize, at: usize, n: usize) -> __m128i {
-    // SAFETY: the vector that ends with the text if there is one, else the text; the table has 16
-    // bytes from n on.
+    // SAFETY: if the text has at least 16 bytes, its last 16 bytes are loaded, otherwise only the
+    // text. The table has 16 bytes from index `16 - n` on.
     unsafe {
         if n == 0 {
             _mm_setzero_si128()
@@ -130,8 +130,7 @@ static DOWN: [u8; 32] = {
 /// fit into `out`.
 ///
 /// # Safety
-/// The processor must support AVX2; `dst` must have space for `capacity` bytes, and must not
-/// overlap `src`; this holds for all functions below.
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
@@ -165,7 +164,7 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) ->
 /// or the result does not fit into `out`.
 ///
 /// # Safety
-/// As [`latin1`].
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
@@ -225,14 +224,14 @@ impl Before {
 /// written.
 ///
 /// # Safety
-/// As [`put_three`]; this holds for the functions below.
+/// `to` must have space for [`STEP`] bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_units(to: *mut u8, v: __m256i, before: &mut Before) -> usize {
     let most = _mm256_set1_epi16(0xF800_u16 as i16);
     let top = _mm256_and_si256(v, most);
     let half = _mm256_cmpeq_epi16(top, _mm256_set1_epi16(0xD800_u16 as i16));
-    // SAFETY: the contract is the same; 16 bytes of ASCII.
+    // SAFETY: `to` has space for `STEP` bytes, which suffice for each of these functions.
     unsafe {
         if before.open != 0 || _mm256_testz_si256(half, half) == 0 {
             return put_mixed::<true>(to, v, 16, before);
@@ -275,7 +274,7 @@ fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
 /// also needs the two lowest bits of the first half.
 ///
 /// # Safety
-/// As the function above.
+/// `to` must have space for [`STEP`] bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_mixed<const PAIRS: bool>(
@@ -326,7 +325,7 @@ unsafe fn put_mixed<const PAIRS: bool>(
 /// `n` on must be zero. For a malformed code point, its lane in `bad` is set to ones.
 ///
 /// # Safety
-/// As the function above.
+/// `to` must have space for [`STEP`] bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __m256i) -> usize {
@@ -375,12 +374,13 @@ fn packed(a: __m256i, b: __m256i) -> __m256i {
 }
 
 /// Writes the first `n` of 16 characters as UTF-8. `lead` has the first two bytes of each
-/// character, and `last` the last two; only the bytes that the character has are written. In
-/// `more`, a character of k bytes has k - 1 bits set. The first vector of `more` also selects the
+/// character, and `last` the last two; only the bytes that the character has are written. `more`
+/// has the number of bytes of each character: of the sign bits at the character's position in both
+/// vectors, k - 1 are set for a character of k bytes. The bits of the first vector also select the
 /// byte order in [`SOME`].
 ///
 /// # Safety
-/// As above; after `n` none has more.
+/// `to` must have space for [`STEP`] bytes, and `more` must be zero for the characters from `n` on.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_squeezed(
@@ -406,8 +406,8 @@ unsafe fn put_squeezed(
     for (k, lanes) in lanes.into_iter().enumerate() {
         let index = (more[0] >> (8 * k)) as u8;
         let before = 4 * k + n_more((1 << (8 * k)) - 1);
-        // SAFETY: the table has 16 bytes for each index of 8 bits; 16 bytes each at most, and
-        // stored as 16.
+        // SAFETY: the table has 16 bytes for each 8-bit index. Four characters have at most 16
+        // bytes, so each store of 16 bytes is inside the [`STEP`] bytes at `to`.
         unsafe {
             let order = _mm_loadu_si128(SOME[usize::from(index)].as_ptr().cast());
             _mm_storeu_si128(to.add(before).cast(), _mm_shuffle_epi8(lanes, order));
@@ -420,7 +420,7 @@ unsafe fn put_squeezed(
 /// is a surrogate or past U+10FFFF, or if the result does not fit into `out`.
 ///
 /// # Safety
-/// As [`latin1`].
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());

@@ -92,7 +92,7 @@ fn sixteen(value: u64) -> __m128i {
 /// kernel does not write `value`.
 ///
 /// # Safety
-/// As the function above.
+/// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
@@ -109,7 +109,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
 /// null if this kernel does not write `value`.
 ///
 /// # Safety
-/// As the function above.
+/// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {

@@ -74,8 +74,8 @@ fn letters(v: __m256i) -> __m256i {
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
     let (p, n) = (u.as_ptr(), u.len());
-    // SAFETY: the loads of more than a vector end inside u; the space is guaranteed by this
-    // function's contract.
+    // SAFETY: if the text is longer than a vector, both loads are inside `u`. `out` is writable for
+    // 64 bytes.
     unsafe {
         if n <= BYTES {
             let v = load_half(u);
@@ -105,8 +105,7 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_lanes(v: __m128i, high: u32, n: usize, out: *mut u8) -> *mut u8 {
-    // SAFETY: the table has an entry for each mask of 8 bits; the space is guaranteed by this
-    // function's contract.
+    // SAFETY: the table has an entry for each mask of 8 bits, and `out` is writable for 16 bytes.
     unsafe {
         let high = high & 0xFF;
         let order = _mm_loadu_si128(TWO[high as usize].as_ptr().cast());
@@ -164,8 +163,7 @@ fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
 /// null (with `ESCAPES`) if a byte must be escaped in JSON.
 ///
 /// # Safety
-/// `out` must be writable for 64 bytes, and must not overlap `u`; this holds for [`short_wide`]
-/// too.
+/// `out` must be writable for 64 bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
@@ -183,8 +181,8 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
 /// bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and 64 more, and must not overlap `u`; this
-/// holds for all functions below.
+/// `out` must be writable for 6 bytes for each byte of `u` and 64 bytes more, and must not overlap
+/// `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
@@ -194,8 +192,7 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
 ) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load but the last ends inside u; the space is guaranteed by this function's
-    // contract.
+    // SAFETY: every load through `p` ends inside `u`, and `out` has space for the longest result.
     unsafe {
         if ESCAPES && as_is && len <= MOST_ESCAPED && is_readable_behind(u) {
             return escaped(u, out);
@@ -251,15 +248,16 @@ const MOST_ESCAPED: usize = 320;
 /// mispredicted.
 ///
 /// # Safety
-/// As [`latin1`]; 64 bytes after the end are readable.
+/// As [`latin1`]. In addition, the 64 bytes after the end of `u` must be in pages that are
+/// readable.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: no load starts more than 32 bytes after the end. The space is 6 bytes for each
-    // remaining byte, of which there is at least one, and 64 more: 32 bytes, an escape, and 32
-    // bytes after it.
+    // SAFETY: no load starts more than 32 bytes after the end of `u`. `out` has space for 6 bytes
+    // for each remaining byte, of which there is at least one, and for 64 bytes more. A step
+    // without an incomplete escape stores 32 bytes, an escape, and 32 bytes after it.
     unsafe {
         while at < len {
             let n = (len - at).min(BYTES);

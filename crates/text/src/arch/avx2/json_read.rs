@@ -31,6 +31,8 @@ pub(super) fn first(n: usize) -> u64 {
     _bzhi_u64(u64::MAX, n.min(64) as u32)
 }
 
+/// Loads 64 bytes as two vectors.
+///
 /// # Safety
 /// `p` must be readable for 64 bytes.
 #[inline]
@@ -407,8 +409,8 @@ unsafe fn squeeze(v: __m256i, keep: u32, out: *mut u8) -> *mut u8 {
     let mut to = out;
     let mut put = |v: __m128i, keep: u32| {
         let order = SQUEEZE[(keep & 0xFF) as usize].as_ptr();
-        // SAFETY: the table has 8 bytes for each mask; the address advances by no more than was
-        // stored: 8 bytes for each step.
+        // SAFETY: the table has 8 bytes for each mask. Each step stores 8 bytes and advances by at
+        // most 8, inside the 32 bytes at `out`.
         unsafe {
             let v = _mm_shuffle_epi8(v, _mm_loadl_epi64(order.cast()));
             _mm_storel_epi64(to.cast(), v);

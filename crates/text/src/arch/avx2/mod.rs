@@ -49,8 +49,8 @@ macro_rules! op {
     ($name:ident($($arg:ident: $t:ty),*) -> $ret:ty = $body:expr) => {
         #[inline(always)]
         unsafe fn $name($($arg: $t),*) -> $ret {
-            // SAFETY: the caller is a function with AVX2 and vouches for the pointer (contract of
-            // `Vector`).
+            // SAFETY: the contract of `Vector`: the caller is compiled for AVX2, and its pointers
+            // are valid.
             unsafe { $body }
         }
     };
@@ -58,7 +58,7 @@ macro_rules! op {
     ($name:ident = $intrinsic:ident) => {
         #[inline(always)]
         unsafe fn $name(self, o: Self) -> Self {
-            // SAFETY: the caller is a function with AVX2 (contract of `Vector`); no pointer is
+            // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is
             // passed.
             V256(unsafe { $intrinsic(self.0, o.0) })
         }
@@ -144,7 +144,7 @@ macro_rules! functions {
         pub(super) unsafe fn $name $(<const $generic: $of>)? (
             $src: &[$unit] $(, $out: &mut [MaybeUninit<$to>])?
         ) -> $ret {
-            // SAFETY: the slices are as long as the functions need them, by this function's
+            // SAFETY: the slices have the lengths that the functions require, by this function's
             // contract.
             unsafe {
                 generic::$generic_name::<V256 $(, $generic)? $($(, $argument)+)?>(

@@ -68,12 +68,14 @@ pub(super) struct Out<U> {
 }
 
 impl<U> Out<U> {
+    /// Creates a destination of `len` units that starts at `at`.
+    ///
     /// # Safety
     /// `at` must be writable for `len` units.
     pub(super) unsafe fn new(at: *mut U, len: usize) -> Out<U> {
         Out {
             at,
-            // SAFETY: the end of the destination that the caller grants.
+            // SAFETY: the caller guarantees that the destination is writable up to this end.
             end: unsafe { at.add(len) },
             has_eight: len >= 8,
             is_over: false,
@@ -163,10 +165,10 @@ impl<U: StrUnit> Out<U> {
     /// With `ROOMY`, the function does not check that the units fit.
     ///
     /// # Safety
-    /// The processor must support AVX2; with `ROOMY` 8 units fit.
+    /// The processor must support AVX2. With `ROOMY`, the destination must have space for 8 units.
     #[inline(always)]
     pub(super) unsafe fn put<const ROOMY: bool>(&mut self, v: __m128i, mask: u8) {
-        // SAFETY: 8 units are stored if as many fit, else just those of the mask.
+        // SAFETY: 8 units are stored if they fit, otherwise only those in the mask.
         unsafe {
             let order = _mm_loadu_si128(SQUEEZE_U16[usize::from(mask)].as_ptr().cast());
             let v = U::pack(_mm_shuffle_epi8(v, order));
@@ -176,8 +178,9 @@ impl<U: StrUnit> Out<U> {
                 store_eight::<U>(v, self.at);
             } else if self.has_eight {
                 n = self.fitting(n);
-                // Loads the last 8 units of the destination, which include those written before,
-                // and stores them together with the new units: no branch depends on their number.
+                // The last 8 units of the destination, which include units written before, are
+                // loaded and stored again together with the new units: no branch depends on their
+                // number.
                 let before = 8 - self.remaining();
                 let end = self.at.sub(before);
                 let kept = before * size_of::<U>();
@@ -195,11 +198,13 @@ impl<U: StrUnit> Out<U> {
     }
 }
 
+/// Stores 8 units of 1 or 2 bytes, which are in the low bytes of `v`.
+///
 /// # Safety
-/// `to` must have space for 8 units of 1 or 2 bytes.
+/// `to` must be writable for 8 units.
 #[inline(always)]
 unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
-    // SAFETY: 8 units, as the caller grants.
+    // SAFETY: the caller guarantees the space for 8 units.
     unsafe {
         if size_of::<U>() == 2 {
             _mm_storeu_si128(to.cast(), v);
@@ -209,12 +214,14 @@ unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
     }
 }
 
+/// Loads 8 units of 1 or 2 bytes, which need not be initialised.
+///
 /// # Safety
-/// `from` has 8 units of 1 or 2 bytes to read; they need not be initialised.
+/// `from` must be readable for 8 units.
 #[inline(always)]
 unsafe fn load_eight<U>(from: *const U) -> __m128i {
-    // SAFETY: 8 units, as the caller grants. Uninitialised units are replaced before they are read:
-    // the lanes past those that were written before are written now, or in a later step.
+    // SAFETY: `from` is readable for 8 units. Units that are not initialised yet are not used: they
+    // are overwritten by the units written now, or in a later step.
     unsafe {
         if size_of::<U>() == 2 {
             _mm_loadu_si128(from.cast())
@@ -227,10 +234,10 @@ unsafe fn load_eight<U>(from: *const U) -> __m128i {
 /// Stores the first `n_bytes` bytes (0 to 15) of a vector.
 ///
 /// # Safety
-/// `to` must have space for them.
+/// `to` must be writable for `n_bytes` bytes.
 #[inline(always)]
 unsafe fn store_first(v: __m128i, to: *mut u8, n_bytes: usize) {
-    // SAFETY: each arm stores its size at the start and up to the end, both inside n_bytes.
+    // SAFETY: each arm stores a block at the start and one at the end, both inside `n_bytes`.
     unsafe {
         let low = _mm_cvtsi128_si64(v) as u64;
         if n_bytes >= 8 {
@@ -262,7 +269,7 @@ impl Out<u32> {
     /// The processor must support AVX2.
     #[inline(always)]
     pub(super) unsafe fn put_wide(&mut self, v: __m256i, mask: u8) {
-        // SAFETY: 8 units are stored if as many fit, else just those of the mask.
+        // SAFETY: 8 units are stored if they fit, otherwise only those in the mask.
         unsafe {
             let order = _mm_loadl_epi64(SQUEEZE[usize::from(mask)].as_ptr().cast());
             let v = _mm256_permutevar8x32_epi32(v, _mm256_cvtepu8_epi32(order));
@@ -293,12 +300,14 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
+    /// Creates a destination of `n_bytes` bytes that starts at `p`.
+    ///
     /// # Safety
-    /// `p` must be writable for `n_bytes`.
+    /// `p` must be writable for `n_bytes` bytes.
     pub(super) unsafe fn new(p: *mut u8, n_bytes: usize) -> Bounded {
         Bounded {
             at: p,
-            // SAFETY: the end of the destination that the caller grants.
+            // SAFETY: the caller guarantees that the destination is writable up to this end.
             end: unsafe { p.add(n_bytes) },
             full: false,
         }
@@ -315,11 +324,11 @@ impl Bounded {
         self.end as usize - self.at as usize
     }
 
-    /// Calls `step` with the address to write to. `step` returns how many of the bytes that it
-    /// wrote belong to the result.
+    /// Calls `step` with the address to write to. `step` writes the bytes of the result, possibly
+    /// followed by other bytes, and returns the number of bytes of the result.
     ///
     /// # Safety
-    /// Everything that it writes fits, of which the counted bytes come first.
+    /// The destination must have space for all bytes that `step` writes.
     #[inline(always)]
     pub(super) unsafe fn put(&mut self, step: impl FnOnce(*mut u8) -> usize) {
         let n = step(self.at);
@@ -328,12 +337,12 @@ impl Bounded {
         self.at = unsafe { self.at.add(n) };
     }
 
-    /// Calls `step` as [`Bounded::put`] does, but near the end of the destination: `step` writes at
-    /// most [`STEP`] bytes to a buffer. The bytes that belong to the result are then copied to the
-    /// destination, if they fit.
+    /// Calls `step` as [`Bounded::put`] does, but near the end of the destination: `step` writes to
+    /// a buffer of [`STEP`] bytes. The bytes of the result are then copied to the destination, if
+    /// they fit.
     ///
     /// # Safety
-    /// The processor must support AVX2; as above except for the space.
+    /// The processor must support AVX2. `step` must write at most [`STEP`] bytes.
     #[inline(always)]
     pub(super) unsafe fn put_if_it_fits(&mut self, step: impl FnOnce(*mut u8) -> usize) {
         let mut buffer = [const { MaybeUninit::<u8>::uninit() }; STEP];

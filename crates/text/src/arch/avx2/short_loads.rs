@@ -30,6 +30,8 @@ pub(super) fn is_readable_behind(text: &[u8]) -> bool {
     last % PAGE < PAGE - 64 && !text.is_empty()
 }
 
+/// Loads 32 bytes, some of which may be before or after the text that a caller reads.
+///
 /// # Safety
 /// All 32 bytes must be in pages that contain a readable byte.
 #[inline]
@@ -49,7 +51,7 @@ pub(super) unsafe fn load(p: *const u8) -> __m256i {
 }
 
 /// Loads the first 32 bytes of `text`. If `text` is shorter, the bytes after its end are
-/// unspecified. The same is true of [`load_start`] and [`load_most`].
+/// unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_half(text: &[u8]) -> __m256i {
@@ -63,7 +65,8 @@ pub(super) fn load_half(text: &[u8]) -> __m256i {
     }
 }
 
-/// Loads the first 64 bytes of `text`.
+/// Loads the first 64 bytes of `text`. If `text` is shorter, the bytes after its end are
+/// unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
@@ -82,7 +85,8 @@ pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
     }
 }
 
-/// Loads the first 48 bytes of `text`.
+/// Loads the first 48 bytes of `text`. If `text` is shorter, the bytes after its end are
+/// unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
@@ -121,6 +125,8 @@ pub(super) fn with_more(text: &[u8], work: impl FnOnce(*const u8)) {
     }
 }
 
+/// Loads 16 bytes, some of which may be after the end of a text.
+///
 /// # Safety
 /// All 16 bytes must be in pages that contain a readable byte.
 #[inline]
@@ -139,6 +145,8 @@ pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
     v
 }
 
+/// Loads 4 bytes, some of which may be after the end of a text.
+///
 /// # Safety
 /// All 4 bytes must be in pages that contain a readable byte.
 #[inline]

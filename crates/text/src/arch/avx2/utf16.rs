@@ -56,15 +56,14 @@ pub(in crate::arch) fn is_valid(src: &[u16]) -> bool {
 }
 
 /// Decodes the characters that start at the units of `v` whose bits are set in `mask`. `following`
-/// has, for each unit of `v`, the unit after it.
+/// has, for each unit of `v`, the unit after it. Characters that do not fit into `out` are dropped.
 ///
 /// # Safety
-/// The processor must support AVX2; every pair of `mask` lies in the vectors as a whole; `out` must
-/// have space for the characters.
+/// The processor must support AVX2.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn step(v: __m128i, following: __m128i, mask: u8, out: &mut Out<u32>) {
-    // SAFETY: the caller has AVX2, and grants the space.
+    // SAFETY: the caller is compiled for AVX2, and `out` checks its space.
     unsafe {
         let first = _mm256_cvtepu16_epi32(v);
         let second = _mm256_cvtepu16_epi32(following);
@@ -93,19 +92,20 @@ unsafe fn starts_u16(v: __m128i) -> u32 {
     }
 }
 
-/// Decodes UTF-16, which must be valid, to 32-bit units, and returns the number of characters.
+/// Decodes valid UTF-16 to 32-bit units. Returns the number of characters; `None` if they do not
+/// fit into `out`.
 ///
 /// # Safety
-/// The processor must support AVX2; `out` must have space for `capacity` units, as many as there
-/// are characters or more.
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u32>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: the destination that the caller grants.
+    // SAFETY: the pointer and the length are those of the slice `out`.
     let mut out = unsafe { Out::new(out, capacity) };
-    // SAFETY: every load ends inside src. All characters that start at the first 7 of 8 units end
-    // among the 8; those of the last vector end with the text.
+    // SAFETY: every load ends inside `src`, and `out` is not written past its end. (All characters
+    // that start at the first 7 of 8 units are complete in these 8 units. The characters of the
+    // last vector end with the text.)
     unsafe {
         let within = |v, mask, out: &mut Out<u32>| step(v, _mm_srli_si128::<2>(v), mask, out);
         if len < 8 {

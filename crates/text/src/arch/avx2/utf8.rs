@@ -127,14 +127,15 @@ pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
 }
 
 /// Decodes the characters that start at those of the 32 bytes at `p` whose bits are set in `mask`.
-/// With `PAIRS`, the bit of the third byte of each four-byte character is set too.
+/// With `PAIRS`, the bit of the third byte of each four-byte character is set too. Each character
+/// must fit into one unit, or with `PAIRS` into two.
 ///
 /// # Safety
-/// The processor must support AVX2; 34 bytes are readable. No character of `mask` is wider than a
-/// unit, or than two with `PAIRS`; `out` must have space for 32 units.
+/// The processor must support AVX2. `p` must be readable for 34 bytes, and `out` must have space
+/// for 32 units.
 #[inline(always)]
 unsafe fn step<U: StrUnit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut Out<U>) {
-    // SAFETY: the caller has AVX2, and grants the reads and the space.
+    // SAFETY: the caller is compiled for AVX2, and guarantees readable bytes and the space.
     unsafe {
         let lanes = if U::WIDE {
             let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
@@ -152,15 +153,15 @@ unsafe fn step<U: StrUnit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut
     }
 }
 
-/// Decodes characters of the 16 bytes of `v`, as [`step`] does. `mask` has the positions at which
-/// the characters start.
+/// Decodes the units that start at those of the 16 bytes of `v` whose bits are set in `mask`, as
+/// [`step`] does. The bytes of each unit must be inside `v`. Units that do not fit into `out` are
+/// dropped.
 ///
 /// # Safety
-/// The processor must support AVX2; every character of `mask` lies in the vector as a whole, or its
-/// halves do; `out` must have space for as many units as there are in the mask.
+/// The processor must support AVX2.
 #[inline(always)]
 unsafe fn step_within<U: StrUnit, const PAIRS: bool>(v: __m128i, mask: u32, out: &mut Out<U>) {
-    // SAFETY: the caller has AVX2, and grants the space.
+    // SAFETY: the caller is compiled for AVX2, and `out` checks its space.
     unsafe {
         let (second, third) = (_mm_srli_si128::<1>(v), _mm_srli_si128::<2>(v));
         let [lower, upper] = if U::WIDE {
@@ -181,14 +182,13 @@ fn fours(v: __m256i) -> u32 {
     _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(v, least), v)) as u32
 }
 
-/// Decodes UTF-8 and returns the number of units written. With `CHECKED`, returns `None` for
-/// malformed text.
+/// Decodes UTF-8 and returns the number of units written. Returns `None` if they do not fit into
+/// `capacity` units or, with `CHECKED`, if the text is malformed. Each character must fit into one
+/// unit, or with `PAIRS` into two. Without `CHECKED`, `src` must be valid, otherwise the units have
+/// no meaning.
 ///
 /// # Safety
-/// The processor must support AVX2. Each character of `src` must fit into a unit, or with `PAIRS`
-/// into two. `out` must have space for `capacity` units: at least the number of non-continuation
-/// bytes, and with `PAIRS` one more for each byte above 0xEF. Without `CHECKED`, `src` must be
-/// valid.
+/// The processor must support AVX2, and `out` must be writable for `capacity` units.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
@@ -197,7 +197,7 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
     capacity: usize,
 ) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: the destination that the caller grants.
+    // SAFETY: `out` is writable for `capacity` units, by this function's contract.
     let mut out = unsafe { Out::new(out, capacity) };
     let mut check = Utf8Check::new();
     // The positions at the start of the next step that hold the third byte of a four-byte character
@@ -215,11 +215,10 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
         *owed = lows >> n;
         starts | lows
     };
-    // SAFETY: every load ends inside src. Those at one and two positions after have what the
-    // characters of a step need (a unit is made of 3 bytes at most). All characters that start at
-    // the first 14 of 16 positions end among the 16, or their halves do; those of the last vector
-    // end with the text. A step puts as many units as there are non-continuation bytes, and third
-    // bytes of four.
+    // SAFETY: every load ends inside `src`. The loop with steps of 32 bytes ends if fewer than 32
+    // units fit; all other steps check the space. (A unit is made of at most three bytes, so each
+    // unit that starts at the first 14 of 16 positions is complete in a vector of 16 bytes. The
+    // units of the last vector end with the text.)
     unsafe {
         if len < 16 {
             if CHECKED && !is_utf8(src) {
@@ -309,11 +308,11 @@ static TAILS: [u32; 3] = {
 };
 
 /// Decodes a run of three-byte characters, 16 characters at a time, while at least 16 of them
-/// remain. Returns the number of bytes decoded.
+/// remain and fit into `out`. Returns the number of bytes decoded. `U` must be a type of 16-bit
+/// units.
 ///
 /// # Safety
-/// The processor must support AVX2. `p` must be readable for `len` bytes; `out` must have space for
-/// a unit for each non-continuation byte, and is wide.
+/// The processor must support AVX2, and `p` must be readable for `len` bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
@@ -325,8 +324,8 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
     let mut at = 0;
     // SAFETY: every load ends inside len; 48 bytes hold 16 characters, which fit.
     unsafe {
-        // Loads 12 bytes and the next 12, 4 characters each; the last 4 of the 16 bytes loaded are
-        // ignored.
+        // Loads 12 bytes (four characters) at `at`, and 12 bytes at `at + 24`. Each load reads 16
+        // bytes, of which the last four are ignored.
         let two = |at: usize| {
             let lower = _mm_loadu_si128(p.add(at).cast());
             let upper = _mm_loadu_si128(p.add(at + 24).cast());
@@ -366,10 +365,11 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
     at
 }
 
+/// Decodes valid UTF-8 whose characters are all below U+0100 to Latin-1. Returns the number of
+/// characters; `None` if they do not fit into `out`.
+///
 /// # Safety
-/// The processor must support AVX2. `src` must be valid UTF-8, all characters below U+0100. `out`
-/// must have space for at least as many bytes as `src` has characters. Returns the number of
-/// characters.
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
@@ -377,12 +377,11 @@ pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>])
     unsafe { decode::<u8, false, false>(src, out, capacity) }
 }
 
-/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but validates the bytes; returns `None` if they
-/// are malformed.
+/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but validates the bytes; also returns `None` if
+/// they are malformed. No byte may be above 0xC3.
 ///
 /// # Safety
-/// The processor must support AVX2. No byte is above 0xC3; `out` must have space for `capacity`
-/// bytes, at least as many as there are non-continuation bytes.
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1_checked(
     src: &[u8],
@@ -412,21 +411,20 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes UTF-8 to UTF-16 and returns the number of units. With `CHECKED`, returns `None` for
-/// malformed text. Without `PAIRS` the text must have no character past U+FFFF.
+/// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if they do not fit into
+/// `out` or, with `CHECKED`, if the text is malformed. Without `CHECKED`, `src` must be valid.
+/// Without `PAIRS`, the text must have no character past U+FFFF.
 ///
 /// # Safety
-/// The processor must support AVX2. `out` must have space for `capacity` units: at least as many as
-/// [`units_of`] counts. Without `PAIRS` no byte may be above 0xEF. Without `CHECKED`, `src` must be
-/// valid.
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
     src: &[u8],
     out: &mut [MaybeUninit<u16>],
 ) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u16>(), out.len());
-    // SAFETY: a unit for each byte of ASCII is put, as counted; the contract for the rest is the
-    // same.
+    // SAFETY: `widen_ascii` writes `done` units, at most `capacity`, and `decode` writes at most
+    // the remaining ones.
     unsafe {
         // Without `PAIRS` the text is that of a `str` of kind 2, which is not all ASCII.
         let done = if PAIRS {
@@ -453,8 +451,8 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
 unsafe fn widen_ascii(src: &[u8], out: *mut u16, capacity: usize) -> usize {
     let (p, len) = (src.as_ptr(), src.len().min(capacity));
     let mut at = 0;
-    // SAFETY: every load ends inside src, and stored vectors are ASCII, with everything before
-    // them.
+    // SAFETY: every load ends inside the first `len` bytes of `src`, and each store writes as many
+    // units as bytes were loaded, at the same index. `len` is at most `capacity`.
     unsafe {
         let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
         while at + 64 <= len {

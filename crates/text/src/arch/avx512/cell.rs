@@ -48,10 +48,10 @@ fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {
     }
 }
 
-/// Stores the first `n_bytes` bytes of the two vectors.
+/// Stores the first `n_bytes` bytes (at most 128) of the two vectors.
 ///
 /// # Safety
-/// `p` must be writable for them, at most 128.
+/// `p` must be writable for `n_bytes` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(super) unsafe fn store_two(p: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: usize) {
@@ -72,8 +72,8 @@ pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
     u64::from(of(lo)) | u64::from(of(hi)) << 32
 }
 
-/// Makes a `str` from UTF-16. Returns `None` for malformed text. This function and [`make_utf8`]
-/// are inlined into callers that were compiled for AVX-512.
+/// Makes a `str` from UTF-16 of at most 128 bytes. Returns `None` for malformed text. This function
+/// and [`make_utf8`] are inlined into callers that were compiled for AVX-512.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -83,9 +83,9 @@ pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     let n = text.len() / 2;
-    // SAFETY: AVX-512 is available; each `out` takes a unit for each character, as `one`, `two` and
-    // `four` check. The text is loaded again after the call that makes the `str`: no vector
-    // outlives a call.
+    // SAFETY: AVX-512 is available. `one`, `two` and `four` check that `out` has one unit for each
+    // character. (The text is loaded again after the call that makes the `str`, because no vector
+    // register is preserved over a call.)
     unsafe {
         let units = load_units::<SWAPPED>(text);
         if !any(units, 0xFF80) {
@@ -123,10 +123,11 @@ fn any((lo, hi): (__m512i, __m512i), bits: u16) -> bool {
     _mm512_test_epi16_mask(_mm512_or_si512(lo, hi), splat16(bits)) != 0
 }
 
-/// Stores the low byte of each of the first `n` 16-bit units, which are all below U+0100.
+/// Stores the low byte of each of the first `n` 16-bit units (at most 64), which are all below
+/// U+0100.
 ///
 /// # Safety
-/// `p` must be writable for them, at most 64.
+/// `p` must be writable for `n` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_narrow(p: *mut u8, (lo, hi): (__m512i, __m512i), n: usize) {
@@ -137,7 +138,7 @@ unsafe fn store_narrow(p: *mut u8, (lo, hi): (__m512i, __m512i), n: usize) {
 /// Stores the `n_chars` characters of well-formed UTF-16 as 32-bit units.
 ///
 /// # Safety
-/// `out` must be writable for as many units.
+/// `out` must be writable for `n_chars` units.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u32, text: &[u8], n_chars: usize) {
@@ -194,8 +195,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     // SAFETY: AVX-512 is available.
     let Shape { kind, n_chars: n } = unsafe { utf8::measure(text) }?;
-    // SAFETY: measured, and checked by `one`, `two` and `four`: a unit for each character, and no
-    // character wider.
+    // SAFETY: AVX-512 is available. The `str` has one unit for each character, which `one`, `two`
+    // and `four` check, and its units can store the widest character.
     unsafe {
         Some(match kind {
             Kind::Ascii | Kind::Latin1 if n > 1 => one(new, kind, n, false, |out| {
@@ -224,8 +225,10 @@ pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
     _mm512_movepi8_mask(_mm512_or_si512(lo, hi)) == 0
 }
 
+/// Copies a text of at most 128 bytes to `out`.
+///
 /// # Safety
-/// `out` must have space for the bytes, and must not overlap the text.
+/// `out` must be writable for as many bytes as `text` has, and must not overlap `text`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {

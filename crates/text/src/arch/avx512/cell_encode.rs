@@ -29,7 +29,7 @@ pub(in crate::arch) unsafe fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
     new: &mut B,
 ) -> Encoded<B> {
     Some(encoded(new, 2 * u.len(), |out| {
-        // SAFETY: AVX-512 is available; out takes two bytes for each unit.
+        // SAFETY: AVX-512 is available; `out` has two bytes for each unit.
         unsafe { store_up_to_two(out, widened::<SWAPPED>(u), 2 * u.len()) }
     }))
 }
@@ -81,7 +81,7 @@ pub(in crate::arch) unsafe fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
     u: &[u16],
     new: &mut B,
 ) -> Encoded<B> {
-    // SAFETY: AVX-512 is available; out takes two bytes for each unit.
+    // SAFETY: AVX-512 is available; `out` has two bytes for each unit.
     unsafe {
         if tops(load_two(u), 0xF800, 0xD800) != 0 {
             return None;
@@ -108,7 +108,7 @@ pub(in crate::arch) unsafe fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
     u: &[u32],
     new: &mut B,
 ) -> Encoded<B> {
-    // SAFETY: AVX-512 is available; out takes two bytes for each character, and two more for each
+    // SAFETY: AVX-512 is available. `out` has two bytes for each character, and two more for each
     // surrogate pair.
     unsafe {
         let n_pairs = count_pairs(u)?;
@@ -145,7 +145,7 @@ fn pairs_of(chars: __m512i) -> u16 {
 /// Stores at most 32 characters, all well-formed, as UTF-16.
 ///
 /// # Safety
-/// `out` must be writable for its `len` bytes.
+/// `out` must be writable for `len` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) {
@@ -210,7 +210,7 @@ fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize) {
 /// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn latin1_to_utf8<B: NewBytes>(u: &[u8], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is available; out takes as many bytes as the text needs.
+    // SAFETY: AVX-512 is available; `out` has as many bytes as the text needs.
     unsafe {
         let len = measure::latin1(u);
         Some(encoded(new, len, |out| {
@@ -225,8 +225,8 @@ pub(in crate::arch) unsafe fn latin1_to_utf8<B: NewBytes>(u: &[u8], new: &mut B)
 /// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs2_to_utf8<B: NewBytes>(u: &[u16], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is available; out takes as many bytes as the text needs, which has no
-    // surrogates.
+    // SAFETY: AVX-512 is available. `out` has as many bytes as the text needs in UTF-8; the text
+    // has no surrogates.
     unsafe {
         let len = utf8_len_of_ucs2(u)?;
         Some(encoded(new, len, |out| {
@@ -255,7 +255,7 @@ fn utf8_len_of_ucs2(u: &[u16]) -> Option<usize> {
 /// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs4_to_utf8<B: NewBytes>(u: &[u32], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is available; out takes as many bytes as the text needs, which is
+    // SAFETY: AVX-512 is available. `out` has as many bytes as the text needs in UTF-8; the text is
     // well-formed.
     unsafe {
         let len = measure::ucs4(u)?;

@@ -41,8 +41,9 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
-    // SAFETY: AVX-512 is available; each buffer takes a unit for each character, as is checked. The
-    // text is loaded again after the call that makes the `str`: no vector outlives a call.
+    // SAFETY: AVX-512 is available. It is checked that the buffer has one unit for each character.
+    // (The text is loaded again after the call that makes the `str`, because no vector register is
+    // preserved over a call.)
     unsafe {
         if text.len() > BYTES {
             return make_any(text, new);
@@ -107,8 +108,8 @@ unsafe fn look(text: &[u8], v: __m512i) -> Option<Look> {
         let leads = high & !tails;
         let three = _mm512_cmpge_epu8_mask(v, splat8(0xE0));
         let due = leads << 1 | three << 2;
-        // Continuation bytes that a lead byte requires after the end of the vector. The bytes
-        // loaded after a shorter text are not continuation bytes.
+        // A text of 64 bytes must not end inside a character: no lead byte may require continuation
+        // bytes after the vector. (In a shorter text, `due ^ tails` shows this error.)
         let owed = leads >> 63 | three >> 62;
         // The leads 0xC0 and 0xC1 are always overlong.
         let mut bad = due ^ tails | owed | _mm512_mask_cmplt_epu8_mask(leads, v, splat8(0xC2));

@@ -20,8 +20,7 @@ const UNITS: usize = BYTES / 2;
 /// fit into `out`.
 ///
 /// # Safety
-/// `dst` must have space for `capacity` bytes, and must not overlap `src`; this holds for all
-/// functions below.
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
@@ -147,7 +146,7 @@ fn put_first_two<const BRIEF: bool>(out: &mut Bounded<BRIEF>, units: __m512i, n:
 /// or the result does not fit into `out`.
 ///
 /// # Safety
-/// As [`latin1`].
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
@@ -229,7 +228,7 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
 /// of [`wide`] nor the registers for that loop.
 ///
 /// # Safety
-/// As [`latin1`].
+/// The processor must support AVX-512, and `dst` must be writable for `capacity` bytes.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn brief(src: &[u16], dst: *mut u8, capacity: usize) -> Option<usize> {
@@ -356,7 +355,7 @@ fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
 /// unless all units are ASCII, all are below U+0800, or all are from U+0800 on without a surrogate.
 ///
 /// # Safety
-/// `p` must be readable for them.
+/// `p` must be readable for 64 units.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m512i) -> bool {
@@ -411,8 +410,8 @@ fn put_pairs<const BRIEF: bool>(
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi")]
 pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
-    // The bits of the code point that each byte of its lane has, by the number of leading zeros of
-    // the code point.
+    // For each number of leading zeros of a code point: a mask of the bits that each byte of the
+    // UTF-8 form receives from the code point.
     const ONE: i32 = 0xFF00_0000_u32 as i32;
     const TWO: i32 = 0x3F1F_0000;
     const THREE: i32 = 0x3F3F_0F00;
@@ -446,7 +445,7 @@ fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u
 /// is a surrogate or past U+10FFFF, or if the result does not fit into `out`.
 ///
 /// # Safety
-/// As [`latin1`].
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());

@@ -64,7 +64,7 @@ static FORMS: [FloatForm; N_FORMS] = {
 /// kernel does not write `value`.
 ///
 /// # Safety
-/// As the function above.
+/// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
@@ -81,7 +81,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
 /// null if this kernel does not write `value`.
 ///
 /// # Safety
-/// As the function above.
+/// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
 pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
@@ -97,7 +97,7 @@ pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
 /// is 1. Returns the address after the text.
 ///
 /// # Safety
-/// As `put`.
+/// As [`put`].
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
 unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
@@ -108,8 +108,8 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         n_places,
     } = decimal;
     let form = form_of(first, n_places);
-    // SAFETY: the table has eight numbers and a form 32 bytes; the buffer takes a sign and a
-    // vector, by this function's contract.
+    // SAFETY: `TENTHS` has eight numbers, and a form has 32 bytes. A sign and a vector of 32 bytes
+    // are stored, which fit into `out` by this function's contract.
     unsafe {
         let tenths = load(TENTHS.as_ptr().cast());
         let ten = _mm512_set1_epi64(10);

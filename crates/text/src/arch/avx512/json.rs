@@ -65,7 +65,7 @@ fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
 /// them.
 ///
 /// # Safety
-/// `out` must be writable for a vector; this holds for all functions below.
+/// `out` must be writable for a vector of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi2,popcnt")]
 unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
@@ -99,8 +99,7 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
 /// null (with `ESCAPES`) if a byte must be escaped in JSON.
 ///
 /// # Safety
-/// `out` must be writable for a vector, and must not overlap `u`; this holds for [`short_wide`]
-/// too.
+/// `out` must be writable for a vector of 64 bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
@@ -119,8 +118,8 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
 /// bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap `u`;
-/// this holds for all functions below.
+/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
+/// overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
@@ -224,8 +223,8 @@ unsafe fn each_escape(
     mut which: u64,
     mut out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: the address advances by no more bytes than the forms of `u` have; the stores reach a
-    // vector past them, which this function's contract allows.
+    // SAFETY: the address advances by no more bytes than the result has. Each store ends at most
+    // one vector after that, for which `out` has space by this function's contract.
     unsafe {
         if stop.count_ones() > FEW_ESCAPES {
             return bytes_one_by_one(u, true, out);

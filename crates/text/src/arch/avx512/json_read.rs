@@ -81,8 +81,8 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     let mut at = 0;
     let mut any = _mm512_setzero_si512();
     loop {
-        // SAFETY: the remaining units, at most a vector; at is never past the end, where zeros were
-        // found.
+        // SAFETY: the remaining units are loaded, at most a vector. `at` is not past the end,
+        // because zeros after the end stop the loop.
         let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 2 * (rest.len() - at)) };
         let control = _mm512_cmplt_epu16_mask(v, splat16(0x20));
         let quote = _mm512_cmpeq_epi16_mask(v, splat16(u16::from(b'"')));
@@ -107,8 +107,8 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let mut at = 0;
     let mut any = _mm512_setzero_si512();
     loop {
-        // SAFETY: the remaining units, at most a vector; at is never past the end, where zeros were
-        // found.
+        // SAFETY: the remaining units are loaded, at most a vector. `at` is not past the end,
+        // because zeros after the end stop the loop.
         let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 4 * (rest.len() - at)) };
         let control = _mm512_cmplt_epu32_mask(v, splat32(0x20));
         let quote = _mm512_cmpeq_epi32_mask(v, splat32(u32::from(b'"')));
@@ -130,8 +130,8 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
 pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     let mut at = 0;
     loop {
-        // SAFETY: the remaining bytes, at most a vector; at is never past the end, where zeros were
-        // found.
+        // SAFETY: the remaining bytes are loaded, at most a vector. `at` is not past the end,
+        // because zeros after the end stop the loop.
         let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
         let is = |byte| _mm512_cmpeq_epi8_mask(v, splat8(byte));
         let other = !(is(b' ') | is(b'\n') | is(b'\r') | is(b'\t'));
@@ -173,7 +173,7 @@ fn load_half(src: &[u8]) -> __m256i {
         return unsafe { _mm256_loadu_si256(all.as_ptr().cast()) };
     }
     let mask = _bzhi_u32(u32::MAX, src.len() as u32);
-    // SAFETY: no more bytes than the text has.
+    // SAFETY: no bytes after the text are loaded.
     unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
 }
 
@@ -239,8 +239,8 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
     let (mut at, mut n_written) = (0, 0);
     while at < len {
         let n = (len - at).min(BYTES);
-        // SAFETY: the remaining bytes, at most a vector; no more is written than read, and the
-        // whole vector only if the body, and so the destination, has as many bytes.
+        // SAFETY: at most the remaining bytes are loaded. No more bytes are written than read, and
+        // a whole vector only if 64 bytes of the body remain, for which `out` has space too.
         unsafe {
             let v = load_first(p.add(at), n);
             let here = first(n);
@@ -289,8 +289,10 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
     }
 }
 
+/// Stores the first `n` bytes (at most 64) of a vector.
+///
 /// # Safety
-/// `p` must be writable for `n` bytes, at most 64.
+/// `p` must be writable for `n` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
@@ -304,8 +306,10 @@ unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
     }
 }
 
+/// Copies a text of at most 64 bytes to `out`.
+///
 /// # Safety
-/// `out` must have space for as many bytes as the text has, at most 64, and must not overlap it.
+/// `out` must be writable for as many bytes as `text` has, and must not overlap `text`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_half(text: &[u8], out: *mut u8) {

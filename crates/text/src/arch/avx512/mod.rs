@@ -49,6 +49,8 @@ fn first(n: usize) -> u64 {
     _bzhi_u64(u64::MAX, n as u32)
 }
 
+/// Loads a vector of 64 bytes.
+///
 /// # Safety
 /// `p` must be readable for 64 bytes.
 #[inline]
@@ -61,7 +63,7 @@ unsafe fn load(p: *const u8) -> __m512i {
 /// Returns the first `n` bytes at `p`, at most 64, followed by zeros.
 ///
 /// # Safety
-/// `p` must be readable for them.
+/// `p` must be readable for `n` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_first(p: *const u8, n: usize) -> __m512i {
@@ -69,6 +71,8 @@ unsafe fn load_first(p: *const u8, n: usize) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(first(n.min(BYTES)), p.cast()) }
 }
 
+/// Stores a vector of 64 bytes.
+///
 /// # Safety
 /// `p` must be writable for 64 bytes.
 #[inline]
@@ -78,8 +82,10 @@ unsafe fn store(p: *mut u8, v: __m512i) {
     unsafe { _mm512_storeu_si512(p.cast(), v) }
 }
 
+/// Stores the first `n` bytes (at most 64) of a vector.
+///
 /// # Safety
-/// `p` must be writable for `n` bytes, at most 64.
+/// `p` must be writable for `n` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
@@ -93,7 +99,7 @@ unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
 /// its mask excludes them: by 8 ns if they belong to an object that is read next.
 ///
 /// # Safety
-/// As [`store_first`]; `n` must be at most `capacity`.
+/// `n` must be at most `capacity`, and `p` must be writable for `capacity` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 unsafe fn store_at_end(p: *mut u8, v: __m512i, n: usize, capacity: usize) {
@@ -143,12 +149,14 @@ struct Out {
 }
 
 impl Out {
+    /// Creates a destination of `n_bytes` bytes that starts at `p`.
+    ///
     /// # Safety
-    /// `p` must be writable for `n_bytes`.
+    /// `p` must be writable for `n_bytes` bytes.
     unsafe fn new(p: *mut u8, n_bytes: usize) -> Out {
         Out {
             at: p,
-            // SAFETY: the end of the destination that the caller grants.
+            // SAFETY: the caller guarantees that the destination is writable up to this end.
             end: unsafe { p.add(n_bytes) },
         }
     }
@@ -165,8 +173,8 @@ impl Out {
     #[target_feature(enable = "avx512bw,bmi2")]
     fn put(&mut self, v: __m512i, n: usize) {
         let left = self.left();
-        // SAFETY: the whole vector is stored if as many bytes are left, else those of the first n
-        // that fit.
+        // SAFETY: the whole vector is stored if 64 bytes fit, otherwise those of its first `n`
+        // bytes that fit.
         unsafe {
             if left >= BYTES as isize {
                 store(self.at, v);
@@ -195,12 +203,14 @@ struct Bounded<const BRIEF: bool> {
 }
 
 impl<const BRIEF: bool> Bounded<BRIEF> {
+    /// Creates a destination of `n_bytes` bytes that starts at `p`.
+    ///
     /// # Safety
-    /// `p` must be writable for `n_bytes`.
+    /// `p` must be writable for `n_bytes` bytes.
     unsafe fn new(p: *mut u8, n_bytes: usize) -> Self {
         Bounded {
             at: p,
-            // SAFETY: the end of the destination that the caller grants.
+            // SAFETY: the caller guarantees that the destination is writable up to this end.
             end: unsafe { p.add(n_bytes) },
             full: false,
         }
@@ -226,8 +236,8 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
     fn put(&mut self, v: __m512i, n: usize) {
         debug_assert!(n <= BYTES);
         let left = self.left();
-        // SAFETY: the whole vector is stored if as many bytes are left, else just the first n if
-        // these are.
+        // SAFETY: the whole vector is stored if 64 bytes fit, otherwise its first `n` bytes, if
+        // they fit.
         unsafe {
             if left >= BYTES {
                 store(self.at, v);

@@ -180,8 +180,10 @@ pub(super) fn narrow(lo: __m512i, hi: __m512i) -> __m512i {
     _mm512_permutexvar_epi64(order, _mm512_packus_epi16(lo, hi))
 }
 
+/// Copies the low byte of each 16-bit unit.
+///
 /// # Safety
-/// The conditions of `dispatch::narrow_u16` must be met.
+/// The processor must support AVX-512, and `out` must have at least as many units as `src`.
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
     let dst = out.as_mut_ptr().cast::<u8>();
@@ -207,7 +209,7 @@ pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>
 /// Returns the first `n` 16-bit units at `p`, at most 64, in two vectors, followed by zeros.
 ///
 /// # Safety
-/// `p` must be readable for them.
+/// `p` must be readable for `n` units.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
@@ -222,8 +224,11 @@ unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
     }
 }
 
+/// Copies the bytes before the first byte that must be escaped in JSON. Returns their number, and
+/// `true` if one of them is not ASCII.
+///
 /// # Safety
-/// The conditions of `dispatch::copy_to_escape` must be met.
+/// The processor must support AVX-512, and `out` must have at least as many bytes as `src`.
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_to_escape(
     src: &[u8],
@@ -254,8 +259,11 @@ pub(in crate::arch) unsafe fn copy_to_escape(
     }
 }
 
+/// Copies 16-bit units as bytes, up to the first unit that is not ASCII or, with `JSON`, must be
+/// escaped. Returns the number of units copied.
+///
 /// # Safety
-/// The conditions of `dispatch::narrow_plain` must be met.
+/// The processor must support AVX-512, and `out` must have at least as many units as `src`.
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(
     src: &[u16],
@@ -300,8 +308,7 @@ fn to_aligned<U>(dst: *mut U) -> usize {
 /// the number of bytes copied: the length of `src` if all are ASCII.
 ///
 /// # Safety
-/// `dst` must have space for `src.len()` bytes, all of which may be written, and does not overlap
-/// `src`; this holds for all functions below.
+/// The processor must support AVX-512, and `out` must have at least as many bytes as `src`.
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
@@ -343,7 +350,7 @@ pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]
 /// contain the first unit above `MAX` (0x7F or 0xFF). Returns the number of units copied.
 ///
 /// # Safety
-/// As [`copy_ascii`].
+/// The processor must support AVX-512, and `out` must have at least as many units as `src`.
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(
     src: &[u16],
@@ -385,7 +392,7 @@ pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(
 /// first surrogate. Returns the number of units copied.
 ///
 /// # Safety
-/// As [`copy_ascii`], with 16-bit units.
+/// The processor must support AVX-512, and `out` must have at least as many units as `src`.
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
     let dst = out.as_mut_ptr().cast::<u16>();

@@ -56,8 +56,7 @@ pub(super) struct DecodedRun {
 /// remain, or when the next 63 bytes are not 21 three-byte characters.
 ///
 /// # Safety
-/// `p` must be readable for `len` bytes, and `out` must have space for a unit for each
-/// non-continuation byte of them.
+/// `p` must be readable for `len` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,bmi2")]
 pub(super) unsafe fn decode(p: *const u8, len: usize, out: &mut Out) -> DecodedRun {

@@ -92,7 +92,7 @@ pub(super) fn first_halves(v: __m512i) -> u32 {
 /// characters than fit into `out`.
 ///
 /// # Safety
-/// `dst` must have space for `n_chars` units, and must not overlap `src`.
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     // SAFETY: this function's contract.
@@ -102,7 +102,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>])
 /// Does what [`to_ucs4`] does, for units given in native or (`SWAPPED`) reversed byte order.
 ///
 /// # Safety
-/// As [`to_ucs4`].
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
     src: &[[u8; 2]],

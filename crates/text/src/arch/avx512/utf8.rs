@@ -184,7 +184,7 @@ pub(in crate::arch) use utf16::{to_utf16, units_of};
 /// `None` if `out` is too small or, with `CHECK`, if the text is malformed.
 ///
 /// # Safety
-/// `dst` must have space for `n_chars` units, and must not overlap `src`.
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     src: &[u8],
@@ -234,7 +234,7 @@ const WHOLE: usize = BYTES - 3;
 /// point even if the text changes during the conversion.
 ///
 /// # Safety
-/// As the function above.
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
     src: &[u8],

@@ -45,7 +45,7 @@ fn up<const W: usize>(v: __m512i, bits: __m128i) -> __m512i {
 /// Writes each byte as a unit of `W` bytes (2 or 4), in native or (`SWAPPED`) reversed byte order.
 ///
 /// # Safety
-/// The processor must support AVX-512; as many units as bytes.
+/// The processor must support AVX-512, and `out` must have one unit for each byte of `src`.
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 pub(in crate::arch) unsafe fn widen<const W: usize, const SWAPPED: bool>(
     src: &[u8],
@@ -57,8 +57,8 @@ pub(in crate::arch) unsafe fn widen<const W: usize, const SWAPPED: bool>(
     let (p, len) = (src.as_ptr(), src.len());
     let (total, units) = (W * len, BYTES / W);
     let bits = |n: usize| _mm_cvtsi32_si128(8 * n as i32);
-    // SAFETY: every load ends inside src, and every store inside the W bytes for each of its bytes;
-    // after the head, the stores are whole vectors from an aligned address.
+    // SAFETY: every load ends inside `src`, and every store inside the `W` bytes of `out` for each
+    // byte of `src`. After the first store, whole vectors are stored at aligned addresses.
     unsafe {
         // The number of bytes before the first address from which whole-vector stores are not split
         // over two cache lines.

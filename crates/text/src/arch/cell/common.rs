@@ -57,12 +57,12 @@ impl CellSteps for Common {
         }
         let n = units.len();
         Some(if scan.kind == Kind::Ucs2 {
-            // SAFETY: `two` has checked that out takes as many units.
+            // SAFETY: `two` has checked that `out` has as many units.
             two(new, scan.kind, n, true, |out| unsafe {
                 self.copy(text, out.cast());
             })
         } else {
-            // SAFETY: `one` has checked that out takes a byte for each unit.
+            // SAFETY: `one` has checked that `out` has a byte for each unit.
             one(new, scan.kind, n, false, |out| unsafe {
                 narrow_u16(units, destination(out, units.len()));
             })
@@ -76,7 +76,7 @@ impl CellSteps for Common {
             return None;
         }
         let mut is_whole = false;
-        // SAFETY: `one`, `two` and `four` have checked that out takes a unit for each character.
+        // SAFETY: `one`, `two` and `four` have checked that `out` has a unit for each character.
         let made = unsafe {
             match kind {
                 Kind::Ascii | Kind::Latin1 => one(new, kind, n, false, |out| {
@@ -116,7 +116,7 @@ impl CellSteps for Common {
         Some(encoded(new, 2 * u.len(), |out| {
             for (i, &b) in u.iter().enumerate() {
                 let unit = if SWAPPED { [0, b] } else { [b, 0] };
-                // SAFETY: out takes two bytes for each unit.
+                // SAFETY: `out` has two bytes for each unit.
                 unsafe { out.cast::<[u8; 2]>().add(i).write(unit) };
             }
         }))
@@ -132,7 +132,7 @@ impl CellSteps for Common {
             return None;
         }
         Some(encoded(new, 2 * u.len(), |out| {
-            // SAFETY: out takes as many bytes.
+            // SAFETY: `out` has as many bytes.
             unsafe { std::ptr::copy_nonoverlapping(u.as_ptr().cast(), out, 2 * u.len()) }
         }))
     }
@@ -167,7 +167,7 @@ impl CellSteps for Common {
 fn to_utf8<B: NewBytes>(units: Units<'_>, new: &mut B) -> MaybeBytes<B> {
     let len = encode::valid_utf8_len(units)?;
     Some(encoded(new, len, |out| {
-        // SAFETY: `encoded` has checked that out takes len bytes.
+        // SAFETY: `encoded` has checked that `out` has `len` bytes.
         utf8_exact(units, unsafe { destination(out, len) });
     }))
 }

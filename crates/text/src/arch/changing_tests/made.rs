@@ -21,8 +21,8 @@ struct Changing<'a> {
 
 impl Changing<'_> {
     fn change(&self) {
-        // SAFETY: as many bytes as the text has, and the tests create both; only the conversion
-        // refers to them, which must tolerate the change.
+        // SAFETY: `later` has as many bytes as the text, and the tests create both. Only the
+        // conversion refers to the text, and it must tolerate the change.
         unsafe {
             self.text
                 .copy_from_nonoverlapping(self.later.as_ptr(), self.later.len())

@@ -10,8 +10,10 @@ pub trait CellSteps: Copy {
     fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;
     fn is_ascii(self, text: &[u8]) -> bool;
+    /// Copies a text of at most 128 bytes to `out`.
+    ///
     /// # Safety
-    /// `out` must have space for the bytes, and must not overlap the text.
+    /// `out` must be writable for as many bytes as `text` has, and must not overlap `text`.
     unsafe fn copy(self, text: &[u8], out: *mut u8);
     fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
         self,

@@ -70,7 +70,7 @@ pub trait JsonKernels: Copy {
     /// float.
     ///
     /// # Safety
-    /// As the function above.
+    /// As [`JsonKernels::json_float`].
     unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8>;
 
     /// Writes Latin-1 as the body of a JSON string. `is_ascii` is `true` if all bytes are known to

@@ -62,7 +62,7 @@ fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
         }
     };
     if let Some(end) = short {
-        // SAFETY: the step has written up to there.
+        // SAFETY: the step has written all bytes before `end`.
         return Some(unsafe {
             std::slice::from_raw_parts(pen.at(), end as usize - pen.at() as usize).to_vec()
         });
@@ -238,8 +238,8 @@ fn texts_at_the_end_of_a_page_are_written_alike() {
             for width in [2, 4] {
                 let wide = |b: &u8| [*b, u8::from(*b >= 0x80) * 4, 0, 0].into_iter().take(width);
                 let wide: Vec<u8> = text.iter().flat_map(wide).collect();
-                // SAFETY: any bits are valid units, which end at the end of a page, so that they
-                // are aligned.
+                // SAFETY: every bit pattern is a valid unit. The units are aligned, because they
+                // end at the end of a page.
                 end.with(&wide, |text| unsafe {
                     if width == 2 {
                         check(JsonText::Ucs2(text.align_to().1));

@@ -32,8 +32,10 @@ pub struct VolatileBytes<'a> {
 }
 
 impl<'a> VolatileBytes<'a> {
+    /// Borrows the `len` bytes of memory at `at`.
+    ///
     /// # Safety
-    /// `at` must be readable for `len` bytes as long as `'a` lasts, and not NULL.
+    /// `at` must not be NULL, and must be readable for `len` bytes as long as `'a` lasts.
     #[must_use]
     pub unsafe fn new(at: *const u8, len: usize) -> Self {
         VolatileBytes {
@@ -61,8 +63,8 @@ impl<'a> VolatileBytes<'a> {
     /// Panics if fewer bytes remain.
     pub fn copy_to<'t>(&self, from: usize, to: &'t mut [MaybeUninit<u8>]) -> &'t [u8] {
         assert!(from <= self.len && to.len() <= self.len - from);
-        // SAFETY: both ranges were checked above; `to` is borrowed mutably, so nothing else refers
-        // to it. Every byte is a valid u8, whichever of two values a concurrent write leaves.
+        // SAFETY: both ranges were checked above. `to` is borrowed mutably, so nothing else refers
+        // to it. If a byte is written concurrently, its old and its new value are both valid.
         unsafe {
             std::ptr::copy_nonoverlapping(self.at.add(from), to.as_mut_ptr().cast(), to.len());
             std::slice::from_raw_parts(to.as_ptr().cast(), to.len())
@@ -106,9 +108,9 @@ impl<'a> VolatileBytes<'a> {
     /// Returns the bytes as a slice. Each read of a byte may return another value, so the slice is
     /// only for kernels that do not depend on two reads being equal.
     fn unstable(&self) -> &'a [u8] {
-        // SAFETY: readable, not NULL. The memory may change, which a slice does not allow: it is
-        // passed only to kernels whose stores are bounded by the length of the slice or of the
-        // destination, whatever they read.
+        // SAFETY: the memory is readable and not NULL. It may change, which Rust does not permit
+        // for slices. So this slice is passed only to kernels that write nothing outside of their
+        // destination, whatever values they read.
         unsafe { std::slice::from_raw_parts(self.at, self.len) }
     }
 }

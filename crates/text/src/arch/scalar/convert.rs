@@ -220,8 +220,8 @@ pub(crate) fn lossy(units: Units<'_>) -> impl Iterator<Item = u32> + '_ {
 #[inline(always)]
 pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
     let tail = |shift: u32| 0x80 | (c >> shift & 0x3F) as u8;
-    // SAFETY: each arm writes as many bytes as the value needs in UTF-8, which dst takes (this
-    // function's contract).
+    // SAFETY: each arm writes the bytes that the value has in UTF-8, for which `dst` has space by
+    // this function's contract.
     unsafe {
         match c {
             0..0x80 => {

@@ -39,8 +39,8 @@ fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> 
     let mut pen = Pen::new(&mut buffer[..capacity]);
     let start = pen.at();
     let done = if is_short {
-        // SAFETY: the capacity is that of these steps; bytes are passed only if they are no more
-        // than it.
+        // SAFETY: the pen has the capacity that these steps require, and the text is not longer
+        // than they permit.
         let end = unsafe {
             match units {
                 Units::Utf8(u) => Some(kernels.utf8_bytes(u, start)),
@@ -50,7 +50,7 @@ fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> 
             }
         };
         if let Some(end) = end {
-            // SAFETY: the step has written up to there.
+            // SAFETY: the step has written all bytes before `end`.
             unsafe { pen.set_at(end) };
         }
         end.is_some()
@@ -177,8 +177,8 @@ fn texts_at_the_end_of_a_page_are_written_alike() {
         for width in [2, 4] {
             let wide = |b: &u8| [*b, u8::from(*b >= 0x80) * 4, 0, 0].into_iter().take(width);
             let wide: Vec<u8> = text.iter().flat_map(wide).collect();
-            // SAFETY: any bits are valid units, which end at the end of a page, so that they are
-            // aligned.
+            // SAFETY: every bit pattern is a valid unit. The units are aligned, because they end at
+            // the end of a page.
             end.with(&wide, |text| unsafe {
                 if width == 2 {
                     check(Units::Ucs2(text.align_to().1));

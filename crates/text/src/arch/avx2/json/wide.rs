@@ -219,8 +219,8 @@ unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
     let ((a, high_a), (b, high_b)) = (two(a), two(b));
     // `packs` works on each 128-bit half separately.
     let high = mask(_mm256_packs_epi16(high_a, high_b));
-    // SAFETY: four times 16 bytes at most, each of 8 lanes; the space is guaranteed by this
-    // function's contract.
+    // SAFETY: each of the four calls writes 16 bytes and advances by at most 16, inside the 64
+    // bytes at `out`.
     unsafe {
         let end = out.add(n + high.count_ones() as usize);
         let out = put_lanes(_mm256_castsi256_si128(a), high, 8, out);
@@ -281,8 +281,7 @@ const MOST_OF_THREE: usize = 21;
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load but the last ends inside u; the space is guaranteed by this function's
-    // contract.
+    // SAFETY: every load through `p` ends inside `u`, and `out` has space for the longest result.
     unsafe {
         while at + UNITS <= len {
             let v = _mm256_loadu_si256(p.add(at).cast());
@@ -361,7 +360,7 @@ unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *m
 /// Writes the first `n` of 8 valid code points as JSON; the code points from `n` on must be zero.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each and 64 more.
+/// `out` must be writable for 6 bytes for each code point and 64 bytes more.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
@@ -371,8 +370,8 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
     let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let used = _mm256_cmpgt_epi32(splat32(n as u32), indices);
     let stop = _mm256_and_si256(escapes32::<ESCAPES>(chars), used);
-    // SAFETY: the table has an entry for each index of 8 bits; the space is guaranteed by this
-    // function's contract.
+    // SAFETY: the table has an entry for each 8-bit index, and `out` has space for the longest
+    // result.
     unsafe {
         if mask(stop) != 0 {
             let letter = _mm256_and_si256(letters(chars), stop);
@@ -444,7 +443,7 @@ fn load_eight(u: &[u32; 8]) -> __m256i {
 /// Writes at most 8 units, with the results of [`ucs4`].
 ///
 /// # Safety
-/// As the function above.
+/// As [`ucs4`].
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {

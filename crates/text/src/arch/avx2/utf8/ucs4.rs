@@ -39,14 +39,14 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
 }
 
 /// Decodes the characters that start at those of the first 8 bytes of `v` whose bits are set in
-/// `mask`.
+/// `mask`. The bytes of each character must be inside `v`. Characters that do not fit into `out`
+/// are dropped.
 ///
 /// # Safety
-/// The processor must support AVX2; every character of `mask` lies in `v` as a whole; `out` must
-/// have space for them.
+/// The processor must support AVX2.
 #[inline(always)]
 unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
-    // SAFETY: the caller has AVX2, and grants the space.
+    // SAFETY: the caller is compiled for AVX2, and `out` checks its space.
     unsafe {
         // The byte at the position of each lane becomes the highest byte of that lane, followed by
         // the three bytes after it.
@@ -66,12 +66,14 @@ const FEW: u32 = 16;
 /// at which characters start. Returns the number of bytes decoded.
 ///
 /// # Safety
-/// The processor must support AVX2; 36 bytes from `p` on are readable; eight units fit into `out`.
+/// The processor must support AVX2. `p` must be readable for 36 bytes, and `out` must have space
+/// for eight units.
 #[inline(always)]
 unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
     let mut left = starts;
-    // SAFETY: this function's contract; each of the eight starts in the first 32 bytes. If fewer
-    // characters start, the text has changed since it was measured.
+    // SAFETY: each of the eight loads starts in the first 32 bytes at `p`, and `out` has space for
+    // eight units. (Fewer than eight characters start here only if the text has changed since it
+    // was measured.)
     unsafe {
         let mut next = || {
             let position = left.trailing_zeros() as usize & 31;
@@ -93,7 +95,7 @@ unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
 /// The processor must support AVX2.
 #[inline(always)]
 pub(in crate::arch::avx2) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> __m256i {
-    // SAFETY: the caller has AVX2.
+    // SAFETY: the caller is compiled for AVX2.
     unsafe {
         let mut four = || {
             let v = _mm_cvtsi32_si128(next());
@@ -109,16 +111,20 @@ pub(in crate::arch::avx2) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> _
     }
 }
 
+/// Decodes valid UTF-8 to 32-bit units. Returns the number of characters; `None` if they do not fit
+/// into `out`.
+///
 /// # Safety
-/// As for [`to_latin1`], but `src` may contain any characters, and `out` has units of 32 bits.
+/// The processor must support AVX2.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u32>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: the destination that the caller grants.
+    // SAFETY: the pointer and the length are those of the slice `out`.
     let mut out = unsafe { Out::new(out, capacity) };
-    // SAFETY: every load ends inside src. All characters that start at the first 8 of 16 positions
-    // end among the 16; those of the last vector end with the text.
+    // SAFETY: every load ends inside `src`, and `out` is not written past its end. (All characters
+    // that start at the first 8 of 16 positions are complete in these 16 bytes. The characters of
+    // the last vector end with the text.)
     unsafe {
         if len < 16 {
             if len > 0 {

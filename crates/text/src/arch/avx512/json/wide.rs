@@ -129,7 +129,8 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
 /// Otherwise returns `None`; the bytes at `out` are then unspecified.
 ///
 /// # Safety
-/// `p` must be readable for them; as [`latin1`].
+/// `p` must be readable for 64 units. `out` must be writable for 6 bytes for each unit and for a
+/// vector more.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn alike<const ESCAPES: bool>(
@@ -139,8 +140,8 @@ unsafe fn alike<const ESCAPES: bool>(
     out: *mut u8,
 ) -> Option<*mut u8> {
     let most = splat16(0xF800);
-    // SAFETY: the middle of the 64 units is inside them; the space is guaranteed by this function's
-    // contract.
+    // SAFETY: `p` is readable for 64 units, of which the middle ones are loaded. `out` has space
+    // for the three vectors that are stored.
     unsafe {
         if _mm512_test_epi16_mask(_mm512_or_si512(a, b), splat16(0xFF80)) == 0 {
             let v = narrow(a, b);
@@ -219,11 +220,10 @@ fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
 }
 
 /// Writes the code points in the lanes of `which` as UTF-8, and those in the lanes of `stop` as a
-/// backslash and their escape letter.
+/// backslash and their escape letter. No code point may be a surrogate.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
-/// text. None is a surrogate.
+/// `out` must be writable for a vector of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn any_part(

@@ -41,13 +41,12 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes UTF-8 into at most `n_units` units and returns their number. With `CHECK`, returns
-/// `None` for malformed text. Without `PAIRS` the text must have no character past U+FFFF.
+/// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if they do not fit into
+/// `out` or, with `CHECK`, if the text is malformed. Without `PAIRS`, no byte may be above 0xEF (no
+/// character past U+FFFF).
 ///
 /// # Safety
-/// `dst` must have space for `n_units` units, and must not overlap `src`. `n_units` must be at
-/// least the number of non-continuation bytes, and with `PAIRS` one more for each byte above 0xEF.
-/// Without `PAIRS` no byte may be above 0xEF.
+/// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
     src: &[u8],
@@ -59,8 +58,7 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
     // A mask of the third bytes of characters that started in the previous vector.
     let mut owed_lows = 0;
     let mut at = 0;
-    // SAFETY: every load ends inside src; a unit is put for each non-continuation byte, and one for
-    // each third byte of a sequence of four, of which there are no more than leads.
+    // SAFETY: every load ends inside `src`, and `out` is not written past its end.
     let n_bytes = unsafe {
         let mut out = Out::new(dst.cast(), 2 * n_units);
         if len <= BYTES {
@@ -166,7 +164,7 @@ fn wide_leads(v: __m512i) -> u64 {
 /// byte.
 ///
 /// # Safety
-/// A unit for each non-continuation byte fits.
+/// The processor must support AVX-512.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi2,bmi2,popcnt")]
 unsafe fn put_narrow<const CHECK: bool>(
@@ -185,7 +183,7 @@ unsafe fn put_narrow<const CHECK: bool>(
     let low = _mm512_mask_mov_epi8(v, leads, low);
     let high = _mm512_and_si512(_mm512_srli_epi16::<2>(v), splat8(0x07));
     let high = _mm512_maskz_mov_epi8(leads, high);
-    // SAFETY: as many units as there are starts, by this function's contract.
+    // SAFETY: at most 64 units start in a vector.
     unsafe {
         put_units::<true>(
             out,
@@ -211,10 +209,10 @@ pub(in crate::arch::avx512) fn units(low: __m256i, high: __m256i) -> __m512i {
 
 /// Writes the first `n` of 64 16-bit units, given their low and their high bytes. The units are
 /// stored as two vectors of 32. With `ALWAYS`, the second vector is stored even if `n` is at most
-/// 32, which avoids a branch that cannot be predicted.
+/// 32, which avoids a branch that cannot be predicted. Units that do not fit are dropped.
 ///
 /// # Safety
-/// `n` units fit.
+/// `n` must be at most 64.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn put_units<const ALWAYS: bool>(out: &mut Out, low: __m512i, high: __m512i, n: usize) {
