@@ -16,7 +16,7 @@ fn main() {
     if target("OS") != "linux" || target("ENV") != "gnu" {
         return;
     }
-    // The number is ONECOPY_ABI_VERSION; `tests/library.rs` holds them together.
+    // The number is ONECOPY_ABI_VERSION, as `tests/library.rs` checks.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libonecopy.so.1");
     match archive() {
         Some(archive) => {
@@ -38,6 +38,6 @@ fn archive() -> Option<PathBuf> {
         .output()
         .ok()?;
     let path = PathBuf::from(String::from_utf8(printed.stdout).ok()?.trim());
-    // Where there is none, it repeats the name.
+    // If the compiler has no such file, it prints the bare name.
     (path.parent() != Some(Path::new("")) && path.is_file()).then_some(path)
 }

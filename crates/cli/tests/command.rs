@@ -227,7 +227,7 @@ fn bson_goes_to_a_pipe_and_to_a_file_that_ends_so() {
         std::fs::read(folder.path().join("a.bson")).unwrap(),
         expected
     );
-    // A failure leaves whole documents in the output, and is reported.
+    // After a failure, the output has only complete documents, and the error is reported.
     let bad = "select 1 as a union all select cast(x'ff' as text)";
     let output = run(
         folder.path(),
@@ -249,7 +249,7 @@ fn a_failure_in_the_middle_leaves_json_unclosed_and_fails() {
     assert!(!String::from_utf8_lossy(&output.stdout).contains(']'));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("column 0 `a`"), "{said}");
-    // The remedy is one that this command has.
+    // The advice names an option that this command has.
     assert!(
         said.ends_with(
             "fix it in the database, or use `--errors replace` to read U+FFFD instead\n"

@@ -142,7 +142,7 @@ fn a_second_signal_cuts_what_is_under_way() {
     let mut first = [0; 1000];
     stream.read_exact(&mut first).unwrap();
     serving.signal("INT");
-    // The listener closes at the first signal; the answer goes on until the second.
+    // The first signal closes the listener; the second one aborts the response.
     let begun = Instant::now();
     while TcpStream::connect(&serving.address).is_ok() {
         assert!(

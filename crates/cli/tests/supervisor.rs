@@ -280,7 +280,7 @@ fn the_process_that_serves_ends_with_a_parent_that_is_killed() {
 
 #[test]
 fn crash_after_crash_that_no_driver_call_explains_is_given_up_with_1() {
-    // The check at the start connects once: when it has ended, no driver is in use.
+    // The check at the start connects once. After it has ended, no driver is in use.
     let checked = "check database=foreign: ";
     let mut served = Supervised::start(&[]);
     served.line_with(checked);
@@ -328,7 +328,7 @@ fn a_driver_that_aborts_at_each_connect_is_named_and_set_aside_and_the_others_ar
     }
     let line = served.line_with("set aside database=broken (aborts): ");
     assert!(line.contains("its queries answer 503 for 60 s"), "{line}");
-    // The check of the process that serves now leaves it out.
+    // The new process does not check the disabled database.
     let child = served.child();
     served.assert_answers();
     let answer = served.answer("/broken.json");
@@ -338,7 +338,7 @@ fn a_driver_that_aborts_at_each_connect_is_named_and_set_aside_and_the_others_ar
         answer.contains("the driver of this query's database crashed"),
         "{answer}"
     );
-    // Another database of the same driver manager answers by itself.
+    // Another database of the same driver manager is not disabled.
     let answer = served.answer("/away.json");
     assert!(answer.contains("the database is away"), "{answer}");
     assert_eq!(served.child(), child);
@@ -352,7 +352,7 @@ fn a_hangup_is_logged_and_ends_nothing() {
     let child = served.child();
     let mut stream = served.ask("/endless.csv");
     stream.read_exact(&mut [0; 1000]).unwrap();
-    // As a service manager does it that signals the whole group.
+    // A service manager sends the signal to the whole process group.
     signal(child, "HUP");
     signal(served.parent.id(), "HUP");
     served.line_with("SIGHUP ignored");

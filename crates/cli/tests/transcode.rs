@@ -161,7 +161,7 @@ fn files_change_in_their_place_with_their_mode_and_the_old_ones_kept() {
     assert_eq!(f.read("a.txt.bak"), b"Z\xfcrich");
     assert_eq!(fs::metadata(f.path("a.txt")).unwrap().mode() & 0o777, 0o640);
     assert_eq!(f.names(), ["a.txt", "a.txt.bak", "b.txt", "b.txt.bak"]);
-    // Once more: the kept one is replaced.
+    // At a second conversion, the kept file is replaced.
     f.good(&["-t", "utf-16", "-i.bak", "a.txt"], b"");
     assert_eq!(f.read("a.txt.bak"), "Zürich".as_bytes());
     f.good(&["-i", "a.txt"], b"");
@@ -282,7 +282,7 @@ fn an_encoding_that_is_found_is_told_and_a_guess_can_be_refused() {
         said.contains("`binary` is not text: 3 bytes of zero, in no pattern"),
         "{said}"
     );
-    // Nothing is decided on a start that is ASCII: what follows is UTF-8 here.
+    // An ASCII start does not determine the encoding: UTF-8 follows here.
     let late = [vec![b'a'; 2_000_000], "é".into()].concat();
     assert_eq!(f.good(&["-s"], &late), late);
     f.write("late", &late);

@@ -193,7 +193,7 @@ fn a_connection_that_breaks_is_made_again_and_goes_on() {
     let (address, there) = (proxy.local_addr().unwrap(), receiver.address.clone());
     let counting = std::thread::spawn(move || {
         let mut passed = Vec::new();
-        // The first is cut in the middle, the second is not.
+        // The first transfer is interrupted, and the second one is not.
         for most in [120_000, u64::MAX] {
             let (sender, _) = proxy.accept().unwrap();
             let there = TcpStream::connect(&there).unwrap();
@@ -235,7 +235,7 @@ fn a_full_disk_is_an_error_on_both_sides_and_the_old_file_stays() {
     std::fs::create_dir(folder.path().join("inbox")).unwrap();
     std::fs::write(folder.path().join("inbox/big"), "old").unwrap();
     for hashed in [&[][..], &["--no-hash"]] {
-        // A file may have 100 KiB: more bytes are refused as on a full disk.
+        // A file is limited to 100 KiB. Further bytes are refused as on a full disk.
         let line =
             "trap '' XFSZ; ulimit -f 100; exec \"$0\" receive inbox --bind 127.0.0.1:0 --replace";
         let receiver = Receiver::from(
@@ -262,7 +262,7 @@ fn a_full_disk_is_an_error_on_both_sides_and_the_old_file_stays() {
             b"old"
         );
     }
-    // With enough space it continues where it was.
+    // With enough space, the transfer continues where it stopped.
     let receiver = Receiver::start(folder.path(), &["--replace"]);
     let sent = send(folder.path(), &receiver.address, &["big"]);
     assert!(sent.status.success(), "{}", stderr(&sent));
@@ -346,7 +346,7 @@ fn senders_that_do_not_greet_are_named_and_keep_nobody_out() {
 #[test]
 fn a_receiver_without_a_code_says_who_can_send_and_names_are_shown_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
-    // The receiver has it already; shown as it is, it would end in `.txt`.
+    // The receiver already has a file of this name. Unescaped, the name would end in `.txt`.
     let name = "bill\u{202e}txt.exe";
     std::fs::write(folder.path().join(name), "new").unwrap();
     std::fs::create_dir(folder.path().join("inbox")).unwrap();
@@ -377,7 +377,7 @@ fn exit_codes_tell_what_was_wrong() {
     std::fs::create_dir_all(folder.path().join("b")).unwrap();
     std::fs::write(folder.path().join("a/x"), "1").unwrap();
     std::fs::write(folder.path().join("b/x"), "2").unwrap();
-    // A port that was free a moment ago.
+    // A port on which nothing listens.
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

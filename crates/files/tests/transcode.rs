@@ -125,7 +125,7 @@ fn what_is_kept_under_a_suffix_is_what_stood_there() {
     fs::write(&path, "first").unwrap();
     let kept = keep_under_suffix(&path, "~").unwrap();
     assert_eq!(kept, folder.path().join("a~"));
-    // Not the same file any more, once another takes its name.
+    // After another file has replaced it, the kept name refers to the earlier file.
     fs::write(folder.path().join("b"), "second").unwrap();
     fs::rename(folder.path().join("b"), &path).unwrap();
     assert_eq!(fs::read_to_string(&kept).unwrap(), "first");

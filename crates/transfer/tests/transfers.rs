@@ -287,7 +287,7 @@ fn a_file_that_changes_while_it_is_sent_is_an_error_and_the_old_one_stays() {
                 "{what}"
             );
             assert_eq!(fs::read(to.path().join("file")).unwrap(), b"old", "{what}");
-            // And once nobody writes to it, it arrives.
+            // Once no program writes to the file, its transfer succeeds.
             let (_, received) = exchange(&options, &receiver, None, &mut ());
             received.unwrap();
             assert!(contents(to.path()) == contents(from.path()), "{what}");
@@ -314,7 +314,7 @@ fn what_is_there_of_another_version_of_a_file_is_not_used() {
     for seed in [1, 2] {
         fs::write(&file, bytes(50_000, seed)).unwrap();
         let receiver = Receiver::new(receiving(to.path()));
-        // The list counts too.
+        // The bytes of the list are counted too.
         let mut stop = Stop(50_000 + 30_000);
         let (sent, received) = exchange(&sending(&[&file]), &receiver, None, &mut stop);
         assert!(sent.is_err() && received.is_err());

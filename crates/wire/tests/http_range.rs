@@ -32,7 +32,7 @@ fn slowly(value: &str, len_bytes: u64) -> Option<Vec<(u64, u64)>> {
                 return Some(None);
             }
             let is_number = text.bytes().all(|b| b.is_ascii_digit());
-            // Past 64 bits all positions are the same.
+            // All positions above 64 bits have the same result.
             let most = u128::from(u64::MAX);
             is_number.then(|| Some(text.parse().unwrap_or(most).min(most)))
         };
@@ -191,7 +191,7 @@ proptest! {
             (true, false) => Verdict::Failed,
         };
         prop_assert_eq!(weakly, expected, "{}", list);
-        // In a field each, or in one.
+        // The tags are in one field each, or all in one field.
         let each = lists.iter().map(|tag| ("If-None-Match", tag.as_bytes()));
         prop_assert_eq!(Conditions::of(each).verdict(&now, is_read), expected);
     }

@@ -108,7 +108,7 @@ kernels! {
         _ => scalar::scan_utf8,
     }
 
-    /// Returns the bitwise OR of all units, and `true` if one of them is a surrogate.
+    /// Returns the narrowest kind for the units, and `true` if one of them is a surrogate.
     pub(crate) fn scan_u16(src: &[u16]) -> Scan16, of 2 * src.len(), inline always, {
         sse2 up to 128 => sse2::scan_u16,
         avx512 => avx512::scan::scan_u16,
@@ -155,7 +155,7 @@ kernels! {
     }
 
     /// Copies the low byte of each 16-bit unit. The result is meaningful only if no unit is above
-    /// U+00FF.
+    /// U+00FF. `out` must not be shorter than `src`.
     pub(crate) fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]), of 2 * src.len(),
     needs out.len() >= src.len(), inline always, {
         sse2 up to 128 => sse2::narrow_u16,
@@ -166,7 +166,7 @@ kernels! {
     }
 
     /// Copies the bytes before the first byte that must be escaped in JSON. Returns their number,
-    /// and `true` if one of them is not ASCII.
+    /// and `true` if one of them is not ASCII. `out` must not be shorter than `src`.
     pub(crate) fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> (usize, bool), of src.len(),
     needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::copy_to_escape,
@@ -178,7 +178,7 @@ kernels! {
 
     /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. With `JSON`, a
     /// unit that must be escaped in JSON ends the copy too. The copy may end some units before such
-    /// a unit. Returns the number of units copied.
+    /// a unit. Returns the number of units copied. `out` must not be shorter than `src`.
     pub(crate) fn narrow_plain[const JSON: bool](src: &[u16], out: &mut [MaybeUninit<u8>]) -> usize,
     of 2 * src.len(), needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::narrow_plain::<JSON>,
@@ -190,6 +190,7 @@ kernels! {
 
     /// Copies ASCII bytes, at most up to the first non-ASCII byte; the copy may end before that
     /// byte. Returns the number of bytes copied, which is the length of `src` if all are ASCII.
+    /// `out` must not be shorter than `src`.
     pub(crate) fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize, of src.len(),
     needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::copy_ascii,
@@ -200,7 +201,8 @@ kernels! {
     }
 
     /// Copies 16-bit units as bytes, at most up to the first unit above `MAX` (0x7F or 0xFF); the
-    /// copy may end before that unit. Returns the number of units copied.
+    /// copy may end before that unit. Returns the number of units copied. `out` must not be shorter
+    /// than `src`.
     pub(crate) fn narrow_up_to[const MAX: u16](src: &[u16], out: &mut [MaybeUninit<u8>]) -> usize,
     of 2 * src.len(), needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::narrow_up_to::<MAX>,
@@ -211,7 +213,7 @@ kernels! {
     }
 
     /// Copies 16-bit units, at most up to the first surrogate; the copy may end before it. Returns
-    /// the number of units copied.
+    /// the number of units copied. `out` must not be shorter than `src`.
     pub(crate) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize, of 2 * src.len(),
     needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::copy_bmp,
@@ -222,7 +224,7 @@ kernels! {
     }
 
     /// Writes each byte as a unit of `W` bytes (2 or 4) in native or (`SWAPPED`) reversed byte
-    /// order.
+    /// order. `out` must have the length of `src`.
     pub(crate) fn widen[const W: usize, const SWAPPED: bool](src: &[u8], out: &mut [[MaybeUninit<u8>; W]]),
     of src.len(), needs out.len() == src.len(), {
         avx512 from 65 => avx512::widen::widen::<W, SWAPPED>,

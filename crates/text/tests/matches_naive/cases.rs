@@ -75,8 +75,8 @@ fn text() -> impl Strategy<Value = String> {
         1 => if cfg!(miri) { 0..80_usize } else { 15_000..18_000 },
         1 => if cfg!(miri) { 0..80_usize } else { 65_000..70_000 },
     ];
-    // A short text of one script, repeated to its length: shrinks well, and runs longer than a
-    // block are cheap.
+    // A short text of one script is repeated up to the length. Such a text shrinks well, and texts
+    // longer than a block are generated quickly.
     (
         script().prop_flat_map(|s| prop::collection::vec(char_of(s), 1..60)),
         len,
@@ -121,8 +121,8 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
             }
             for (buffer, value) in places.iter().zip(values).take(harm) {
                 let at = |len: usize| offset + buffer.index(len - offset);
-                // Bytes and units that make text malformed: leads, continuations, surrogates,
-                // values past the end.
+                // Bytes and units that make text malformed: lead and continuation bytes,
+                // surrogates, and values past U+10FFFF.
                 let byte = [
                     0x80, 0xBF, 0xC0, 0xC2, 0xE0, 0xED, 0xF0, 0xF4, 0xF5, 0xFF, 0x41,
                 ];

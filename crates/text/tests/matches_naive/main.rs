@@ -21,7 +21,7 @@ use skips::can_test;
 const POLICIES: [Policy; 2] = [Policy::Strict, Policy::Replace];
 
 /// Returns the configuration of the property tests. `PROPTEST_CASES` sets a larger number of cases.
-/// A failure is to become a unit test, so no seeds are stored in a file.
+/// Seeds of failures are not stored in a file: a failing case should be added as a unit test.
 fn config() -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if cfg!(miri) {
@@ -188,8 +188,8 @@ fn utf8_reports_the_maximal_subpart_of_unicode_section_3_9() {
 
 #[test]
 fn a_sequence_cut_by_the_end_of_a_block_is_not_mistaken_for_the_end_of_the_text() {
-    // Blocks have 4096 units: a lone lead, or half a pair, is put around that position, and text
-    // follows.
+    // Blocks have 4096 units. A lead byte, or half of a surrogate pair, is placed near the end of a
+    // block and followed by other text.
     for at in 4090..4100 {
         let mut utf8 = vec![b'a'; 9000];
         utf8[at] = 0xE4;
@@ -232,8 +232,8 @@ fn writing_wide_text_into_narrow_units_panics() {
     measured.write(StrData::Two(&mut [MaybeUninit::uninit(); 2]));
 }
 
-// The properties again under every kernel: each in a separate process, because the choice is made
-// once.
+// The following tests run the property tests with every kernel family. Each family needs its own
+// process, because a process chooses its family only once.
 
 /// The environment variable that makes a child process print its kernel family.
 const PRINT_KERNEL: &str = "ONECOPY_TEST_PRINT_KERNEL";

@@ -224,7 +224,7 @@ fn wrappers_of_each_type_are_read_with_their_keys_in_any_order() {
         (r#"{"$undefined":true}"#, Value::Undefined),
     ] {
         assert_eq!(value(json), expected, "{json}");
-        // In an array, and after other values.
+        // The value is also tested in an array, and after other values.
         let array = value(&format!("[0,{json},{json}]"));
         let Value::Array(items) = array else {
             panic!("{json}")

@@ -15,8 +15,7 @@ use crate::{Kind, Policy, Shape, Units, naive};
 
 const CANARY: u8 = 0xA5;
 
-/// A buffer of `len` bytes with canaries before and after it, at an address that is a multiple of
-/// `align`.
+/// A buffer of `len` bytes with canaries before and after it. It is aligned to 8 bytes.
 struct CanaryBuffer {
     bytes: Vec<u64>,
     len: usize,
@@ -28,8 +27,10 @@ impl CanaryBuffer {
         CanaryBuffer { bytes, len }
     }
 
+    /// Returns the buffer as a destination of `n` units.
+    ///
     /// # Safety
-    /// The `n` units must not be longer than the buffer.
+    /// The buffer must have space for `n` units of type `U`.
     unsafe fn slice<U>(&mut self, n: usize) -> &mut [MaybeUninit<U>] {
         assert!(n * size_of::<U>() <= self.len);
         // SAFETY: inside the vector, and aligned as it is.
@@ -141,8 +142,8 @@ impl AtEnd {
             fn mmap(at: *mut u8, len: usize, prot: i32, flags: i32, fd: i32, from: i64) -> *mut u8;
             fn mprotect(at: *mut u8, len: usize, prot: i32) -> i32;
         }
-        // SAFETY: a fresh private mapping of two pages, of which the second is made inaccessible.
-        // It stays until the process ends.
+        // SAFETY: the call creates a private mapping of two pages, of which the second is made
+        // inaccessible. The mapping exists until the process ends.
         unsafe {
             let page = mmap(std::ptr::null_mut(), 2 * Self::PAGE, 3, 0x22, -1, 0);
             assert_eq!(mprotect(page.add(Self::PAGE), Self::PAGE, 0), 0);
@@ -266,8 +267,8 @@ fn check_encode(text: &[u16]) {
         let units = units.map(|u| if swapped { u.swap_bytes() } else { *u });
         Some(units.flat_map(u16::to_ne_bytes).collect::<Vec<u8>>())
     };
-    // A `str` of 32-bit units is converted as a cell if its units fit, other `str` if their UTF-16
-    // fits.
+    // A text is converted as a cell if it is not too long: its 32-bit units, or its UTF-16 for
+    // other units.
     let fits = match units {
         Units::Utf32(u) => 4 * u.len() <= MOST_CELL_BYTES,
         _ => 2 * chars.len() <= MOST_CELL_BYTES,
@@ -360,8 +361,8 @@ fn any_few_bytes_are_the_cell_of_the_reference_implementation_or_none() {
     let mut text = Vec::new();
     for pad in [0, 1, 29, 30, 31, 59, 60, 61, 62, 63, 64, 65, 121] {
         for n in 0..24_usize.pow(4) {
-            // All sequences of one and two bytes at each position; one in 97 of three and four
-            // bytes.
+            // All sequences of one and two bytes are tested at each position, and one in 97 of the
+            // sequences of three and four bytes.
             if n >= 24_usize.pow(2) && n % 97 != 0 {
                 continue;
             }

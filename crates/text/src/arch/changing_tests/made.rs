@@ -151,8 +151,8 @@ fn changed_text_becomes_a_canonical_str_or_none() {
                 if let Some(Ok(made)) = make_large_volatile(units, changing) {
                     assert_canonical(&made.made);
                 }
-                // This entry requires a text that does not change, so only its stores are checked
-                // here.
+                // `make_large` requires a text that does not change, so its result is not checked,
+                // only that it writes nothing outside of the destination.
                 drop(make_large(units, changing));
             }
         });
