@@ -157,8 +157,8 @@ const N_EXPONENTS_32: usize = 39;
 /// The number of binary places with which the units in [`SCALES_32`] are stored.
 const UNIT_PLACES_32: u32 = 40;
 
-/// The same constants as in [`SCALES`], for 32-bit floats. The unit is stored as a multiple of
-/// 2^-40 of the weight of the 8th digit, and results have at most 9 digits.
+/// The constants for 32-bit floats, one [`Scale`] for each binary exponent. The unit is stored as a
+/// multiple of 2^-40 of the weight of the 8th digit, and results have at most 9 digits.
 static SCALES_32: [Scale; N_EXPONENTS_32] = {
     let mut all = [Scale {
         unit: 0,

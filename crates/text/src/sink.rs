@@ -292,7 +292,7 @@ pub trait Put {
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]);
 }
 
-/// Does what [`Put::put_made`] does, at the address `at`; returns the number of bytes written.
+/// Implements [`Put::put_made`] at the address `at`. Returns the number of bytes written.
 ///
 /// # Safety
 /// `at` must be writable for a `T`.

@@ -164,7 +164,7 @@ fn kernels_of_utf8_write_no_more_units_than_they_are_given() {
         for text in &texts {
             for &n in &sizes(&texts, starts) {
                 if has_avx2 {
-                    // SAFETY: AVX2 is available; the destination has n units (so below).
+                    // SAFETY: AVX2 is available, and the destination has `n` units.
                     unsafe {
                         use avx2::utf8::{to_latin1, to_latin1_checked, to_ucs4};
                         into(n, |p| to_latin1(text, p));
@@ -221,7 +221,7 @@ fn kernels_of_wide_units_write_no_more_than_they_are_given() {
             let latin1: Vec<u8> = text.iter().map(|&u| u as u8).collect();
             for &n in &sizes(&texts, scalar::count_utf16) {
                 if has_avx2 {
-                    // SAFETY: AVX2 is available; the destination has n units (so below).
+                    // SAFETY: AVX2 is available, and the destination has `n` units.
                     into(n, |p| unsafe { avx2::utf16::to_ucs4(text, p) });
                 }
                 if has_avx512 {

@@ -145,7 +145,8 @@ kernels! {
         _ => scalar::find_escape_u8,
     }
 
-    /// Returns the result of [`find_escape_u8`] for 16-bit units.
+    /// Returns the index of the first 16-bit unit that must be escaped in JSON, or `src.len()` if
+    /// there is none.
     pub(crate) fn find_escape_u16(src: &[u16]) -> usize, of 2 * src.len(), {
         sse2 up to 128 => sse2::find_escape_u16,
         avx512 => avx512::scan::find_escape_u16,
@@ -276,8 +277,8 @@ kernels! {
         _ => scalar::count_utf16,
     }
 
-    /// Returns the result of [`count_utf16`] for units at any address, in native or (`SWAPPED`)
-    /// reversed byte order.
+    /// Returns the number of characters of valid UTF-16, as [`count_utf16`] does. The units may be
+    /// at any address, in native or (`SWAPPED`) reversed byte order.
     pub(crate) fn count_ordered_utf16[const SWAPPED: bool](src: &[[u8; 2]]) -> usize, of 2 * src.len(), {
         avx512 => avx512::utf16::count_ordered::<SWAPPED>,
         _ => scalar::count_ordered_utf16::<SWAPPED>,
@@ -446,7 +447,7 @@ kernels! {
     }
 }
 
-/// Returns the result of [`is_ascii`] for a short text. Always inlined, because a call would take
+/// Returns `true` if all bytes of a short text are ASCII. Always inlined, because a call would take
 /// as long as the check itself.
 #[inline(always)]
 pub(crate) fn is_short_ascii(src: &[u8]) -> bool {

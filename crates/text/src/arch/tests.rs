@@ -216,7 +216,7 @@ fn copies_stop_before_the_first_unit_out_of_range_and_nowhere_else() {
         |u| {
             let len = u.len();
             let bytes: Vec<u8> = u.iter().map(|&u| u.min(0xFF) as u8).collect();
-            // SAFETY: the buffer has as many units as the text (so below).
+            // SAFETY: the buffer has as many units as the text.
             unsafe {
                 let expected =
                     || into_buffer(len, |p| scalar::copy_ascii(&bytes, destination(p, len)));

@@ -64,7 +64,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: as for Latin-1; without escapes a unit takes three bytes.
+                // SAFETY: as for Latin-1, but a unit has at most three bytes.
                 unsafe {
                     let at = $kernels::json::ucs2::<false>(u, pen.at());
                     if !at.is_null() {
@@ -77,7 +77,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: as for Latin-1; without escapes a unit takes four bytes.
+                // SAFETY: as for Latin-1, but a unit has at most four bytes.
                 unsafe {
                     let at = $kernels::json::ucs4::<false>(u, pen.at());
                     if !at.is_null() {
@@ -119,7 +119,7 @@ impl Utf8Kernels for Common {
     fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
         check(pen, u.len());
         // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
-        // bytes as it returned (so for all below).
+        // bytes as it returned.
         unsafe {
             let n = latin1_to_utf8(u, rest(pen));
             advance(pen, n.expect("two bytes for each, checked above"));
@@ -132,7 +132,7 @@ impl Utf8Kernels for Common {
         if find_surrogate(u) < u.len() {
             return false;
         }
-        // SAFETY: as of Latin-1.
+        // SAFETY: as in `put_utf8_latin1`.
         unsafe {
             let n = utf16_to_utf8(u, rest(pen));
             advance(pen, n.expect("no surrogates, checked above"));
@@ -143,7 +143,7 @@ impl Utf8Kernels for Common {
     #[inline(always)]
     fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
         check(pen, u.len());
-        // SAFETY: as of Latin-1.
+        // SAFETY: as in `put_utf8_latin1`.
         unsafe {
             match ucs4_to_utf8(u, rest(pen)) {
                 Some(n) => advance(pen, n),

@@ -33,7 +33,8 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// Does for UTF-32 what [`make_ordered_utf16`] does for UTF-16.
+/// Makes a `str` of the narrowest kind from UTF-32, under the same conditions as
+/// [`make_ordered_utf16`].
 ///
 /// # Errors
 /// Returns the error of `new`.

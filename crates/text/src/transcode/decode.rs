@@ -79,7 +79,7 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns the result of [`LegacyDecoder::pending`]; `None` if encoding_rs is not used.
+    /// Returns the bytes of an incomplete character at the end; `None` without encoding_rs.
     pub(super) fn pending(&self) -> Option<&[u8]> {
         self.legacy.as_ref().map(LegacyDecoder::pending)
     }

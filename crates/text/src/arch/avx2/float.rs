@@ -125,7 +125,7 @@ pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
 /// is 1. Returns the address after the text.
 ///
 /// # Safety
-/// As `put`.
+/// As [`put`].
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {

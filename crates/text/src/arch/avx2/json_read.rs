@@ -67,7 +67,8 @@ pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
     }
 }
 
-/// Returns the result of [`plain_u8`] for 16-bit units.
+/// Returns the number of 16-bit units before the first one that must be escaped in JSON (a quote, a
+/// backslash or a control character), and `true` if all units before it are ASCII.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
@@ -94,7 +95,8 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     }
 }
 
-/// Returns the result of [`plain_u8`] for 32-bit units.
+/// Returns the number of 32-bit units before the first one that must be escaped in JSON (a quote, a
+/// backslash or a control character), and `true` if all units before it are ASCII.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {

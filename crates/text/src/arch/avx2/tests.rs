@@ -24,8 +24,7 @@ fn check_checked(src: &[u8]) {
     for capacity in [n, n + 40] {
         if max <= 0xC3 {
             let (made, got) =
-                // SAFETY: AVX2 is available; the buffer has a unit for each non-continuation byte
-                // (so below).
+                // SAFETY: AVX2 is available; the buffer has a unit for each non-continuation byte.
                 into_buffer(capacity, |p| unsafe { utf8::to_latin1_checked(src, destination(p, capacity)) });
             let got = made.map(|n| got[..n].iter().map(|&u| u.into()).collect());
             assert_eq!(got, text, "{src:x?}");
@@ -38,7 +37,7 @@ fn check_checked(src: &[u8]) {
 /// size, a larger one, and one with a unit for each byte.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
-    // SAFETY: AVX2 is available (so below).
+    // SAFETY: AVX2 is available.
     let n_units = unsafe { utf8::units_of(src) };
     if let Ok(expected) = &expected {
         assert_eq!(n_units, expected.len());
@@ -79,7 +78,7 @@ fn check_utf8(src: &[u8]) {
     let max = text.iter().copied().max().unwrap_or(0);
     for capacity in [n, n + 40] {
         if max <= 0xFF {
-            // SAFETY: AVX2 is available; the buffer has space for the result (so below).
+            // SAFETY: AVX2 is available. The buffer has space for the result.
             let (made, got) = into_buffer(capacity, |p| unsafe {
                 utf8::to_latin1(src, destination(p, capacity))
             });
@@ -92,7 +91,7 @@ fn check_utf8(src: &[u8]) {
             );
         }
         let (made, got) =
-            // SAFETY: AVX2 is available; the buffer has space for the result.
+            // SAFETY: AVX2 is available. The buffer has space for the result.
             into_buffer(4 * capacity, |p| unsafe { utf8::to_ucs4(src, destination(p.cast(), capacity)) });
         assert_eq!(made, Some(n));
         assert_eq!(units(&got, u32::from_ne_bytes)[..n], text);
@@ -204,7 +203,7 @@ fn check_encoder(
 /// Runs all comparisons for one text of UTF-16.
 fn check_utf16(src: &[u16]) {
     let text = code_points(Units::Utf16(src));
-    // SAFETY: AVX2 is available; the buffers have space for the results (so below).
+    // SAFETY: AVX2 is available. The buffers have space for the results.
     unsafe {
         assert_eq!(utf16::is_valid(src), text.is_some(), "{src:x?}");
         let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
@@ -255,7 +254,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
         for text in texts(n) {
             let mut chars: Vec<u32> = text.chars().map(u32::from).collect();
             let narrow: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
-            // SAFETY: AVX2 is available; the buffers have space for the results (so below).
+            // SAFETY: AVX2 is available. The buffers have space for the results.
             unsafe {
                 assert_eq!(measure::ucs4(&chars), Some(text.len()));
                 check_encoder(Some(text.into_bytes()), 0, |p, capacity| {

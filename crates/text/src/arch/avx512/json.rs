@@ -140,7 +140,7 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     unsafe { long_latin1::<ESCAPES>(u, as_is, out) }
 }
 
-/// Does for a text of more than 64 bytes what [`latin1`] does.
+/// Implements [`latin1`] for a text of more than 64 bytes.
 ///
 /// # Safety
 /// As [`latin1`].

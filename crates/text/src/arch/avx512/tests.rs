@@ -18,7 +18,7 @@ fn is_here() -> bool {
 fn check_utf8(src: &[u8]) {
     let text = naive::decode(Units::Utf8(src), Policy::Strict);
     let shape = naive::shape(Units::Utf8(src), Policy::Strict);
-    // SAFETY: AVX-512 is available (so below).
+    // SAFETY: AVX-512 is available.
     let measured = unsafe { utf8::measure(src) };
     assert_eq!(measured, shape.ok(), "{src:x?}");
     let (n, max) = (starts(src), src.iter().copied().max().unwrap_or(0));
@@ -27,14 +27,14 @@ fn check_utf8(src: &[u8]) {
         Err(_) => assert_eq!(made, None, "{src:x?}"),
     };
     if max <= 0xC3 {
-        // SAFETY: the buffer has a unit for each non-continuation byte (so below).
+        // SAFETY: the buffer has a unit for each non-continuation byte.
         let (made, got) = into_buffer(n, |p| unsafe {
             utf8::to_latin1::<true>(src, destination(p, n))
         });
         expect(made, got.into_iter().map(u32::from).collect());
     }
     check_utf8_to_utf16(src, max);
-    // SAFETY: AVX-512 is available; the buffer has space for the result.
+    // SAFETY: AVX-512 is available. The buffer has space for the result.
     let (made, got) = into_buffer(4 * n, |p| unsafe {
         utf8::to_ucs4::<true>(src, destination(p.cast(), n))
     });
@@ -71,7 +71,7 @@ fn check_utf8(src: &[u8]) {
 /// size and into one with a unit for each byte.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
-    // SAFETY: AVX-512 is available (so below).
+    // SAFETY: AVX-512 is available.
     let n_units = unsafe { utf8::units_of(src) };
     let see = |capacity: usize,
                convert: unsafe fn(&[u8], &mut [MaybeUninit<u16>]) -> Option<usize>| {
@@ -177,9 +177,9 @@ fn every_lead_and_second_byte_is_validated_as_in_the_standard() {
 fn check_utf16(src: &[u16]) {
     let text = naive::decode(Units::Utf16(src), Policy::Strict);
     let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
-    // SAFETY: AVX-512 is available; the buffers have space for the results (so below).
+    // SAFETY: AVX-512 is available. The buffers have space for the results.
     assert_eq!(unsafe { utf16::count(src) }, n);
-    // SAFETY: AVX-512 is available; the buffer has space for the result.
+    // SAFETY: AVX-512 is available. The buffer has space for the result.
     let (made, got) = into_buffer(4 * n, |p| unsafe {
         utf16::to_ucs4(src, destination(p.cast(), n))
     });
@@ -210,7 +210,7 @@ fn check_utf16(src: &[u16]) {
     }
     let capacity = expected.as_ref().map_or(3 * src.len(), Vec::len);
     for capacity in [capacity, capacity + 70] {
-        // SAFETY: AVX-512 is available; the buffer has space for the result.
+        // SAFETY: AVX-512 is available. The buffer has space for the result.
         let (got, bytes) = into_buffer(capacity, |p| unsafe {
             encode::wide(src, destination(p, capacity))
         });
@@ -263,11 +263,11 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
         for text in texts(n) {
             let utf8 = text.as_bytes().to_vec();
             let mut chars: Vec<u32> = text.chars().map(u32::from).collect();
-            // SAFETY: AVX-512 is available; the buffers have space for the results (so below).
+            // SAFETY: AVX-512 is available. The buffers have space for the results.
             assert_eq!(unsafe { measure::ucs4(&chars) }, Some(utf8.len()));
             let capacity = utf8.len();
             let (got, bytes) = into_buffer(capacity, |p| {
-                // SAFETY: AVX-512 is available; the buffer has space for the result.
+                // SAFETY: AVX-512 is available. The buffer has space for the result.
                 unsafe { encode::ucs4(&chars, destination(p, capacity)) }
             });
             assert_eq!((got, &bytes), (Some(capacity), &utf8));
@@ -275,7 +275,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
                 for c in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
                     let kept = std::mem::replace(&mut chars[at], c);
                     let (got, _) = into_buffer(4 * n, |p| {
-                        // SAFETY: AVX-512 is available; the buffer has space for the result.
+                        // SAFETY: AVX-512 is available. The buffer has space for the result.
                         unsafe { encode::ucs4(&chars, destination(p, 4 * n)) }
                     });
                     assert_eq!(got, None);
@@ -289,7 +289,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             let expected = expected.expect("Latin-1 has no malformed text");
             let capacity = expected.len();
             let (got, bytes) = into_buffer(capacity, |p| {
-                // SAFETY: AVX-512 is available; the buffer has space for the result.
+                // SAFETY: AVX-512 is available. The buffer has space for the result.
                 unsafe { encode::latin1(&narrow, destination(p, capacity)) }
             });
             assert_eq!((got, bytes), (Some(capacity), expected));
@@ -329,19 +329,19 @@ fn copies_stop_at_the_first_unit_out_of_range() {
                 });
                 check(done, ascii);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: AVX-512 is available; the buffer has space for the result.
+                // SAFETY: AVX-512 is available. The buffer has space for the result.
                 let (done, got) = into_buffer(n, |p| unsafe {
                     scan::narrow_up_to::<0x7F>(&wide, destination(p, n))
                 });
                 check(done, ascii);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: AVX-512 is available; the buffer has space for the result.
+                // SAFETY: AVX-512 is available. The buffer has space for the result.
                 let (done, got) = into_buffer(n, |p| unsafe {
                     scan::narrow_up_to::<0xFF>(&wide, destination(p, n))
                 });
                 check(done, latin1);
                 assert_eq!(got[..done], bytes[..done]);
-                // SAFETY: AVX-512 is available; the buffer has space for the result.
+                // SAFETY: AVX-512 is available. The buffer has space for the result.
                 let (done, got) = into_buffer(2 * n, |p| unsafe {
                     scan::copy_bmp(&wide, destination(p.cast(), n))
                 });

@@ -37,7 +37,8 @@ fn in_order<const SWAPPED: bool>(v: __m512i) -> __m512i {
     if SWAPPED { swap_u16(v) } else { v }
 }
 
-/// Returns the result of [`count`] for units given in native or (`SWAPPED`) reversed byte order.
+/// Returns the number of units that are not the second half of a surrogate pair. The units are in
+/// native or (`SWAPPED`) reversed byte order.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
@@ -99,7 +100,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>])
     unsafe { to_ucs4_ordered::<false>(as_bytes(src), out) }
 }
 
-/// Does what [`to_ucs4`] does, for units given in native or (`SWAPPED`) reversed byte order.
+/// Decodes UTF-16 in native or (`SWAPPED`) reversed byte order, with the results of [`to_ucs4`].
 ///
 /// # Safety
 /// The processor must support AVX-512.

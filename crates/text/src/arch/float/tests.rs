@@ -31,7 +31,8 @@ fn written(write: impl FnOnce(*mut u8) -> Option<*mut u8>) -> Option<String> {
     end.map(|end| String::from_utf8(buffer[..end].to_vec()).expect("ASCII"))
 }
 
-/// Does for a 32-bit float what [`Written`] does for a 64-bit float.
+/// A task that writes a 32-bit float with the kernels of a family and returns the text; `None` if
+/// the kernels do not write the float.
 struct Written32(f32);
 
 impl Work for Written32 {

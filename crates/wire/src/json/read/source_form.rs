@@ -15,7 +15,8 @@ pub trait Scanner<'a> {
     fn plain(&mut self, at: usize) -> (Text<'a>, usize);
     /// Returns the number of white-space units from position `at` on.
     fn blank(&mut self, at: usize) -> usize;
-    /// Returns the result of [`Scan::short_number`] for the number that starts at `at`.
+    /// Returns the number at `at`, without its sign; `None` if [`Scan::short_number`] does not
+    /// parse it.
     fn short_number(&mut self, at: usize) -> Option<ShortNumber>;
 }
 

@@ -275,7 +275,7 @@ const MOST_OF_THREE: usize = 21;
 /// contents of `out` are then unspecified.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and 64 more, and must not overlap the text.
+/// `out` must be writable for 6 bytes for each unit and 64 bytes more, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
@@ -402,10 +402,11 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
     }
 }
 
-/// Writes 32-bit units as JSON text; returns null if one is a surrogate or past U+10FFFF.
+/// Writes 32-bit units as the body of a JSON string; returns null if one is a surrogate or past
+/// U+10FFFF.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and 64 more, and must not overlap the text.
+/// `out` must be writable for 6 bytes for each unit and 64 bytes more, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
@@ -440,7 +441,7 @@ fn load_eight(u: &[u32; 8]) -> __m256i {
     unsafe { _mm256_loadu_si256(u.as_ptr().cast()) }
 }
 
-/// Writes at most 8 units, with the results of [`ucs4`].
+/// Writes at most 8 units as JSON text; returns null if one is a surrogate or past U+10FFFF.
 ///
 /// # Safety
 /// As [`ucs4`].
