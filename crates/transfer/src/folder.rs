@@ -90,7 +90,7 @@ impl Folder {
 
     /// Enters the folder `name` inside the current folder. This folder becomes the current folder.
     /// `path` is the path in error messages. If `make` is given, a missing folder is created with
-    /// these permissions.
+    /// these permissions and all permissions of its owner.
     pub(crate) fn enter(&mut self, name: &str, path: &str, make: Option<u16>) -> Result<(), Error> {
         let Some(here) = self.here() else {
             self.inner.push(None);

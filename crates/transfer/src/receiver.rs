@@ -69,8 +69,8 @@ impl Receiver {
     /// [`Channel::receiving`]. No file is read or written before the code was verified.
     ///
     /// # Errors
-    /// [`Error`], whose reason the sender receives. [`Error::TooManyCodes`] from the last wrong
-    /// code on.
+    /// [`Error`]; the sender receives the reason unless the connection failed.
+    /// [`Error::TooManyCodes`] from the last allowed wrong code on.
     pub fn greet(&self, mut channel: Channel) -> Result<Greeted, Error> {
         let mut order = SenderState::new(self.options.limits);
         match self.hear_greeting(&mut channel, &mut order) {
@@ -98,7 +98,7 @@ impl Receiver {
     /// TLS, the kernel moves a file of more than one block without these copies.
     ///
     /// # Errors
-    /// [`Error`]; the sender receives the reason.
+    /// [`Error`]; the sender receives the reason, unless it aborted or the connection failed.
     pub fn receive(&self, greeted: Greeted, observer: &mut dyn Observer) -> Result<Summary, Error> {
         let Greeted {
             mut channel,

@@ -47,8 +47,8 @@ const IN_TURN: usize = 2;
 /// set).
 ///
 /// # Errors
-/// [`Error`]; the receiver is notified. After [`Error::Broken`], a repeated call continues where
-/// the transfer stopped.
+/// [`Error`]. The receiver is told the reason if a local file caused the error. After
+/// [`Error::Broken`], a repeated call continues where the transfer stopped.
 pub fn send(
     options: &SenderOptions,
     channel: &mut Channel,
@@ -258,7 +258,8 @@ impl SenderRun<'_> {
     /// Sends the blocks of a file that follow those in `tree`. Another thread reads and hashes the
     /// blocks at the same time. Without TLS, sendfile(2) sends the blocks from the file. With TLS,
     /// the blocks are sent from the buffers of the other thread. These buffers are also used over
-    /// loopback, where sendfile(2) takes longer (`docs/decisions/0095-moving-files.md`).
+    /// loopback, where sendfile(2) takes longer (`docs/decisions/0095-moving-files.md`), unless
+    /// `by_sendfile` is set.
     fn hashed(
         &mut self,
         opened: &OpenedFile,

@@ -117,8 +117,8 @@ fn listen(
     }
 }
 
-/// Returns `true` if the command should wait for another sender after a failed transfer. This is so
-/// if the sender caused the failure: it disconnected, or sent something invalid.
+/// Returns `true` if the command should wait for another sender after a failed transfer: always if
+/// the sender disconnected or violated the protocol, otherwise only with `--keep`.
 fn goes_on(args: &Receive, failure: &Error) -> bool {
     match failure {
         Error::Broken(_) | Error::Protocol(_) => true,
