@@ -60,9 +60,9 @@ pub struct Journal {
 impl Journal {
     /// Opens the journal of the partial file `part`. If the journal is damaged, or if its identity
     /// is not `identity`, the transfer starts from the beginning: the journal and `part` are
-    /// truncated. `len_bytes` is the size of the complete file.
-    /// `progress` is called for each block of `part` that is read and hashed again, with the
-    /// block's size in bytes. Returns the journal, and the hash tree of the blocks in `part`.
+    /// truncated. `len_bytes` is the size of the complete file. `progress` is called for each block
+    /// of `part` that is read and hashed again, with the block's size in bytes. Returns the
+    /// journal, and the hash tree of the blocks in `part`.
     ///
     /// # Errors
     /// The error of the system.

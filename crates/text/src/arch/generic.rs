@@ -200,7 +200,7 @@ static KEEP_LAST: [u8; 64] = {
     t
 };
 
-/// Returns the largest byte of valid UTF-8, and the number of its characters.
+/// Returns the largest byte of a valid UTF-8 text, and the number of its characters.
 /// # Safety
 /// `p` must be readable for `len` bytes, at least one vector. The processor must support `V`.
 #[inline(always)]

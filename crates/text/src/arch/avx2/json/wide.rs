@@ -164,8 +164,8 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes at most 32 units below U+0800 of which none must be escaped, or at most 21 units from
-/// U+0800 on of which none is a surrogate; otherwise returns null.
+/// Writes `u` as UTF-8 and returns the address after it; or returns null if `u` is neither at most
+/// 32 units below U+0800 without one to escape, nor at most 21 from U+0800 on without surrogates.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
