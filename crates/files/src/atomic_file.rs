@@ -56,7 +56,8 @@ impl AtomicFile {
     /// Creates the temporary file for a file whose final path is `path`.
     ///
     /// # Errors
-    /// [`Error::NoDirectory`], [`Error::NotAFile`], [`Error::Denied`], or [`Error::Io`] with the path.
+    /// [`Error::NoDirectory`], [`Error::NotAFile`], [`Error::Denied`], [`Error::Full`],
+    /// [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, on_failure: OnFailure) -> Result<AtomicFile, Error> {
         let path = path.as_ref();
         let (target, replaced) = resolve(path)?;
@@ -132,7 +133,7 @@ impl AtomicFile {
         &self.file
     }
 
-    /// Returns the number of bytes written so far.
+    /// Returns the number of bytes written by [`Write`] so far.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes

@@ -29,13 +29,15 @@ pub enum Action {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// From [`crate::AtomicFile::create`]: the directory of the file does not exist. Create it.
+    /// From [`crate::AtomicFile::create`]: the directory of the file does not exist, or is not a
+    /// directory. Create it.
     NoDirectory {
         /// The missing directory.
         directory: PathBuf,
     },
     /// From [`crate::AtomicFile::create`]: the path is a directory, a device, a pipe or a socket,
-    /// which a rename must not replace. Write to another name, or to standard output.
+    /// which a rename must not replace, or a circle of symbolic links. Write to another name, or to
+    /// standard output.
     NotAFile {
         /// The path at which a file should be written.
         path: PathBuf,
@@ -52,8 +54,7 @@ pub enum Error {
         /// The error that the operating system returned.
         source: io::Error,
     },
-    /// From a write or the commit: the disk is full, or a quota or size limit is reached. Free some
-    /// space.
+    /// From any call: the disk is full, or a quota or size limit is reached. Free some space.
     Full {
         /// The operation that failed.
         action: Action,

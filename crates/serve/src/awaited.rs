@@ -17,8 +17,8 @@ pub enum RequestBody {
     /// The request has no body.
     #[default]
     None,
-    /// The body is in memory that the handler provided ([`crate::Handler::body_chunk`]), into which
-    /// it was received directly.
+    /// The body is in memory that the handler provided ([`crate::Handler::body_chunk`]). The bytes
+    /// of a body of known length that arrived after the head were received directly into it.
     Memory(Chunk),
     /// The body is in an unnamed temporary file, which is deleted when its last descriptor is
     /// closed. The number is the length of the body in bytes. The position of the file is 0.
@@ -202,7 +202,8 @@ impl AwaitedBody {
     /// in a forked child.
     ///
     /// # Errors
-    /// [`BodyError`]; a repeated call returns the same error.
+    /// [`BodyError`]; a repeated call returns the same error. [`BodyError::Taken`] if an earlier
+    /// call has returned the body.
     pub fn receive(&self) -> Result<RequestBody, BodyError> {
         if self.request.ask() && !(self.notify)() {
             self.request.settle(Err(BodyError::Stopped));

@@ -187,8 +187,8 @@ impl Response {
     }
 }
 
-/// The body of a response. No form of it is copied: the bytes are sent from the memory or the file
-/// that contains them.
+/// The body of a response. The bytes are sent from the memory or the file that contains them,
+/// without a copy in this process; only [`BodyPart::Bytes`] are copied.
 #[derive(Default)]
 #[non_exhaustive]
 pub enum Body {

@@ -64,6 +64,7 @@ impl Socket {
     ///
     /// # Errors
     /// [`Error::NotListening`] if the descriptor is not a TCP or unix socket, or does not listen.
+    /// [`Error::System`].
     pub fn of_descriptor(descriptor: OwnedFd) -> Result<Socket, Error> {
         let number = descriptor.as_raw_fd();
         let listener = Listener::of(descriptor).map_err(|source| Error::NotListening {
@@ -113,7 +114,7 @@ impl Socket {
     /// Returns `None` if nothing was lent, and in every call after the first.
     ///
     /// # Errors
-    /// [`Error::System`] if the parent has already ended.
+    /// [`Error::System`], for example if the parent has already ended.
     #[must_use]
     pub fn inherited() -> Option<Result<(Socket, SharedCounters), Error>> {
         let taken = sys::take_lent()?.map_err(Error::system("taking the socket of the parent"));

@@ -29,8 +29,8 @@ enum CopyMethod {
 
 /// Copies the contents of `from` to the empty file `to`. The first method that the kernel and the
 /// file system support is used: shared blocks (FICLONE), `copy_file_range(2)`, `sendfile(2)`, a
-/// buffer of this process. Holes are preserved. `go_on` is called with the position reached, and
-/// may abort the copy.
+/// buffer of this process. Holes are preserved. `go_on` is called after each part that is copied,
+/// with the position reached, and may abort the copy.
 ///
 /// Copies in this process: none, or two if a buffer is used.
 ///
@@ -150,8 +150,9 @@ fn next_data(file: &File, at: u64, len_bytes: u64) -> io::Result<Option<(u64, u6
 /// position reached, and may abort the copy.
 ///
 /// # Errors
-/// The error of the system, or of [`AtomicFile`]. `InvalidInput` if `from` is not a regular file,
-/// or both are the same file.
+/// The error of the system, of [`AtomicFile`], or of `go_on`. `IsADirectory` if `from` is a
+/// directory. `InvalidInput` if `from` is a pipe, a socket or a device, or if both are the same
+/// file.
 pub fn copy_file(
     from: &Path,
     to: &Path,

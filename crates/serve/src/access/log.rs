@@ -121,8 +121,8 @@ impl AccessLog {
         Ok(())
     }
 
-    /// Adds the line of a request; it is written within 50 ms. Call this from
-    /// [`crate::Config::on_access`].
+    /// Adds the line of a request. It is written after at most 50 ms, or dropped if the disk is too
+    /// slow. Call this from [`crate::Config::on_access`].
     pub fn put(&self, access: &Access<'_>) {
         let inner = &*self.0;
         let now = sys::unix_time();

@@ -72,7 +72,8 @@ impl Folder {
     /// components are renamed during the call.
     ///
     /// # Errors
-    /// The error of openat2(2): EXDEV for a path that leaves the folder; `InvalidInput` for a NUL.
+    /// The error of openat2(2), which is EXDEV for a path that leaves the folder; on older kernels
+    /// the error of openat(2). `InvalidInput` for a NUL.
     pub(crate) fn file(&self, path: &[u8], opening: OpenPurpose) -> io::Result<File> {
         let path = CString::new(if path.is_empty() { b"." } else { path })?;
         match self.has_openat2 {
