@@ -164,8 +164,8 @@ impl<'a> Conditions<'a> {
 
     /// Returns the value of `Range` if the range applies: the field is present, and `If-Range`
     /// confirms that the client's bytes are current (RFC 9110, section 13.1.5). A date confirms
-    /// this only if the last change was more than one second before `now_s`, the current time in
-    /// seconds since 1970.
+    /// this only if it is equal to the time of the last change, and is before `now_s`, the current
+    /// time in whole seconds since 1970.
     #[must_use]
     pub fn range(&self, now: &Validators<'_>, now_s: u64) -> Option<&'a [u8]> {
         let SingleField::Given(range) = self.range else {

@@ -15,8 +15,8 @@ pub enum HeadError {
     /// would turn the connection into a tunnel (RFC 9110, section 9.3.6), and the server is not a
     /// proxy.
     Method,
-    /// The target contains a byte that a URI must not contain, or is in none of the four forms (RFC
-    /// 9112, section 3.2).
+    /// The target contains `#` or a byte that is not visible ASCII, or has a form that
+    /// [`super::TargetForm`] does not have.
     Target,
     /// The version is well-formed, but neither 1.0 nor 1.1.
     Version,

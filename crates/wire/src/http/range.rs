@@ -44,7 +44,7 @@ impl ByteRange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
     /// The response has the whole representation (status 200), because the unit is not `bytes`, the
-    /// field violates the grammar, or it requests the last 0 bytes.
+    /// field violates the grammar, or it requests the last bytes of an empty representation.
     Whole,
     /// The response has these parts of the representation (status 206), in the requested order.
     /// Parts that overlap or are adjacent are merged; the merged part has the position of the first

@@ -116,8 +116,8 @@ fn put_line<S: ByteSink>(name: &[u8], value: &[u8], sink: &mut S) -> Result<(), 
     Ok(())
 }
 
-/// Returns the reason phrase that RFC 9110 or RFC 6585 defines for a status; an empty string if
-/// they define none.
+/// Returns the reason phrase that RFC 9110 or RFC 6585 defines for a status. Returns an empty
+/// string for all other statuses, and for the rare statuses 305, 402, 407 and 511.
 #[must_use]
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
