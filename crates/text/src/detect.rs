@@ -88,7 +88,7 @@ pub struct Detector {
     /// `true` if the bytes passed to chardetng contain an escape (0x1B), as in ISO-2022-JP.
     has_escape: bool,
     guesser: Box<EncodingDetector>,
-    /// Up to 16 ASCII bytes that precede the first byte passed to chardetng.
+    /// The last ASCII bytes (at most 16) before the first byte that is above 0x7F or an escape.
     before: Vec<u8>,
     n_guessed: usize,
 }

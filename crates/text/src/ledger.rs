@@ -8,11 +8,12 @@
 //! # Definitions
 //!
 //! All sizes are in bytes of the text as its owner stores it, before it is handled: ten units of
-//! UTF-16 are 20 bytes, whatever they are converted to. Only text is counted, and output that is
-//! written as text (such as the digits of a decimal); headers, quotes and commas are not.
+//! UTF-16 are 20 bytes, whatever they are converted to. Text is counted, and output that is written
+//! as text (such as the digits of a decimal); quotes and commas are not. [`Stage::Head`] counts
+//! header fields, and [`Stage::Move`] the bytes of files.
 //!
-//! No stage follows the chunk: the kernel reads the chunk where it was filled, so nothing remains
-//! to be counted. (The independent counter of `tests/copies` covers this step.)
+//! After a chunk of output was filled, nothing is counted: the kernel reads the chunk in place, so
+//! no further copy is made. (The independent counter of `tests/copies` verifies this.)
 //!
 //! - **taken**: the text received, counted once, by the first stage that handles it. The sum over
 //!   the stages is therefore the payload, which is the unit of "converted ≤ 1 × payload and copied
@@ -41,9 +42,9 @@ use crate::{Measured, Units};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// From the driver to a block of rows. The driver writes directly to the block. The
-    /// only bytes counted as copied are those of a long value that move because the buffer in which
-    /// its parts are collected grows.
+    /// From the driver to a block of rows. The driver writes directly to the block. The only bytes
+    /// counted as copied are those of a long value that move because the buffer in which its parts
+    /// are collected grows.
     Fetch,
     /// From a cell to a Python `str`.
     Decode,

@@ -288,7 +288,7 @@ pub trait Put {
     /// stores to that buffer have completed.)
     ///
     /// # Panics
-    /// Panics if the text does not fit, or if `T` requires alignment or drop.
+    /// Panics if `buffer` does not fit. A `T` that requires alignment or drop does not compile.
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]);
 }
 

@@ -20,7 +20,7 @@ const BLOCK_UNITS: usize = 2048;
 
 /// Makes a `str` of the narrowest kind from UTF-16; the bytes of each unit are in native or
 /// (`SWAPPED`) reversed order. Returns `None` for malformed text, and for text for which CPython
-/// has a shared `str` (empty text or one character).
+/// has a shared `str` (empty text, or one character up to U+00FF).
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
@@ -77,12 +77,12 @@ pub(crate) trait OrderedUnit: Copy {
         out: &mut [MaybeUninit<u32>],
     ) -> (u32, bool);
 
-    /// Returns the number of characters; a surrogate pair is one character. Returns `None` for
-    /// malformed text.
+    /// Returns the number of characters of well-formed UTF-16, in which a surrogate pair is one
+    /// character. Returns `None` for 32-bit units, which have no pairs.
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
 
-    /// Decodes the units to code points, one in each 32-bit unit; returns `false` if the text is
-    /// malformed.
+    /// Decodes UTF-16 to code points, one in each 32-bit unit. Returns `false` if the text is
+    /// malformed, and for 32-bit units.
     fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool;
 
     /// Returns `true` if a `str` of this kind has the same units as the text, in the same byte

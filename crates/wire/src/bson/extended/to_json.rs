@@ -17,8 +17,8 @@ use crate::number;
 /// The form in which numbers and dates are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Numbers are written as JSON numbers, and dates as RFC 3339 text. The text does not show if
-    /// an integer had 32 or 64 bits.
+    /// Integers and finite floats are written as JSON numbers, and dates of the years 1970 to 9999
+    /// as RFC 3339 text in a type wrapper. The text does not show if an integer had 32 or 64 bits.
     #[default]
     Relaxed,
     /// Each number and date is written as a type wrapper, such as `{"$numberInt": "1"}`. Only the

@@ -83,7 +83,7 @@ pub trait BsonEvents {
     /// malformed keys here too. The event [`BsonEvents::array_key`] follows.
     fn other_array_key(&mut self, key: &[u8]) -> EventResult;
 
-    /// Called when a document inside another document or array begins.
+    /// Called when a document begins: the outermost one, or one inside a document or array.
     fn begin_document(&mut self) -> EventResult;
     /// Called when the innermost document ends.
     fn end_document(&mut self) -> EventResult;
