@@ -38,8 +38,8 @@ fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
 /// Makes a `str` from a long well-formed text. Its kind is the narrowest that can store all
 /// characters.
 ///
-/// Returns `None` if the text is short or malformed; the caller then uses
-/// [`measure`](crate::measure).
+/// Returns `None` if the text is short or malformed, or if measuring it before the conversion is
+/// faster; the caller then uses [`measure`](crate::measure).
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///

@@ -81,7 +81,7 @@ impl<'a> VolatileBytes<'a> {
         unsafe { to.set_len(to.len() + self.len) };
     }
 
-    /// Writes all bytes to a sink, which copies them. Copies: the bytes are copied once.
+    /// Appends all bytes to a sink. Copies: the bytes are copied once.
     ///
     /// # Errors
     /// [`SinkFull`].
