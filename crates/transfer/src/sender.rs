@@ -47,7 +47,7 @@ const IN_TURN: usize = 2;
 /// set).
 ///
 /// # Errors
-/// [`Error`]. The receiver is told the reason if a local file caused the error. After
+/// [`Error`]. The receiver gets the reason if a local file caused the error. After
 /// [`Error::Broken`], a repeated call continues where the transfer stopped.
 pub fn send(
     options: &SenderOptions,

@@ -55,8 +55,8 @@ impl Drive<'_> {
         }));
     }
 
-    /// Calls the handler. If the handler has already been called and requests the body, sends `100
-    /// Continue` and starts to read the body.
+    /// Returns the step that calls the handler. If the handler has already been called and requests
+    /// the body, queues `100 Continue` and starts to read the body.
     pub(super) fn serve_call(&mut self) -> NextStep {
         let is_of_loop = self.kit.is_of_loop();
         let Phase::Called(called) = &mut self.state.phase else {
