@@ -80,7 +80,7 @@ int64_t onecopy_utf8_len_from_utf16(const uint16_t *src, size_t n_units, uint32_
  * read once.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+ * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
  * accessed by others during the call.
  */
 int64_t onecopy_utf16_to_utf8(const uint16_t *src,
@@ -98,7 +98,7 @@ int64_t onecopy_utf16_to_utf8(const uint16_t *src,
  * if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and is not
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and not
  * accessed by others during the call.
  */
 int64_t onecopy_utf8_to_utf16(const uint8_t *src,
@@ -115,7 +115,7 @@ int64_t onecopy_utf8_to_utf16(const uint8_t *src,
  * sufficient.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
  * accessed by others during the call.
  */
 int64_t onecopy_utf8_to_latin1(const uint8_t *src,
@@ -130,7 +130,7 @@ int64_t onecopy_utf8_to_latin1(const uint8_t *src,
  * ONECOPY_NO_ROOM.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
  * accessed by others during the call.
  */
 int64_t onecopy_latin1_to_utf8(const uint8_t *src,
@@ -147,7 +147,7 @@ int64_t onecopy_latin1_to_utf8(const uint8_t *src,
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
- * `capacity_bytes`, and is not accessed by others during the call.
+ * `capacity_bytes`, and not accessed by others during the call.
  */
 int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
                                  size_t src_at,
@@ -166,7 +166,7 @@ int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
- * `capacity_units`, and is not accessed by others during the call.
+ * `capacity_units`, and not accessed by others during the call.
  */
 int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
                                  size_t src_at,
@@ -185,7 +185,7 @@ int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
- * `capacity_bytes`, and is not accessed by others during the call.
+ * `capacity_bytes`, and not accessed by others during the call.
  */
 int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
                                   size_t src_at,
@@ -202,7 +202,7 @@ int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
- * `capacity_bytes`, and is not accessed by others during the call.
+ * `capacity_bytes`, and not accessed by others during the call.
  */
 int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
                                   size_t src_at,
@@ -252,7 +252,7 @@ int64_t onecopy_utf8_ascii_prefix(const uint8_t *src, size_t n_bytes);
  * text is written unchanged, which BSON permits.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+ * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
  * accessed by others during the call.
  */
 int64_t onecopy_bson_string(const uint16_t *src,

@@ -59,7 +59,7 @@ pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
 /// read once.
 ///
 /// # Safety
-/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
 /// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_to_utf8(
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8(
 /// if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and is not
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and not
 /// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_utf16(
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16(
 /// sufficient.
 ///
 /// # Safety
-/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
 /// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_latin1(
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1(
 /// ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and is not
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
 /// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_latin1_to_utf8(
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8(
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
-/// `capacity_bytes`, and is not accessed by others during the call.
+/// `capacity_bytes`, and not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
     src: *const u16,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
-/// `capacity_units`, and is not accessed by others during the call.
+/// `capacity_units`, and not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
     src: *const u8,
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
-/// `capacity_bytes`, and is not accessed by others during the call.
+/// `capacity_bytes`, and not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
     src: *const u8,
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
-/// `capacity_bytes`, and is not accessed by others during the call.
+/// `capacity_bytes`, and not accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
     src: *const u8,
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usiz
 /// text is written unchanged, which BSON permits.
 ///
 /// # Safety
-/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and is not
+/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
 /// accessed by others during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_bson_string(

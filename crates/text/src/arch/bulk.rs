@@ -29,7 +29,7 @@ pub(super) fn shape_of_utf8(src: &[u8]) -> Option<Shape> {
 const BLOCK_BYTES: usize = 16 << 10;
 
 /// Decodes UTF-8 to code points, block by block: each block is validated and then decoded. Returns
-/// `None` for malformed text.
+/// the number of code points; `None` if the text is malformed or does not fit into `out`.
 #[inline(never)]
 pub(super) fn utf8_to_ucs4_by_blocks(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (mut rest, mut n) = (src, 0);

@@ -316,7 +316,8 @@ kernels! {
         _ => scalar::utf8_len_of_ucs4,
     }
 
-    /// Converts UTF-8 to Latin-1. The text must be valid and have no character past U+00FF.
+    /// Converts valid UTF-8, whose characters are all below U+0100, to Latin-1. Returns the number
+    /// of bytes written; `None` if the result does not fit into `out`.
     pub(crate) fn valid_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize>,
     of src.len(), {
         avx512 => avx512::utf8::to_latin1::<false>,
@@ -326,7 +327,8 @@ kernels! {
     }
 
     /// Converts valid UTF-8 to UTF-16. Without `PAIRS`, the text must have no character past U+FFFF
-    /// (no surrogate pairs are written).
+    /// (no surrogate pairs are written). Returns the number of units written; `None` if the result
+    /// does not fit into `out`.
     pub(crate) fn valid_utf8_to_utf16[const PAIRS: bool](src: &[u8], out: &mut [MaybeUninit<u16>])
     -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_utf16::<false, PAIRS>,
@@ -335,7 +337,8 @@ kernels! {
         _ => scalar::valid_utf8_to_utf16,
     }
 
-    /// Converts valid UTF-8 to code points, one in each 32-bit unit.
+    /// Converts valid UTF-8 to code points, one in each 32-bit unit. Returns their number; `None`
+    /// if they do not fit into `out`.
     pub(crate) fn valid_utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize>,
     of src.len(), {
         avx512 => avx512::utf8::to_ucs4::<false>,
@@ -344,7 +347,8 @@ kernels! {
         _ => scalar::valid_utf8_to_ucs4,
     }
 
-    /// Converts valid UTF-16 to code points, one in each 32-bit unit.
+    /// Converts valid UTF-16 to code points, one in each 32-bit unit. Returns their number; `None`
+    /// if they do not fit into `out`.
     pub(crate) fn valid_utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize>,
     of 2 * src.len(), {
         avx512 up to 256 => avx512::utf16::to_ucs4,
@@ -354,7 +358,8 @@ kernels! {
     }
 
     /// Converts UTF-8 to Latin-1. No byte of the text may be above 0xC3, and `out` must have a unit
-    /// for each byte of the text that is not a continuation byte.
+    /// for each byte of the text that is not a continuation byte. Returns the number of bytes
+    /// written; `None` for malformed text.
     pub(crate) fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_latin1::<true>,
         avx2 => avx2::utf8::to_latin1_checked,
@@ -364,7 +369,7 @@ kernels! {
 
     /// Converts UTF-8 to UTF-16. `out` must have at least as many units as [`utf16_len_from_utf8`]
     /// returns. Without `PAIRS`, the text must have no byte above 0xEF (no character of four
-    /// bytes).
+    /// bytes). Returns the number of units written; `None` for malformed text.
     pub(crate) fn utf8_to_utf16[const PAIRS: bool](src: &[u8], out: &mut [MaybeUninit<u16>])
     -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_utf16::<true, PAIRS>,
@@ -373,28 +378,31 @@ kernels! {
         _ => scalar::utf8_to_utf16,
     }
 
-    /// Converts UTF-8 to code points, one in each 32-bit unit.
+    /// Converts UTF-8 to code points, one in each 32-bit unit. Returns their number; `None` if the
+    /// text is malformed or does not fit into `out`.
     pub(crate) fn utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_ucs4::<true>,
         _ => bulk::utf8_to_ucs4_by_blocks,
     }
 
-    /// Converts UTF-16 to code points, one in each 32-bit unit.
+    /// Converts UTF-16 to code points, one in each 32-bit unit. Returns their number; `None` if the
+    /// text is malformed or does not fit into `out`.
     pub(crate) fn utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize>,
     of 2 * src.len(), {
         avx512 => avx512::utf16::to_ucs4,
         _ => bulk::utf16_to_ucs4,
     }
 
-    /// Converts UTF-16 to code points, from units at any address, in native or (`SWAPPED`) reversed
-    /// byte order.
+    /// Converts UTF-16 to code points as [`utf16_to_ucs4`] does. The units may be at any address,
+    /// in native or (`SWAPPED`) reversed byte order.
     pub(crate) fn ordered_utf16_to_ucs4[const SWAPPED: bool](src: &[[u8; 2]], out: &mut [MaybeUninit<u32>])
     -> Option<usize>, of 2 * src.len(), {
         avx512 => avx512::utf16::to_ucs4_ordered::<SWAPPED>,
         _ => bulk::ordered_utf16_to_ucs4::<SWAPPED>,
     }
 
-    /// Converts Latin-1 to UTF-8.
+    /// Converts Latin-1 to UTF-8. Returns the number of bytes written; `None` if the result does
+    /// not fit into `out`.
     pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize>, of src.len(), {
         avx512 => avx512::encode::latin1,
         avx2 => avx2::encode::latin1,
@@ -402,9 +410,10 @@ kernels! {
         _ => scalar::latin1_to_utf8,
     }
 
-    /// Converts UTF-16 to UTF-8. With AVX2, leading ASCII units are first copied as bytes. For
-    /// 1,000 units that are all ASCII, this takes 27 ns; the AVX2 kernel for any UTF-16 takes 75
-    /// ns.
+    /// Converts UTF-16 to UTF-8. Returns the number of bytes written; `None` if the text is
+    /// malformed or the result does not fit into `out`. With AVX2, leading ASCII units are first
+    /// copied as bytes. For 1,000 units that are all ASCII, this takes 27 ns; the AVX2 kernel for
+    /// any UTF-16 takes 75 ns.
     pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize>,
     of 2 * src.len(), {
         avx512 => avx512::encode::wide,
@@ -414,15 +423,17 @@ kernels! {
         _ => scalar::utf16_to_utf8,
     }
 
-    /// Converts UTF-32 to UTF-8. The table has no line with simdutf here, because simdutf is slower
-    /// than CPython for emoji.
+    /// Converts UTF-32 to UTF-8. Returns the number of bytes written; `None` if the text is
+    /// malformed or the result does not fit into `out`. The table has no line with simdutf here,
+    /// because simdutf is slower than CPython for emoji.
     pub(crate) fn ucs4_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize>, of 4 * src.len(), {
         avx512 => avx512::encode::ucs4,
         avx2 => avx2::encode::ucs4,
         _ => scalar::ucs4_to_utf8,
     }
 
-    /// Converts the code points of a `str` to UTF-16 in native byte order.
+    /// Converts the code points of a `str` to UTF-16 in native byte order. Returns the number of
+    /// units written. `out` must have two units for each code point.
     pub(crate) fn valid_ucs4_to_utf16(src: &[u32], out: &mut [MaybeUninit<u16>]) -> Option<usize>,
     of 4 * src.len(), needs out.len() >= 2 * src.len(), {
         simdutf => by_simdutf::valid_ucs4_to_utf16,

@@ -92,7 +92,8 @@ pub(in crate::arch) fn utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -
     Some(n)
 }
 
-/// Converts text of any form to UTF-8; returns `None` for malformed text.
+/// Converts text of any form to UTF-8. Returns the number of bytes written; `None` if the text is
+/// malformed or the result does not fit into `out`.
 #[inline(never)]
 pub(in crate::arch) fn to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let mut n = 0;
