@@ -147,8 +147,8 @@ macro_rules! wide {
                 let mut bytes = [0; 24];
                 let n = rest.len().min(bytes.len());
                 for (to, &from) in bytes.iter_mut().zip(&rest[..n]) {
-                    // A unit above 0xFF is not part of a number, and is replaced by a byte that is
-                    // not either.
+                    // A unit above 0xFF is not part of a number. It is replaced by 0, which is not
+                    // part of a number either.
                     *to = u8::try_from(from).unwrap_or(0);
                 }
                 Scan::new(self.0, &bytes[..n]).short_number(0)
