@@ -2,9 +2,9 @@
 
 python3 tools/pythons.py [3.12 …]  exits non-zero if one fails
 
-Named versions that are not installed are downloaded from Debian (tools/debian.py), or built if they
-are free-threaded (3.14t, tools/free_threaded.py); one that is not available is a failure. The newest version runs all fast tests, the others those that depend on the
-version most.
+Named versions that are not installed are downloaded from Debian (tools/debian.py), or built from
+source if they are free-threaded (3.14t, tools/free_threaded.py); one that is not available is a
+failure. The newest version runs all fast tests, the others those that depend on the version most.
 """
 
 from __future__ import annotations

@@ -63,7 +63,12 @@ pub fn copy_contents(
             0 => (at, u64::MAX),
             _ => match next_data(from, at, len_bytes)? {
                 Some(range) => range,
-                None => break,
+                None => {
+                    // Only a hole follows, or `from` was truncated to the bytes copied so far.
+                    moved.n_bytes = from.metadata()?.len().clamp(at, len_bytes);
+                    to.set_len(moved.n_bytes)?;
+                    return Ok(moved);
+                }
             },
         };
         at = start;
@@ -91,9 +96,7 @@ pub fn copy_contents(
             go_on(at)?;
         }
     }
-    // A hole at the end of the file needs only the length to be set.
-    to.set_len(len_bytes)?;
-    moved.n_bytes = len_bytes;
+    moved.n_bytes = at;
     Ok(moved)
 }
 
