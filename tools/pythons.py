@@ -56,10 +56,33 @@ def found(wanted: tuple[str, ...]) -> dict[str, str]:
     return result
 
 
+#: Requirements that have no release for free-threaded interpreters, with their replacement.
+_NOT_FREE_THREADED = {"psycopg[binary]": "psycopg", "orjson": None, "mssql-python": None}
+#: The tests that compare onecopy with one of these.
+_THEIR_TESTS = tuple(
+    f"--ignore=tests/compat/test_{name}.py"
+    for name in ("mssql_python", "orjson", "orjson_classes", "orjson_numpy", "orjson_zones")
+)
+
+
+def _requirements(version: str) -> Path:
+    """The file of requirements for a version."""
+    if not version.endswith("t"):
+        return _REQUIREMENTS
+    lines = []
+    for line in _REQUIREMENTS.read_text(encoding="utf-8").splitlines():
+        name, pinned, rest = line.partition("==")
+        replacement = _NOT_FREE_THREADED.get(name, name)
+        lines += [replacement + pinned + rest] if replacement is not None else []
+    file = CACHE / f"requirements-{version}.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
 def _environment(version: str, interpreter: str) -> Path:
     """Create an environment with the tests' requirements; return its directory."""
     directory = CACHE / f"venv-{version}"
-    dev.venv(directory, interpreter, _REQUIREMENTS)
+    dev.venv(directory, interpreter, _requirements(version))
     return directory
 
 
@@ -91,6 +114,7 @@ def _passes(version: str, python: str, part: str) -> bool:
     """True if a part of the fast tests passes; its output is printed at once, since parts run in parallel."""
     # Tests that build the extension run once.
     tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc and not builds", *_PARTS[part]]
+    tests += _THEIR_TESTS if version.endswith("t") else ()
     # A separate set of databases, since the tests of all parts use the same tables.
     environment = os.environ | {"ONECOPY_TEST_SERVERS": str(CACHE / f"servers-{version}-{part}")}
     # Properties run with the full number of examples on the first interpreter; here fewer suffice.
