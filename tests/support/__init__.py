@@ -1,4 +1,4 @@
-"""Shared by all tests, benchmarks and soak runs.
+"""Helpers that the tests, the benchmarks and the soak runs share.
 
 ``servers``   starts and stops the databases on loopback, each on its own port
 ``packages``  the Debian packages that they need, and the command that installs them

@@ -21,15 +21,17 @@ _LOGIN = "Uid=sa;Pwd=Onecopy12345;Database=master"
 
 
 def archive() -> Path | None:
-    """The server's archive, if there is one."""
+    """The path of the archive with the Babelfish server, or ``None`` if no such file exists."""
     path = Path(os.environ.get("ONECOPY_BABELFISH", _ARCHIVE))
     return path if path.is_file() else None
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[int]:
-    """A new server with its files in ``folder``, which every user may enter; returns its TDS
-    port."""
+    """Starts a new server, which is stopped at the end; yields its TDS port.
+
+    The archive is unpacked into ``folder``, which every user must be allowed to enter.
+    """
     found = archive()
     assert found is not None, f"no archive at {_ARCHIVE}"
     subprocess.run(["tar", "--zstd", "-xf", found, "-C", folder], check=True)
@@ -43,7 +45,10 @@ def running(folder: Path) -> Iterator[int]:
 
 
 def odbc(driver: str, port: int) -> str:
-    """The connection string for a driver of `tests.support.drivers`."""
+    """The ODBC connection string for the server on ``port``.
+
+    ``driver`` is a key of the table in `tests.support.drivers`.
+    """
     path = drivers.find(driver)
     if driver == "freetds":
         return f"Driver={path};Server=127.0.0.1;Port={port};{_LOGIN};TDS_Version=7.4"

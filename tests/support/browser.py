@@ -1,4 +1,5 @@
-"""A browser that tests control: headless Chromium, by the WebDriver protocol (W3C WebDriver 2)."""
+"""Headless Chromium, controlled by the WebDriver protocol (W3C WebDriver 2), for tests in a
+browser."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PATIENCE_S = 120
 
 
 class Browser:
-    """A Chromium with its own profile below ``folder``."""
+    """A Chromium process whose profile is in a new directory below ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         driver = shutil.which("chromedriver")
@@ -55,7 +56,7 @@ class Browser:
         self.close()
 
     def close(self) -> None:
-        """Ends the browser and its driver."""
+        """Ends the browser and the WebDriver process."""
         try:
             if hasattr(self, "_session"):
                 self._ask("DELETE", "", None)
@@ -75,7 +76,8 @@ class Browser:
         self._ask("POST", "/url", {"url": url})
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """The result of an asynchronous function with this body and ``arguments``."""
+        """Executes ``script`` as the body of an asynchronous function, with ``arguments``; returns
+        its result."""
         waits = f"const done = arguments[arguments.length - 1]; (async function() {{ {script} }})"
         waits += ".apply(null, arguments).then(value => done({value}), error => done({error: String(error)}))"
         given = self._ask("POST", "/execute/async", {"script": waits, "args": list(arguments)})
@@ -83,7 +85,8 @@ class Browser:
         return given.get("value")
 
     def events(self, method: str) -> list[dict[str, Any]]:
-        """The network events since the last call, of one kind of the DevTools protocol."""
+        """The network events since the last call; ``method`` is their name in the DevTools
+        protocol."""
         entries = self._ask("POST", "/se/log", {"type": "performance"})
         messages = [json.loads(entry["message"])["message"] for entry in entries]
         return [message["params"] for message in messages if message["method"] == method]

@@ -1,7 +1,7 @@
-"""A reference reader of BSON for rows: each value with the name of its type, without conversions.
+"""A reference reader of BSON for the formats of rows.
 
-It follows https://bsonspec.org and shares no code with the writer. Lengths and terminators are
-checked.
+It returns each value with the name of its BSON type and without conversions. It follows
+https://bsonspec.org, shares no code with onecopy's writer, and checks lengths and terminators.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MS = timedelta(milliseconds=1)
 
 
 class Element(NamedTuple):
-    """A value: the name of its type in the specification, and its content."""
+    """A BSON value: the name of its type in the specification, and its content."""
 
     type: str
     value: object
@@ -31,8 +31,11 @@ _EXACT = Context(prec=34, Emin=-6143, Emax=6144)
 
 
 def _decimal128(data: bytes) -> Decimal:
-    """A decimal from its bits: sign, 14 bits of exponent, 113 bits of digits (no writer uses the
-    other form)."""
+    """A decimal from its 16 bytes: a sign bit, 14 bits of exponent and 113 bits of digits.
+
+    IEEE 754 also defines an encoding with a shorter digit field; an assertion refuses it, since no
+    writer produces it.
+    """
     bits = int.from_bytes(data, "little")
     sign, special = bits >> 127, bits >> 122 & 31
     if special == 31:
@@ -78,7 +81,7 @@ def _value(tag: int, data: bytes, at: int) -> tuple[Element, int]:
 
 
 def documents(data: bytes) -> list[dict[str, Element]]:
-    """The concatenated documents; duplicate keys are an error."""
+    """The BSON documents that follow one another in ``data``; duplicate keys are an error."""
     found, rest = [], memoryview(data)
     while rest:
         (length,) = struct.unpack_from("<i", rest)
@@ -97,13 +100,16 @@ def documents(data: bytes) -> list[dict[str, Element]]:
 
 
 def fits_decimal128(value: Decimal) -> bool:
-    """True if a decimal context of 34 digits represents the value without rounding."""
+    """Returns true if decimal128 (34 digits) represents the value without rounding."""
     return bool(_EXACT.plus(value) == value) or value.is_nan()
 
 
 def of_value(value: Value) -> Element | None:
-    """The BSON form of a value of the matrix, derived from its Python form; ``None`` if it is
-    refused."""
+    """The expected BSON value for an example value of docs/reference/values.md, derived from its
+    Python value.
+
+    Returns ``None`` if BSON cannot represent the value.
+    """
     match value.python:
         case None:
             return Element("null", None)
@@ -136,7 +142,8 @@ def of_value(value: Value) -> Element | None:
 
 
 def of_pymongo(element: Element) -> object:
-    """pymongo's decoded value of an element, with a `Decimal` instead of its `Decimal128`."""
+    """The Python value that pymongo decodes from the element, but a `Decimal` for a
+    `Decimal128`."""
     match element:
         case Element("datetime", int(it)):
             return EPOCH + it * MS

@@ -1,8 +1,8 @@
-"""The BSON corpus of MongoDB's specifications: 31 files of cases, from pymongo's source package on
-PyPI.
+"""The BSON corpus of MongoDB's specifications: 31 files of test cases.
 
-Their licence (CC BY-NC-SA 3.0) keeps them out of this repository: the package is downloaded once,
-verified by its checksum, and its cases are kept in .cache.
+The files are in pymongo's source package on PyPI. Their licence (CC BY-NC-SA 3.0) does not allow
+them in this repository: the package is downloaded once, verified by its checksum, and its cases are
+stored in .cache.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ N_FILES = 31
 
 
 class Case(NamedTuple):
-    """A case: the stem of its file, the tag of its type, and its content."""
+    """A test case: the name of its file without suffix, the tag of its BSON type, and its JSON
+    object."""
 
     file: str
     bson_type: str
@@ -36,12 +37,13 @@ class Case(NamedTuple):
         return f"{self.file}: {self.case['description']}"
 
     def bytes(self, name: str) -> bytes:
-        """A document of the case, which is stored in hexadecimal."""
+        """The bytes of the case's field ``name``, a document that the corpus stores in
+        hexadecimal."""
         return bytes.fromhex(self.case[name])
 
 
 def fetch() -> Path:
-    """The folder with the files, downloaded if it does not exist.
+    """Returns the folder with the corpus; downloads the corpus if the folder is incomplete.
 
     Raises:
         Unavailable: pip could not download the package, or its checksum differs.

@@ -1,4 +1,4 @@
-"""Conformance cases: a name, and a check that talks to a server and raises if the response is
+"""HTTP conformance cases: each has a name and a check, which raises if a server's response is
 wrong."""
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Case(NamedTuple):
 
 
 class Cases(list[Case]):
-    """The cases of one file, in order."""
+    """The conformance cases of one file, in order of definition."""
 
     def behaves(self, name: str) -> Callable[[Callable[[Serving], None]], Callable[[Serving], None]]:
-        """A decorator: the function is the case of that name."""
+        """Returns a decorator that adds a function as the check of the case ``name``."""
 
         def add(check: Callable[[Serving], None]) -> Callable[[Serving], None]:
             self.append(Case(name, check))
@@ -37,16 +37,17 @@ class Cases(list[Case]):
     def refuses(
         self, name: str, sent: bytes, *, choice: Callable[[Answer], None] | None = None, by_exception: bool = False
     ) -> None:
-        """A case of bytes that must be refused: by a status and the end of the connection, or only
-        by the end.
+        """Adds a case whose bytes a server must refuse.
+
+        A refusal is an error status after which the server closes the connection, or only the
+        close.
 
         Args:
-            name: the name of the row.
-            sent: everything the client sends.
-            choice: asserts the only permitted interpretation, if the RFCs allow a server to accept
-                the bytes.
-            by_exception: an exception in the application's `read()`, which leads to a 500, refuses
-                them too.
+            name: the name of the case.
+            sent: all bytes that the client sends.
+            choice: for bytes that the RFCs allow a server to accept: asserts that the response shows
+                the only permitted interpretation.
+            by_exception: status 500 counts as a refusal too: the application's `read()` raised.
         """
 
         def check(server: Serving) -> None:
@@ -58,7 +59,8 @@ class Cases(list[Case]):
 def refused(
     server: Serving, sent: bytes, choice: Callable[[Answer], None] | None = None, by_exception: bool = False
 ) -> None:
-    """Sends bytes and asserts that they are refused; see `Cases.refuses`."""
+    """Sends bytes and asserts that the server refuses them; the arguments are those of
+    `Cases.refuses`."""
     with server.connect() as line:
         line.send(sent)
         try:
@@ -85,13 +87,17 @@ def echoed(answer: Answer) -> dict[str, Any]:
 
 
 def is_hello(answer: Answer) -> None:
-    """Asserts the response of `/hello`."""
+    """Asserts that ``answer`` is the complete response of `/hello`."""
     assert (answer.status, answer.body, answer.whole) == (200, b"hello, world", True), answer
 
 
 def then_hello(line: Line, answer: Answer) -> None:
-    """Asserts that the connection continues after a response and that the next one is correct.
-    Closing it with `close` is lenient, since that was not necessary."""
+    """Asserts that the connection can be reused after ``answer``: the next response is correct.
+
+    Raises:
+        Lenient: the server closes the connection with `Connection: close`, which is permitted but
+            unnecessary.
+    """
     if b"close" in answer.all("connection"):
         assert line.ends()
         raise Lenient("the connection closes")

@@ -1,9 +1,9 @@
-"""A program that reads a buffer while others write to it: `python changing.py READER ENCODING
+"""A program that reads a buffer while a writer changes it: `python changing.py READER ENCODING
 thread|process ROUNDS`.
 
-The writer holds no GIL: a thread in `os.preadv`, or another process that writes to shared memory.
-Prints how many reads returned a result. Each resulting text must be canonical, and no byte next to
-a destination may change.
+The writer does not need the GIL: it is a thread in `os.preadv`, or another process that writes to
+shared memory. The program prints how many reads returned a result. It fails if a resulting str is
+not in CPython's canonical form, or if a byte next to a destination has changed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def _texts(encoding: str) -> list[bytes]:
 
 
 def _json(*parts: str) -> list[bytes]:
-    """Documents of these parts, alternating with characters of another kind."""
+    """JSON documents with the same parts: between the parts, each document repeats another
+    character."""
     fixed = [part.rjust(-(-len(part) // _ALIGNED) * _ALIGNED) for part in parts]
     units = [letter * (_ALIGNED // len(letter.encode())) for letter in (*_LETTERS, "\\u00e9", "\\n")]
     return [(unit * 100).join(fixed).encode().ljust(N) for unit in units]
@@ -78,7 +79,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 class _File(io.RawIOBase):
-    """A file that returns the buffer itself."""
+    """A readable file whose first `read` returns the whole buffer, without a copy."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.pieces = [buffer]
@@ -254,8 +255,11 @@ def _arrow_texts() -> list[bytes]:
 
 
 def _outputs(buffer: Buffer, turn: int) -> Iterator[str]:
-    """Destinations that another thread writes to: their content is undefined, and the bytes around
-    stay unchanged."""
+    """Writes encoded text and documents to a buffer that another thread changes meanwhile.
+
+    The resulting content is undefined; the bytes before and after the destination must be
+    unchanged.
+    """
     place = memoryview(buffer)[GUARD:-GUARD]
     string = _LETTERS[turn % len(_LETTERS)] * (turn * 37 % 5000)
     encoding = ("utf-8", "utf-16-le", "utf-32-be", "shift_jis")[turn % 4]
@@ -302,7 +306,7 @@ def _check(string: str) -> None:
 
 
 def attempt(read: Read, buffer: Buffer, turn: int) -> bool:
-    """Reads once, and checks the results; true if there were any."""
+    """Reads the buffer once and checks each resulting text; returns false if the reader raised."""
     try:
         found = list(read(buffer, turn))
     except (ValueError, BufferError, onecopy.Error):
@@ -313,14 +317,17 @@ def attempt(read: Read, buffer: Buffer, turn: int) -> bool:
 
 
 def first_change(variants: list[bytes]) -> int:
-    """The first offset at which two of them differ."""
+    """The first offset at which the first two variants differ."""
     pairs = zip(variants[0], variants[1], strict=True)
     return next(at for at, (one, other) in enumerate(pairs) if one != other)
 
 
 @contextlib.contextmanager
 def writing(buffer: bytearray, variants: list[bytes], first: int) -> Iterator[None]:
-    """A thread writes parts of the variants to the buffer, at their own offsets."""
+    """While the context is active, a thread copies parts of the variants to the buffer.
+
+    Each part is copied to the offset that it has in its variant. No part begins before ``first``.
+    """
     file = os.memfd_create("variants")
     for variant in variants:
         os.write(file, variant)
@@ -375,7 +382,8 @@ def _by_process(read: Read, variants: list[bytes], rounds: int) -> int:
 
 
 def run(reader: str, encoding: str, writer: str, rounds: int) -> None:
-    """Run this program, with so many reads, as a child, since a defect may crash the process."""
+    """Runs this program in a child process, since a defect may crash it; ``rounds`` is the number
+    of reads."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", __file__, reader, encoding, writer, str(rounds)],
         capture_output=True,
@@ -388,13 +396,13 @@ def run(reader: str, encoding: str, writer: str, rounds: int) -> None:
 
 
 def readers() -> list[tuple[str, str]]:
-    """The names of all readers, each with an encoding if it has one."""
+    """The pairs of reader and encoding; the encoding is empty for a reader that has none."""
     pairs = [(reader, encoding) for reader in _BY_ENCODING for encoding in ENCODINGS]
     return pairs + [(reader, "") for reader in _OTHERS]
 
 
 def prepare(reader: str, encoding: str) -> tuple[Read, list[bytes]]:
-    """A reader, and texts for it, all N bytes long."""
+    """The reader with that name, and the variants of the buffer for it, each ``N`` bytes long."""
     if reader in _BY_ENCODING:
         read = _BY_ENCODING[reader](encoding)
         texts = (_column_texts if reader == "text.decode_column" else _texts)(encoding)

@@ -28,7 +28,7 @@ _PATTERNS = {
 
 
 class Unavailable(Exception):
-    """Something that a test requires cannot be used here; the text has the reason and the
+    """A test's requirement is missing on this machine; the message has the reason and the
     remedy."""
 
 

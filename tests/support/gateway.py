@@ -1,4 +1,4 @@
-"""A gateway under test: its process, and its output."""
+"""The process of a gateway under test, its stderr, and requests to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Gateway:
-    """A running gateway, and its lines on stderr."""
+    """A running gateway process, and the lines that it has written to stderr."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -33,7 +33,7 @@ class Gateway:
         self._lines.put(None)
 
     def stop(self) -> int:
-        """Stops it; returns its exit code."""
+        """Ends the gateway with SIGTERM; returns its exit code."""
         self.process.terminate()
         code = self.process.wait(timeout=60)
         self._reader.join()
@@ -42,7 +42,8 @@ class Gateway:
         return code
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The next line that matches; fails if the gateway ends or prints nothing for 60 s."""
+        """Waits for the next line on stderr that matches; fails if the gateway ends or prints
+        nothing for 60 s."""
         while (line := self._lines.get(timeout=60)) is not None:
             self.said.append(line)
             if match := re.search(pattern, line):
@@ -50,7 +51,7 @@ class Gateway:
         raise AssertionError(f"no line matches {pattern}; it said {self.said}")
 
     def get(self, path: str) -> tuple[int, bytes]:
-        """Status and body; raises if the response is aborted."""
+        """Sends a GET request; returns status and body. Raises if the response is aborted."""
         connection = http.client.HTTPConnection(self.address, timeout=60)
         connection.request("GET", path)
         response = connection.getresponse()
@@ -59,8 +60,10 @@ class Gateway:
         return response.status, body
 
     def free_slot(self, path: str) -> bytes:
-        """The response of `path` once a slot is free; fails if none becomes free within a
-        minute."""
+        """Requests `path` until the status is not 503; returns the body, whose status must be 200.
+
+        It fails if all slots remain busy for a minute.
+        """
         end = time.monotonic() + 60
         while time.monotonic() < end:
             status, body = self.get(path)
@@ -70,7 +73,7 @@ class Gateway:
         raise AssertionError(f"no slot came free; it said {self.said}")
 
     def problem(self, path: str, status: int) -> dict[str, Any]:
-        """The problem body of an error response."""
+        """The JSON body of an error response, which must have the given status."""
         got, body = self.get(path)
         assert got == status, body
         problem: dict[str, Any] = json.loads(body)

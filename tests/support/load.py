@@ -23,8 +23,9 @@ _TYPES = {
 
 
 def ensure(server: str, known: dict[str, Any], sizes: list[int]) -> None:
-    """Load each table of ``sizes`` rows into the running ``server`` unless it exists; 4,000,000 is
-    a view.
+    """Loads the table ``t`` into a running server, once for each number of rows in ``sizes``.
+
+    Tables that are already loaded are left unchanged. The table of 4,000,000 rows is a view.
 
     ``known`` is the server's entry in the state file, which records the loaded tables.
     """
@@ -44,13 +45,13 @@ def ensure(server: str, known: dict[str, Any], sizes: list[int]) -> None:
 
 
 def create(server: str, table: str) -> str:
-    """The statement that creates a table with ``t``'s columns."""
+    """The CREATE TABLE statement of ``table``, which has the columns of ``t``."""
     columns = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, _split(_TYPES[server]), strict=True))
     return f"create table {table} ({columns})"
 
 
 def _split(types: str) -> list[str]:
-    """Column types, split at the commas outside of parentheses."""
+    """Splits a list of column types at its commas, except those inside parentheses."""
     return types.replace("(12,2)", "(12;2)").replace(", ", "\n").replace(";", ",").split("\n")
 
 

@@ -1,8 +1,8 @@
-"""Wrong results of ODBC drivers, and the outcome of each reader.
+"""Wrong results of an ODBC driver ("lies"), and the outcome when onecopy reads them.
 
-The driver manager of ``lying_odbc.c`` returns what its connection string orders. Run as a program,
-this module tries the lies that its arguments name, and writes a line of JSON for each lie, way of
-binding, and reader.
+``lying_odbc.c`` is a driver manager that returns the wrong results which its connection string
+describes. Run as a program, this module tests the lies that its arguments name. It prints a line of
+JSON for each combination of a lie, a way of binding buffers, and a way of reading rows.
 """
 
 from __future__ import annotations
@@ -62,11 +62,12 @@ EITHER = DATA | OPERATIONAL
 
 @dataclass(frozen=True)
 class Lie:
-    """A lie: the wrong results of the driver, and the correct outcomes.
+    """A lie: wrong results of a driver, and the permitted outcomes of a read.
 
-    ``outcomes`` has classes of errors, ``value`` if the rows may be read, ``stream`` if a reader in
-    parts may continue as long as it is read. If ``column``, an error must name the column. If
-    ``bound``, the lie concerns a buffer that the driver writes to in `SQLFetch`.
+    ``outcomes`` has names of error classes; ``value`` if the read may succeed; ``stream`` if a
+    reader of chunks may receive data without end. If ``column`` is true, an error must name the
+    column. If ``bound`` is true, the lie concerns a buffer to which the driver writes in
+    `SQLFetch`.
     """
 
     type: str
@@ -78,14 +79,15 @@ class Lie:
     manners: tuple[str, ...] = tuple(MANNERS)
 
     def is_honest(self, manner: str, reader: str) -> bool:
-        """Return true if the lie concerns a buffer that this reader does not bind."""
+        """Returns true if the lie has no effect: it concerns a bound buffer, and this reader binds
+        none."""
         is_open = self.type.startswith("open")
         unbound = manner == "liar.so" or reader == "deferred" or (is_open and manner == "libmaodbc.so")
         return self.bound and unbound and self.type != "decimal"
 
 
 def _whole(orders: dict[str, int | str], bound: bool = False, manners: tuple[str, ...] = tuple(MANNERS)) -> Lie:
-    """A lie about a whole result, not about a column."""
+    """A lie that concerns the whole result, not one column."""
     return Lie("text", orders, None, OPERATIONAL, False, bound, manners)
 
 
@@ -234,7 +236,8 @@ TABLE = dict(_table())
 
 
 def compile_manager(folder: Path) -> Path:
-    """The driver manager, compiled by the command that Rust links with."""
+    """Compiles ``lying_odbc.c`` with `cc` into ``folder``; returns the path of the shared
+    object."""
     manager = folder / "liar.so"
     command = ["cc", "-O1", "-shared", "-fPIC", "-o", str(manager), str(HERE / "lying_odbc.c")]
     subprocess.run(command, check=True)
@@ -242,9 +245,10 @@ def compile_manager(folder: Path) -> Path:
 
 
 def outcomes(manager: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The outcome of each reader for each lie, by lie, way of binding and reader.
+    """The outcome of each read, keyed by the lie, the way of binding and the reader.
 
-    The lies run in one process; a new one continues after a lie that crashes or hangs it.
+    All lies are tested in one process. After a lie that crashes or blocks it, a new process
+    continues with the next lie.
     """
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     left = list(TABLE)
@@ -327,13 +331,16 @@ READERS: dict[str, Callable[[Any], object]] = {
 
 
 def readers(lie: Lie) -> list[str]:
-    """The readers for columns of the lie's type: only text and binary values are deferred."""
+    """The names of the readers that support the type of the lie's column.
+
+    Only text and binary values can be read as deferred values.
+    """
     defers = lie.type in ("text", "open text", "binary", "open binary")
     return [name for name in READERS if name != "deferred" or defers]
 
 
 def target(lie: Lie, manner: str) -> str:
-    """The connection string that orders a lie."""
+    """The connection string that makes the driver manager return the lie's results."""
     kind, size, good = TYPES[lie.type]
     orders: dict[str, int | str] = {
         "type": kind,

@@ -1,8 +1,8 @@
-"""The matrix of docs/reference/values.md: each SQL type of each database, its form in Python, JSON,
-CSV, Arrow and BSON, and example values.
+"""The rows of the tables in docs/reference/values.md: each SQL type of each database with its form
+in Python, JSON, CSV, Arrow and BSON, and example values.
 
-The tables of that page are these rows; `tests/rows/test_matrix.py` and `tests/arrow/test_matrix.py`
-compare each value with its database, and the page with this file.
+`tests/rows/test_matrix.py` and `tests/arrow/test_matrix.py` compare the example values with those
+that the database returns, and the tables of the page with this file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.values import Value
 
 
 class Type(NamedTuple):
-    """A row of the page: the name of a type, its forms, and example values."""
+    """A row of a table in docs/reference/values.md: an SQL type, its forms, and example values."""
 
     sql: str
     python: str
@@ -29,8 +29,11 @@ class Type(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A value that a format cannot represent: the type, its SQL, and words of the `DataError`;
-    formats that can."""
+    """A value that some formats cannot represent.
+
+    ``words`` is a part of the message of the resulting `DataError`. ``json`` is the value in JSON
+    if JSON can represent it.
+    """
 
     sql: str
     value: str
@@ -187,7 +190,10 @@ _OF_PSQLODBC = [
 
 
 def of_postgres(profile: str, row: Type) -> Type:
-    """The row of a type of PostgreSQL for this profile."""
+    """The table row for ``row``'s PostgreSQL type when it is read through ``profile``.
+
+    Some types have other forms through psqlodbc than by the native protocol.
+    """
     if profile == "postgres_native":
         return row
     return next((other for other in _OF_PSQLODBC if other.sql == row.sql), row)
@@ -347,7 +353,7 @@ PAGE = {"PostgreSQL": POSTGRES, "MariaDB and MySQL": MARIADB, "SQL Server": SQL_
 
 
 def table(types: list[Type]) -> str:
-    """The rows as a table of Markdown."""
+    """The types as a Markdown table."""
     lines = ["| SQL type | Python | JSON | CSV | Arrow | BSON |", "|---|---|---|---|---|---|"]
     lines += [f"| `{t.sql}` | {t.python} | {t.json} | {t.csv} | {t.arrow} | {t.bson} |" for t in types]
     return "\n".join(lines)

@@ -27,7 +27,8 @@ PACKAGES = {
 
 
 def missing(wanted: Iterable[str] = PACKAGES) -> list[str]:
-    """The packages of ``wanted`` that are not installed according to dpkg; none without dpkg."""
+    """The packages of ``wanted`` that dpkg does not report as installed; an empty list without
+    dpkg."""
     wanted = list(wanted)
     if shutil.which("dpkg-query") is None:
         return []
@@ -42,13 +43,15 @@ def missing(wanted: Iterable[str] = PACKAGES) -> list[str]:
 
 
 def install_line(names: list[str]) -> str:
-    """The command that installs ``names``, for a person."""
+    """The shell command that installs the packages ``names``, to be shown to a person."""
     return "sudo apt-get update && sudo apt-get install -y --no-install-recommends " + " ".join(names)
 
 
 def install(names: list[str]) -> bool:
-    """Install ``names`` by apt, as root; False if that is not possible or failed (apt's output is
-    shown)."""
+    """Installs the packages ``names`` with apt; needs root.
+
+    Returns False if that is not possible or if apt failed; apt's output is printed.
+    """
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return False
     # Debian starts a newly installed server; the tests run their own, so a start is prevented

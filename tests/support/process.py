@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Process(NamedTuple):
-    """A pid, and the start time of its process, so that a reused pid is not mistaken for ours."""
+    """The pid and the start time of a process; the start time detects that a pid was reused."""
 
     pid: int
     started: str
@@ -33,13 +33,15 @@ def _start_time(pid: int) -> str | None:
 
 
 def alive(process: Process) -> bool:
-    """True if that process still runs."""
+    """Returns true if the process still runs."""
     return _start_time(process.pid) == process.started
 
 
 def spawn(command: list[str], log: Path, user: str | None = None, cwd: Path | None = None) -> Process:
-    """Start ``command`` in a new session, output to ``log``; as ``user`` if given (requires
-    root)."""
+    """Starts ``command`` in a new session, with its output appended to the file ``log``.
+
+    If ``user`` is given, the process runs as that user, which requires root.
+    """
     identity: dict[str, object] = {}
     if user is not None:
         entry = pwd.getpwnam(user)
@@ -57,8 +59,11 @@ def spawn(command: list[str], log: Path, user: str | None = None, cwd: Path | No
 
 
 def stop(process: Process, first: signal.Signals = signal.SIGTERM, patience_s: float = 20) -> None:
-    """Send ``first``, then SIGKILL; return when the process has ended. Nothing if it is not ours or
-    has ended."""
+    """Sends the signal ``first``, and SIGKILL after ``patience_s``; returns when the process has
+    ended.
+
+    Does nothing if the process has ended or if its pid was reused.
+    """
     for number, seconds in ((first, patience_s), (signal.SIGKILL, 10.0)):
         if not alive(process):
             return
@@ -98,8 +103,11 @@ def children(pid: int) -> list[Process]:
 
 
 def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> None:
-    """Stop a server of an earlier run whose state was lost, found by its pid file and ``directory``
-    in its command."""
+    """Stops a server that an earlier run left running and whose state was lost.
+
+    The pid is read from ``pid_file``. The process is stopped only if its command contains
+    ``directory``.
+    """
     try:
         pid = int(pid_file.read_text(encoding="ascii").split()[0])
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -113,11 +121,11 @@ def stop_forgotten(pid_file: Path, directory: Path, first: signal.Signals) -> No
 
 
 def free_port(preferred: int = 0) -> int:
-    """A free TCP port of 127.0.0.1: the preferred one if possible.
+    """A free TCP port of 127.0.0.1; ``preferred`` if that port is free.
 
-    It is below the range that the kernel uses for outgoing connections: within the range, a client
-    that polls until a server is up may get the server's port, be connected to itself, and block the
-    port.
+    The port is below the range that the kernel uses for outgoing connections. A port within that
+    range is unsafe: a client that polls until a server is up may be assigned the server's port, be
+    connected to itself, and block the port.
     """
     draw = random.SystemRandom()
     while True:
@@ -134,10 +142,10 @@ def free_port(preferred: int = 0) -> int:
 
 
 def wait_for_port(port: int, process: Process, log: Path, seconds: float = 60) -> None:
-    """Return when ``port`` accepts connections.
+    """Returns when ``port`` accepts connections.
 
     Raises:
-        RuntimeError: the process ended first, or the time is up; with the end of its log.
+        RuntimeError: the process ended first, or the time is up; the message has the end of its log.
     """
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""The number of examples of property tests, and of repetitions."""
+"""The number of examples in property tests, and of repetitions in other tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ _PART = Fraction(os.environ.get("ONECOPY_EXAMPLES", "1"))
 
 
 def scaled(n: int) -> int:
-    """A number of repetitions, multiplied by `ONECOPY_EXAMPLES`; at least one."""
+    """``n`` multiplied by the environment variable `ONECOPY_EXAMPLES`; at least 1."""
     return max(1, round(n * _PART))
 
 
 def tried(examples: int) -> settings:
-    """The settings of a property with so many examples; no deadline, since the machines are
-    shared."""
+    """Hypothesis settings for a property with that number of examples, multiplied as by `scaled`.
+
+    There is no deadline, since the machines are shared.
+    """
     return settings(max_examples=scaled(examples), deadline=None)

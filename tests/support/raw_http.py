@@ -1,7 +1,7 @@
 """HTTP/1.1 on a raw socket: sends any bytes, and parses responses more strictly than clients do.
 
-A standard client repairs malformed responses; here a bare LF, two lengths or surplus bytes are
-failures.
+Standard clients accept some malformed responses. In this module a bare LF, two lengths or surplus
+bytes are failures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xf
 
 
 class Silent(AssertionError):
-    """Neither a response nor an end of the connection within the time limit."""
+    """Within the time limit no response arrived and the connection did not end."""
 
 
 class Closed(AssertionError):
@@ -38,8 +38,11 @@ class Malformed(AssertionError):
 
 
 class Answer(NamedTuple):
-    """One response. ``framing`` is what ends its body: ``length``, ``chunked``, ``close`` or
-    ``none``; ``whole`` is true if that end arrived."""
+    """One response.
+
+    ``framing`` is the mechanism that ends the body: ``length``, ``chunked``, ``close`` or ``none``.
+    ``whole`` is true if the body arrived completely.
+    """
 
     version: str
     status: int
@@ -51,17 +54,17 @@ class Answer(NamedTuple):
     trailers: Sequence[tuple[str, bytes]] = ()
 
     def all(self, name: str) -> list[bytes]:
-        """The values of all fields with that name (lower case)."""
+        """The values of all header fields with that name (lower case)."""
         return [value for key, value in self.fields if key == name]
 
     def one(self, name: str) -> bytes:
-        """The value of a field that occurs once."""
+        """The value of a header field that must occur exactly once."""
         (value,) = self.all(name)
         return value
 
 
 class Line:
-    """A connection to a server under test."""
+    """A client's connection to a server under test."""
 
     def __init__(self, address: tuple[str, int] | str, patience_s: float = PATIENCE_S) -> None:
         assert not isinstance(address, str), "the path of a unix socket"
@@ -80,17 +83,20 @@ class Line:
         self.close()
 
     def close(self) -> None:
-        """Closes our end."""
+        """Closes the client's socket."""
         self.socket.close()
 
     def reset(self) -> None:
-        """Closes with a reset."""
+        """Closes the client's socket with a TCP reset (RST)."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
         self.socket.close()
 
     def send(self, data: bytes) -> None:
-        """Sends all of it, or what the peer accepts before it closes: its response is still to be
-        read."""
+        """Sends ``data``.
+
+        If the peer closes the connection meanwhile, the rest is not sent and no error is raised, so
+        that the peer's response can still be read.
+        """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.socket.sendall(data)
 
@@ -121,7 +127,8 @@ class Line:
         return line[:-2]
 
     def _take(self, n_bytes: int) -> tuple[bytes, bool]:
-        """That many bytes, or those before the end, and true if all arrived."""
+        """Up to ``n_bytes`` of the received bytes, and true if the connection did not end before
+        them."""
         while len(self._got) < n_bytes:
             if not self._more():
                 break
@@ -130,7 +137,10 @@ class Line:
         return taken, len(taken) == n_bytes
 
     def read(self, n_bytes: int) -> bytes:
-        """At least that many raw bytes of a body, with everything else that was received."""
+        """Returns at least ``n_bytes`` raw bytes, fewer only if the connection ends first.
+
+        All other bytes that were received are returned too.
+        """
         while len(self._got) < n_bytes and self._more():
             pass
         taken = bytes(self._got)
@@ -138,7 +148,8 @@ class Line:
         return taken
 
     def _chunks(self) -> tuple[bytes, bool, list[tuple[str, bytes]]]:
-        """The bytes of the chunks, true if the last one arrived, and the trailers after it."""
+        """The body of a chunked response, true if its last chunk arrived, and the trailer
+        fields."""
         body = bytearray()
         while True:
             try:
@@ -170,7 +181,7 @@ class Line:
         return match[1].decode(), int(match[2]), match[3], self._fields()
 
     def _fields(self) -> list[tuple[str, bytes]]:
-        """The field lines up to the empty line."""
+        """The header fields up to the empty line."""
         fields = []
         while line := self._line():
             field = _FIELD.fullmatch(line)
@@ -180,8 +191,9 @@ class Line:
         return fields
 
     def answer(self, method: str = "GET") -> Answer:
-        """The next final response, to a request with that method; interim ones are added to
-        ``interim``.
+        """Reads the next final response; ``method`` is the method of the request.
+
+        Interim responses (1xx) are appended to ``interim``.
 
         Raises:
             Silent: nothing arrived; Closed: the connection ended first; Malformed: it is not HTTP.
@@ -225,7 +237,8 @@ class Line:
         return Answer(version, status, reason, fields, body, framing, is_whole, trailers)
 
     def ends(self, patience_s: float = GLANCE_S) -> bool:
-        """True if the peer closes now and sends nothing more; False if the connection stays open.
+        """Returns True if the peer closes the connection and sends nothing more; False if it stays
+        open.
 
         Raises:
             Malformed: more bytes arrive.
@@ -243,6 +256,6 @@ class Line:
 def request(
     path: str = "/hello", *lines: bytes, method: str = "GET", body: bytes = b"", version: bytes = b"HTTP/1.1"
 ) -> bytes:
-    """The bytes of a request; ``lines`` are its fields in addition to Host, without CRLF."""
+    """The bytes of a request; ``lines`` are header fields in addition to Host, without CRLF."""
     head = [method.encode() + b" " + path.encode("latin-1") + b" " + version, b"Host: a", *lines]
     return b"\r\n".join(head) + b"\r\n\r\n" + body

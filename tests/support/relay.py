@@ -1,4 +1,4 @@
-"""A relay between clients and a server, which can become silent."""
+"""A TCP relay between clients and a server that can stop passing bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 class Relay:
-    """Passes bytes between clients and a server, until it is silenced."""
+    """Passes bytes between its clients and the server on ``port``, until `silence` is called."""
 
     def __init__(self, port: int) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -53,7 +53,10 @@ class Relay:
             one.close()
 
     def _receive(self, one: socket.socket) -> bool:
-        """Passes on what an end has sent; False if it has sent nothing."""
+        """Receives data from the socket ``one`` and sends it to the opposite end.
+
+        Returns False if nothing was received.
+        """
         if one not in self._peers:
             return False
         try:
@@ -72,7 +75,7 @@ class Relay:
         return True
 
     def _send(self, one: socket.socket) -> None:
-        """Sends as much of an end's unsent data as it accepts at once."""
+        """Sends as much unsent data to the socket ``one`` as it accepts without blocking."""
         data = self._unsent.pop(one, b"")
         try:
             sent = 0 if self.silent.is_set() else one.send(data)
@@ -92,7 +95,7 @@ class Relay:
             end.close()
 
     def silence(self) -> None:
-        """Stops passing bytes, except for those sent before."""
+        """Stops passing bytes. Bytes that were received before this call are still passed on."""
         self._end.send(b"s")
         assert self.silent.wait(60)
 
@@ -103,7 +106,7 @@ class Relay:
         self.close()
 
     def close(self) -> None:
-        """Closes the relay."""
+        """Closes all connections and ends the relay's thread."""
         self._end.close()
         self._thread.join()
         self._ends.close()

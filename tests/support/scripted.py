@@ -1,5 +1,5 @@
-"""A scripted PostgreSQL server: a function handles each connection, and reads and writes protocol
-bytes."""
+"""A scripted PostgreSQL server: a function of the test handles each connection, and reads and
+writes bytes of the protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CANCEL_REQUEST = 80877102
 
 
 def message(tag: bytes, body: bytes = b"", *, length: int | None = None) -> bytes:
-    """A message of the server; ``length`` is the claimed length."""
+    """A message of the server; ``length`` replaces the correct value of its length field."""
     return tag + struct.pack(">i", len(body) + 4 if length is None else length) + body
 
 
@@ -30,33 +30,33 @@ NO_PARAMETERS = message(b"t", struct.pack(">h", 0))
 
 
 def status(name: str, value: str) -> bytes:
-    """A ParameterStatus."""
+    """A ParameterStatus message."""
     return message(b"S", name.encode() + b"\0" + value.encode() + b"\0")
 
 
 def key(process: int = 1, secret: int = 2) -> bytes:
-    """A BackendKeyData."""
+    """A BackendKeyData message."""
     return message(b"K", struct.pack(">ii", process, secret))
 
 
 def fields(*names: str) -> bytes:
-    """A RowDescription of columns of type int4, in binary form."""
+    """A RowDescription message for columns of type int4 in binary format."""
     columns = (name.encode() + b"\0" + struct.pack(">ihihih", 0, 0, 23, 4, -1, 1) for name in names)
     return message(b"T", struct.pack(">h", len(names)) + b"".join(columns))
 
 
 def row(*values: int) -> bytes:
-    """A DataRow of int4."""
+    """A DataRow message with int4 values."""
     return message(b"D", struct.pack(">h", len(values)) + b"".join(struct.pack(">ii", 4, v) for v in values))
 
 
 def complete(tag: str) -> bytes:
-    """A CommandComplete."""
+    """A CommandComplete message."""
     return message(b"C", tag.encode() + b"\0")
 
 
 def error(code: str, text: str, severity: str = "ERROR") -> bytes:
-    """An ErrorResponse."""
+    """An ErrorResponse message; ``code`` is its SQLSTATE."""
     parts = (("S", severity), ("V", severity), ("C", code), ("M", text))
     return message(b"E", b"".join(f"{k}{v}\0".encode() for k, v in parts) + b"\0")
 
@@ -68,7 +68,7 @@ ROWS = BOUND + row(1) + row(2) + row(3) + complete("SELECT 3") + READY
 
 
 class Peer:
-    """A client's connection."""
+    """The server's end of a client's connection."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -79,7 +79,7 @@ class Peer:
         self.is_cancel = False
 
     def exactly(self, n_bytes: int) -> bytes:
-        """So many bytes from the client."""
+        """Receives exactly ``n_bytes`` bytes from the client."""
         data = b""
         while len(data) < n_bytes:
             part = self.sock.recv(n_bytes - len(data))
@@ -89,7 +89,7 @@ class Peer:
         return data
 
     def startup(self) -> None:
-        """Reads the startup message or CancelRequest; refuses TLS."""
+        """Reads the startup message or CancelRequest; refuses a request for TLS before it."""
         while True:
             length, version = struct.unpack(">ii", self.exactly(8))
             rest = self.exactly(length - 8)
@@ -108,16 +108,20 @@ class Peer:
         return head[:1], self.exactly(struct.unpack(">i", head[1:])[0] - 4)
 
     def until(self, tag: bytes) -> None:
-        """Reads messages up to one of this kind."""
+        """Reads messages up to and including the next one with this tag."""
         while self.message()[0] != tag:
             pass
 
     def send(self, data: bytes) -> None:
-        """Sends all of it."""
+        """Sends all of ``data`` to the client."""
         self.sock.sendall(data)
 
     def answer(self, prepared: bytes = DESCRIBED, executed: bytes = ROWS, begun: bytes | None = None) -> None:
-        """Answers one query of a connection with autocommit."""
+        """Answers one query of a connection with autocommit.
+
+        ``prepared`` is the response to Parse and Describe, ``executed`` the one to Bind and
+        Execute.
+        """
         self.until(b"H")
         self.send(prepared)
         self.until(b"S")
@@ -125,7 +129,7 @@ class Peer:
 
 
 class Server:
-    """Listens on loopback; ``script`` has each connection, in a thread of its own."""
+    """Listens on loopback; ``script`` is called with each connection, in a thread of its own."""
 
     def __init__(self, script: Callable[[Peer], object]) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -137,7 +141,7 @@ class Server:
         self._accepting.start()
 
     def url(self, rest: str = "", **options: str) -> str:
-        """The URL of a connection to it."""
+        """The URL of a connection to this server; ``options`` are query parameters."""
         query = "&".join(f"{k}={v}" for k, v in {"sslmode": "disable", **options}.items())
         return f"postgresql://u:secret-word@127.0.0.1:{self.port}/d{rest}?{query}"
 

@@ -1,5 +1,5 @@
-"""A separate PostgreSQL server with TLS, a unix socket, a user for each method of authentication,
-and a standby."""
+"""A PostgreSQL server with TLS, a unix socket, a user for each authentication method, and a
+standby."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ IDENT = "tests {system} peer_user\n"
 
 
 class Secured:
-    """The servers and the files of their clients."""
+    """A PostgreSQL server with TLS, its standby, and the certificates and keys for clients."""
 
     def __init__(self) -> None:
         initdb = servers._program("/usr/lib/postgresql/*/bin/initdb", "initdb")
@@ -108,7 +108,10 @@ class Secured:
             self.client_files[name] = files
 
     def revocation_list(self, *, revokes_server: bool) -> bytes:
-        """A revocation list of the authority (PEM), with or without the server's certificate."""
+        """A certificate revocation list (PEM) of the test authority.
+
+        It contains the server's certificate if ``revokes_server`` is true.
+        """
         issuer = x509.load_pem_x509_certificate(self.authority.cert_pem.bytes())
         key = serialization.load_pem_private_key(self.authority.private_key_pem.bytes(), None)
         at = datetime.datetime.now(datetime.timezone.utc)
@@ -154,12 +157,12 @@ class Secured:
         raise RuntimeError("the server does not become ready")
 
     def admin(self) -> psycopg.Connection[Any]:
-        """A connection of psycopg as the superuser, with autocommit."""
+        """A psycopg connection as the superuser, with autocommit."""
         where = {"host": "127.0.0.1", "port": self.port, "dbname": "postgres"}
         return psycopg.connect(user="admin", password=PASSWORD, autocommit=True, **where)  # type: ignore[arg-type]
 
     def standby(self) -> int:
-        """The port of a hot standby, which is started on first use."""
+        """The port of a hot standby of the server; the first call starts the standby."""
         if self._standby is None:
             data, port = self.directory / "standby", free_port()
             where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "admin", "-D", str(data)]
@@ -170,14 +173,14 @@ class Secured:
         return self._standby
 
     def close(self) -> None:
-        """Stops the servers and removes their files."""
+        """Stops the server and the standby, and removes their files."""
         for process in reversed(self.processes):
             stop(process, signal.SIGINT)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def keywords(**values: object) -> str:
-    """A `key=value` string."""
+    """A connection string in libpq's `key=value` format."""
 
     def quoted(value: object) -> str:
         return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -186,6 +189,6 @@ def keywords(**values: object) -> str:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """The environment without `PG*`, with these variables."""
+    """The environment of this process without its `PG*` variables, with ``variables`` added."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return {**kept, **variables}

@@ -59,9 +59,9 @@ PROFILES: dict[str, tuple[str, str | None]] = {
 
 
 class Home:
-    """One set of servers: the directories of its state and data.
+    """The state and data directories of one set of servers.
 
-    The default is that of ``ONECOPY_TEST_SERVERS``, otherwise the checkout's own.
+    The default directory is the value of ``ONECOPY_TEST_SERVERS``, otherwise one in the checkout.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -79,7 +79,10 @@ class Home:
 
     @contextmanager
     def state(self) -> Iterator[dict[str, Any]]:
-        """The state of all servers, written back at the end; one command at a time."""
+        """Reads the state file of all servers, and writes it at the end of the context.
+
+        The file is locked meanwhile, so that commands run one after another.
+        """
         with open(self.state_dir / "lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
@@ -97,8 +100,10 @@ class Home:
 
 
 def _owner(name: str, directory: Path) -> str | None:
-    """The user of a server: ``name`` if we are root (``directory`` is given to it), otherwise
-    ourselves."""
+    """The user that runs a server, or ``None`` for the current one.
+
+    If the current user is root, it is the user ``name``, who becomes the owner of ``directory``.
+    """
     if os.geteuid() != 0:
         return None
     try:
@@ -111,7 +116,7 @@ def _owner(name: str, directory: Path) -> str | None:
 
 
 def _as_user(command: list[str], user: str | None, log: Path) -> None:
-    """Run ``command`` as ``user`` until it ends; its output goes to the log."""
+    """Runs ``command`` as ``user`` until it ends; its output is written to ``log``."""
     process: dict[str, Any] = {}
     if user is not None:
         entry = pwd.getpwnam(user)
@@ -127,7 +132,8 @@ def _as_user(command: list[str], user: str | None, log: Path) -> None:
 
 
 def _program(*candidates: str) -> str:
-    """The first of the programs (names or glob patterns) that exists."""
+    """The path of the first candidate that exists; candidates are program names or glob
+    patterns."""
     for candidate in candidates:
         if "*" in candidate:
             found = sorted(Path("/").glob(candidate.lstrip("/")))
@@ -141,7 +147,8 @@ def _program(*candidates: str) -> str:
 
 
 class Started(NamedTuple):
-    """A server that responds; ``fresh`` if its data directory was newly created."""
+    """A server that accepts connections; ``fresh`` is true if its data directory was newly
+    created."""
 
     process: Process
     port: int
@@ -149,8 +156,8 @@ class Started(NamedTuple):
 
 
 def _port(home: Home, name: str) -> int:
-    """The server's previous port if it is still free (a client may know it), otherwise a free
-    one."""
+    """A free port: the server's previous one if possible, since clients may have stored its
+    number."""
     remembered = home.state_dir / f"{name}.port"
     before = int(remembered.read_text(encoding="ascii")) if remembered.exists() else 0
     port = free_port(before)
@@ -264,12 +271,13 @@ _STARTERS: dict[str, Callable[[Home], Started]] = {
 
 
 def running(known: dict[str, Any]) -> bool:
-    """True if the server of a state entry can be used now; SQLite's file always can."""
+    """Returns true if the server of this state entry is usable; SQLite needs no process."""
     return "file" in known or ("process" in known and alive(Process(*known["process"])))
 
 
 def start(names: list[str], home: Home) -> dict[str, str]:
-    """Start each server that is not running; return the failures with their reasons."""
+    """Starts each server that is not running; returns the reason for each one that could not
+    start."""
     failed: dict[str, str] = {}
     for name in names:
         with home.state() as state:
@@ -290,7 +298,7 @@ def start(names: list[str], home: Home) -> dict[str, str]:
 
 
 def stop_servers(names: list[str], home: Home) -> None:
-    """Stop each named server that this home started."""
+    """Stops the named servers, if ``home`` has started them."""
     for name in names:
         with home.state() as state:
             # PostgreSQL: SIGINT is the fast shutdown; SIGTERM would wait for every client.
@@ -300,14 +308,14 @@ def stop_servers(names: list[str], home: Home) -> None:
 
 
 def kill_server(name: str, home: Home) -> None:
-    """Kill a server at once, as a crash would."""
+    """Ends the server's processes with SIGKILL, as a crash would."""
     with home.state() as state:
         crash(Process(*state[name].pop("process")))
 
 
 def odbc_string(profile: str, home: Home) -> str:
-    """The ODBC connection string, without a DSN, of a profile whose server runs, or its URL if it
-    needs no driver.
+    """onecopy's connection string for a profile whose server runs: an ODBC string without a DSN, or
+    a URL if the profile needs no ODBC driver.
 
     Raises:
         Unavailable: the server or the driver is missing; with the reason.
@@ -333,7 +341,7 @@ def odbc_string(profile: str, home: Home) -> str:
 
 
 def native(server: str, home: Home) -> dict[str, Any]:
-    """The address for a native driver (psycopg, mysqlclient) of the same database."""
+    """The connection keywords of a native client (psycopg, mysqlclient) for the same database."""
     with home.state() as state:
         known = state[server]
     if server == "sqlite":
@@ -343,15 +351,16 @@ def native(server: str, home: Home) -> dict[str, Any]:
 
 
 def url(reached: dict[str, Any]) -> str:
-    """The URL of PostgreSQL for the native protocol, from the address for a native driver."""
+    """A PostgreSQL URL for the native protocol, from the connection keywords of `native`."""
     login = f"{reached['user']}:{reached['password']}"
     return f"postgresql://{login}@{reached['host']}:{reached['port']}/{reached['database']}"
 
 
 def environment(names: list[str], home: Home) -> dict[str, str]:
-    """`ONECOPY_TEST_<PROFILE>` for each usable profile, which the Rust tests read.
+    """The environment variables for the Rust tests: `ONECOPY_TEST_<PROFILE>` for each usable
+    profile.
 
-    A profile that cannot be used has `ONECOPY_TEST_<PROFILE>_MISSING` with the reason instead.
+    For a profile that cannot be used, `ONECOPY_TEST_<PROFILE>_MISSING` has the reason.
     """
     result: dict[str, str] = {}
     failed = start(names, home)

@@ -1,7 +1,7 @@
-"""An HTTP server under test: its process, and its output. Ours, or the one started by
-`ONECOPY_CONFORM_COMMAND`.
+"""The process of an HTTP server under test, its output, and requests to it.
 
-The variable is a command line with `{port}` for the port, `{app}` for `module:name` of the
+The server is onecopy's own, or the one that the environment variable `ONECOPY_CONFORM_COMMAND`
+starts. The variable is a command line with `{port}` for the port, `{app}` for `module:name` of the
 application and `{python}` for the interpreter, for example
 
     ONECOPY_CONFORM_COMMAND="waitress-serve --listen=127.0.0.1:{port} {app}"
@@ -84,7 +84,7 @@ class Serving:
         self.stop()
 
     def _listens(self, port: int) -> int:
-        """The port, once the server accepts connections."""
+        """Waits until the server accepts connections; returns its port."""
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.is_alive():
             if port == 0 and (match := _AT.search(self.said())):
@@ -104,27 +104,28 @@ class Serving:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def is_alive(self) -> bool:
-        """True if its process runs."""
+        """Returns true if the server's process runs."""
         return self.process.poll() is None
 
     def connect(self) -> Line:
-        """A new connection."""
+        """Opens a new connection to the server."""
         return Line(self.address, self.patience_s)
 
     def ask(self, path: str, *lines: bytes, method: str = "GET", body: bytes = b"") -> Answer:
-        """One request on a new connection."""
+        """Sends one request on a new connection; returns the response."""
         with self.connect() as line:
             line.send(request(path, *lines, method=method, body=body))
             return line.answer(method)
 
     def must_serve(self) -> None:
-        """Fails if the server has ended or no longer responds."""
+        """Fails if the server's process has ended or if the server does not respond."""
         assert self.is_alive(), f"the server ended with {self.process.returncode}; it said:\n{tail(self.log)}"
         answer = self.ask("/hello")
         assert (answer.status, answer.body) == (200, b"hello, world")
 
     def stop(self) -> int:
-        """Sends SIGTERM, then SIGKILL; returns its exit code."""
+        """Ends the server with SIGTERM, and with SIGKILL if it does not end; returns its exit
+        code."""
         self.process.terminate()
         try:
             code = self.process.wait(timeout=START_S)

@@ -1,4 +1,4 @@
-"""The decision between a skip and a failure."""
+"""Decides if a test whose requirement is missing is skipped or fails."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ import pytest
 
 
 def in_ci() -> bool:
-    """True if a skip is a failure."""
+    """Returns true in continuous integration, where a missing requirement is a failure."""
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")
 
 
 def cannot(reason: str) -> NoReturn:
-    """Abort a test that lacks a requirement: a skip with its reason, a failure under
-    ``CI=true``."""
+    """Ends a test whose requirement is missing: skips it, or fails it under ``CI=true``."""
     if in_ci():
         pytest.fail(f"under CI=true a skip is a failure: {reason}", pytrace=False)
     pytest.skip(reason)
 
 
 def need(there: object, reason: str) -> None:
-    """Continue if ``there`` is true, otherwise ``cannot``."""
+    """Continues if ``there`` is true; otherwise skips or fails the test like `cannot`."""
     if not there:
         cannot(reason)

@@ -1,5 +1,5 @@
-"""A server of several processes under test: its lines can be awaited, and none of its processes is
-left over."""
+"""A server of several processes under test: tests wait for lines of its output, and all its
+processes are killed at the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def begun():
 
 
 class Folder:
-    """A folder with an application, and the FIFOs of its gate."""
+    """A folder with a WSGI application, and the FIFO on which its requests wait."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,8 +55,11 @@ class Folder:
         self.write("1")
 
     def write(self, version: str, *more: str) -> None:
-        """Writes a new version, each with a different length: files are compared by their time in
-        seconds and length."""
+        """Writes a new version of the application.
+
+        Each version's file has a different length, because changes are detected by the modification
+        time in seconds and the length. ``more`` are additional lines of code.
+        """
         text = f"VERSION = {version!r}\n{APPLICATION}\n" + "\n".join(more) + "\n"
         # Atomic: a process that starts meanwhile reads one of the two.
         new = self.path / "new"
@@ -64,17 +67,21 @@ class Folder:
         new.rename(self.path / "application.py")
 
     def enter(self) -> int:
-        """Waits until a request is at the gate; closing the descriptor lets it continue."""
+        """Waits until a request of the application waits at the FIFO; returns a descriptor.
+
+        The request continues when the descriptor is closed.
+        """
         return os.open(self.gate, os.O_WRONLY)
 
 
 class Supervised:
-    """A supervisor with its workers, and its lines on stderr.
+    """A supervisor process with its workers, and the lines of their stderr.
 
     Args:
         command: arguments after the interpreter.
+        folder: the working directory, with the application.
         env: additions to the environment.
-        pass_fds: descriptors that it inherits.
+        pass_fds: descriptors that the process inherits.
     """
 
     def __init__(
@@ -106,7 +113,8 @@ class Supervised:
         self._queue.put(None)
 
     def until(self, pattern: str) -> re.Match[str]:
-        """Reads lines up to one in which the pattern is found."""
+        """Reads lines up to the first one in which the pattern is found; fails after a time
+        limit."""
         try:
             while (line := self._queue.get(timeout=PATIENCE_S)) is not None:
                 self.lines.append(line)
@@ -118,7 +126,7 @@ class Supervised:
         raise AssertionError(f"`{pattern}` was not said:\n" + "\n".join(self.lines))
 
     def said(self) -> str:
-        """The lines so far."""
+        """All lines that were read so far, and those that can be read without waiting."""
         with contextlib.suppress(queue.Empty):
             while (line := self._queue.get_nowait()) is not None:
                 self.lines.append(line)
@@ -126,18 +134,18 @@ class Supervised:
         return "\n".join(self.lines)
 
     def serves(self) -> Supervised:
-        """Waits until it prints its port."""
+        """Waits until the server prints its port."""
         self.port = int(self.until(r"http://127\.0\.0\.1:(\d+)")[1])
         return self
 
     def connect(self) -> http.client.HTTPConnection:
-        """An open connection."""
+        """Opens a new connection to the server."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         connection.connect()
         return connection
 
     def ask(self, path: str = "/") -> list[str]:
-        """The words of a response on a new connection."""
+        """Sends a GET request on a new connection; returns the words of the body."""
         with contextlib.closing(self.connect()) as connection:
             connection.request("GET", path)
             with connection.getresponse() as answer:
@@ -145,20 +153,22 @@ class Supervised:
                 return answer.read().decode().split()
 
     def send(self, *numbers: int) -> None:
-        """Sends a signal to the process that was started."""
+        """Sends signals, in order, to the process that was started."""
         for number in numbers:
             self.process.send_signal(number)
 
     def ends(self) -> tuple[int, str]:
-        """Waits for its end and that of all holders of its stderr; returns the exit code and all
-        lines."""
+        """Waits until the process has ended and all others have closed its stderr.
+
+        Returns the exit code and all lines.
+        """
         code = self.process.wait(timeout=PATIENCE_S)
         self._reader.join(PATIENCE_S)
         assert not self._reader.is_alive(), "a process is left over"
         return code, self.said()
 
     def kill(self) -> None:
-        """Kills all processes of the session, which was created only for them."""
+        """Kills all processes of the server, which are in a session of their own."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(timeout=PATIENCE_S)
@@ -169,7 +179,7 @@ class Supervised:
 
 @contextlib.contextmanager
 def running(folder: Folder, *options: str, env: dict[str, str] | None = None) -> Iterator[Supervised]:
-    """``onecopy run`` with the folder's application on a free port."""
+    """Starts ``onecopy run`` with the folder's application on a free port; kills it at the end."""
     command = ["-m", "onecopy", "run", "application:app", "--bind", "127.0.0.1:0", *options]
     with of_command(folder, command, env) as supervised:
         yield supervised
@@ -179,7 +189,7 @@ def running(folder: Folder, *options: str, env: dict[str, str] | None = None) ->
 def of_command(
     folder: Folder, command: Sequence[str], env: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
 ) -> Iterator[Supervised]:
-    """The same with other arguments."""
+    """Starts the interpreter with the arguments ``command`` in the folder; kills it at the end."""
     supervised = Supervised(command, folder, env, pass_fds)
     try:
         yield supervised
@@ -188,7 +198,7 @@ def of_command(
 
 
 def wait_for_end(pid: int) -> None:
-    """Waits until a process that is not our child has ended."""
+    """Waits until the process ``pid``, which need not be a child of this one, has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,7 +1,7 @@
 """The eight-column table ``t``: deterministic values, the same in every database.
 
-``t1000``, ``t31000`` and ``t400000`` are the first rows of one sequence; ``t4000000`` is
-``t400000`` ten times with continued ids, so that no database has to store it.
+``t1000``, ``t31000`` and ``t400000`` are the first rows of one sequence. ``t4000000`` repeats
+``t400000`` ten times with continued ids; it is a view, so that no database has to store it.
 
 Each row has about 220 bytes of text: short ASCII, city names with Latin-1 accents, notes that mix
 Latin, Cyrillic and CJK (one in fifty with a character outside of the BMP), characters that JSON and
@@ -59,7 +59,8 @@ class Row(NamedTuple):
 
 
 def _pools() -> tuple[str, str]:
-    """Long texts from which names and notes are cut: one slice per cell makes 400,000 rows fast."""
+    """Two long texts from which names and notes are cut. A slice for each cell makes 400,000 rows
+    fast."""
     rng = random.Random(20_251_120)
     ascii_pool = "".join(rng.choices(_ASCII, k=_POOL + 64))
     runs: list[str] = []

@@ -1,4 +1,5 @@
-"""The responder behaves as SQL Server would, byte for byte where the specification defines it."""
+"""Tests of the TDS responder: it responds as SQL Server would, byte for byte where [MS-TDS] is
+exact."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A value of each type in docs/reference/values.md, for each database: as SQL, in Python, in JSON
-and in CSV.
+"""Example values of each type in docs/reference/values.md, for each database: as SQL, in Python, in
+JSON and in CSV.
 
-The values are literals of the database: every driver must return exactly these.
+The SQL is a literal or expression of the database; every driver must return exactly the Python
+value.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Value(NamedTuple):
-    """One value; ``csv`` is given if it differs from the JSON text without its quotes."""
+    """One example value; ``csv`` is given only if it differs from the JSON text without quotes."""
 
     sql: str
     python: Any
@@ -21,7 +22,7 @@ class Value(NamedTuple):
     csv: str | None = None
 
     def in_csv(self) -> str:
-        """The field of a CSV line."""
+        """The value as a field of a CSV record."""
         if self.csv is not None:
             return self.csv
         if self.python is None:
@@ -204,24 +205,26 @@ def select(values: list[Value]) -> str:
 
 
 def as_ndjson(values: list[Value]) -> str:
-    """That row as NDJSON."""
+    """The row of `select` as NDJSON."""
     return "{" + ",".join(f'"c{k}":{value.json}' for k, value in enumerate(values)) + "}\n"
 
 
 def as_json(values: list[Value]) -> str:
-    """That row as JSON."""
+    """The row of `select` as JSON."""
     return f"[{as_ndjson(values)[:-1]}]"
 
 
 def as_csv(values: list[Value]) -> str:
-    """That row as CSV, with its header."""
+    """The row of `select` as CSV, with its header."""
     names = ",".join(f"c{k}" for k in range(len(values)))
     return f"{names}\n{','.join(value.in_csv() for value in values)}\n"
 
 
 def differences(got: tuple[Any, ...], values: list[Value]) -> list[tuple[str, Any, Any]]:
-    """The differences of a row from the expected one: in value, in type, in the offset of a
-    timestamp."""
+    """The values of a row that differ from the expected ones, with the SQL and both values.
+
+    Values differ by value, by type, or by the UTC offset of a timestamp.
+    """
     assert len(got) == len(values)
 
     def form(value: Any) -> tuple[Any, ...]:

@@ -1,11 +1,12 @@
 """Random values of each column type of each database, with NULLs between them.
 
-The same seed gives the same values. Expected values are those that an independent client reads:
-psycopg, PyMySQL or `sqlite3`. `python -m tests.support.random_values --help` compares millions.
+The same seed gives the same values. The expected values are those that an independent client
+(psycopg, PyMySQL or `sqlite3`) reads from the same table. The command `python -m
+tests.support.random_values` compares millions of values.
 
-`draw` has the generators of values, `column` the statements of a table, `postgres`, `mariadb` and
-`sqlite` the columns, `texts` the values in JSON and CSV, `readers` each way to read and to write a
-table, `clients` both clients of a database.
+``draw`` has the generators of values, ``column`` the statements of a table, ``postgres``,
+``mariadb`` and ``sqlite`` the columns, ``texts`` the values in JSON and CSV, ``readers`` each way
+in which onecopy reads a table, ``clients`` the connections and each way of writing a table.
 """
 
 from __future__ import annotations

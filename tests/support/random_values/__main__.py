@@ -2,11 +2,11 @@
 
     python -m tests.support.random_values --database mariadb --cells 10000000 --seed 7
 
-A round creates a table of 1, 2, 3, 1,000 or 100,000 rows with its own seed, fills it with the
-independent client, reads it in each way that onecopy supports, sends its values as parameters, and
-writes them with onecopy for the other client to read. A table of 100,000 rows has some of the
-columns, in turn. The output is the number of cells created, compared and wrong, by type and by way.
-The exit status is 1 if one was wrong.
+Each round creates a table with a seed of its own. It has 1, 2, 3, 1,000 or 100,000 rows; tables of
+100,000 rows have only some of the columns, other ones in each round. The independent client fills
+the table. onecopy reads it with each of its fetch methods, sends its values as parameters, and
+writes them to a second table, which the independent client reads. The output is the number of cells
+created, compared and wrong, by SQL type and by method. The exit status is 1 if a cell was wrong.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WIDTH = 16
 
 
 def _rounds(columns: Sequence[Column], most_rows: int) -> Iterator[tuple[int, Sequence[Column]]]:
-    """The number of rows and the columns of each round, endlessly."""
+    """An endless sequence of rounds: the number of rows of each, and its columns."""
     begin = 0
     while True:
         yield most_rows, columns[begin : begin + _WIDTH]
@@ -85,8 +85,8 @@ def _report(tally: Tally, n_cells: int, n_rounds: int, seed: int, minutes: float
 
 
 def _reached(name: str, directory: Path) -> tuple[str, dict[str, Any]]:
-    """The connection string of a database, which is started, and the address for its other
-    client."""
+    """Starts a database; returns onecopy's connection string and the independent client's
+    keywords."""
     if name == "sqlite":
         file = str(directory / "values.db")
         return f"sqlite:{file}", {"database": file}
@@ -98,7 +98,7 @@ def _reached(name: str, directory: Path) -> tuple[str, dict[str, Any]]:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line; returns the exit status."""
     about = (__doc__ or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog="tests.support.random_values", description=about)
     parser.add_argument("--database", choices=clients.NAMES, required=True)

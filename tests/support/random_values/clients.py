@@ -1,4 +1,4 @@
-"""Both clients of a database: onecopy and an independent one."""
+"""The two clients of each database: onecopy and an independent client."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Client(Protocol):
 
 
 class Pair(NamedTuple):
-    """Both clients of one database, and the columns of its tables."""
+    """A connection of onecopy and one of the independent client, and the columns of the test
+    tables."""
 
     con: onecopy.Connection
     client: Client
@@ -42,7 +43,10 @@ class Pair(NamedTuple):
     mark: str
 
     def read(self, table: str, n_rows: int, *, of: str = "value") -> list[Row]:
-        """The first rows of a table, read by the independent client."""
+        """The first ``n_rows`` rows of a table, read by the independent client.
+
+        ``of`` is the form of the values: see `column.selection`.
+        """
         cur = self.client.cursor()
         cur.execute(selection(table, self.columns, n_rows, of=of))
         found = converted(self.columns, [tuple(row) for row in cur.fetchall()])
@@ -50,7 +54,7 @@ class Pair(NamedTuple):
         return found
 
     def fill(self, table: str, rows: Sequence[Row]) -> None:
-        """Creates a table with these rows by the independent client."""
+        """Creates a table and inserts ``rows`` with the independent client."""
         cur = self.client.cursor()
         cur.execute(f"drop table if exists {table}")
         cur.execute(definition(table, self.columns))
@@ -58,7 +62,7 @@ class Pair(NamedTuple):
         self.client.commit()
 
     def drop(self) -> None:
-        """Drops the tables that `fill` and `compare_written` created."""
+        """Drops both tables of the tests, after a rollback by both clients."""
         self.con.rollback()
         self.client.rollback()
         cur = self.client.cursor()
@@ -82,7 +86,10 @@ def _connected(name: str, odbc: str, native: dict[str, Any]) -> tuple[Client, li
 
 
 def connect(name: str, odbc: str, native: dict[str, Any]) -> Pair:
-    """Both clients of the database `name`."""
+    """Connects both clients to the database ``name``, one of `NAMES`.
+
+    ``odbc`` is onecopy's connection string, ``native`` the keywords of the independent client.
+    """
     client, columns, mark = _connected(name, odbc, native)
     con = onecopy.connect(odbc)
     if name == "mariadb":
@@ -108,7 +115,11 @@ WRITERS: dict[str, tuple[Callable[[Pair, str, Sequence[Row]], None], int | None]
 
 
 def compare_written(tally: Tally, pair: Pair, rows: Sequence[Row], name: str) -> None:
-    """Writes rows in the way `name`; compares the independent client's rows with the originals."""
+    """Writes rows with onecopy by the method ``name``, and compares both tables.
+
+    The independent client reads the table that onecopy has written and the one that it has filled
+    itself with the same rows.
+    """
     write, most_rows = WRITERS[name]
     rows = rows[:most_rows]
     pair.con.rollback()

@@ -19,8 +19,8 @@ def _same(value: Any) -> Any:
 
 
 class Column(NamedTuple):
-    """A column: its SQL type, a generator of random values, and how each client writes and reads
-    it."""
+    """A column: its SQL type, a generator of random values, and the SQL expressions with which each
+    client writes and reads them."""
 
     sql: str
     make: Callable[[Random], Any]
@@ -44,7 +44,8 @@ class Column(NamedTuple):
 
 
 def rows(columns: Sequence[Column], n_rows: int, seed: int = SEED) -> list[Row]:
-    """Rows of random values, numbered from 0 in their first column."""
+    """Rows of random values, each preceded by its number from 0; the same seed gives the same
+    rows."""
     draw = Random(seed)
     return [
         (i, *(None if draw.random() < NULL_SHARE else column.make(draw) for column in columns)) for i in range(n_rows)
@@ -52,20 +53,25 @@ def rows(columns: Sequence[Column], n_rows: int, seed: int = SEED) -> list[Row]:
 
 
 def definition(table: str, columns: Sequence[Column]) -> str:
-    """CREATE TABLE with the columns `i`, `c0`, `c1`, …"""
+    """The CREATE TABLE statement of a table with the columns `i`, `c0`, `c1`, …"""
     defined = ", ".join(f"c{k} {column.sql}" for k, column in enumerate(columns))
     return f"create table {table} (i integer, {defined})"
 
 
 def insertion(table: str, columns: Sequence[Column], *, ours: bool = False, mark: str = "%s") -> str:
-    """INSERT of one row, with the placeholders of onecopy or of the independent client."""
+    """The INSERT statement of one row.
+
+    The placeholders are onecopy's if ``ours`` is true, otherwise the independent client's.
+    """
     marks = ", ".join(column.ours if ours else column.write for column in columns)
     return f"insert into {table} values ({'?' if ours else mark}, {marks})"
 
 
 def selection(table: str, columns: Sequence[Column], n_rows: int, *, of: str = "value") -> str:
-    """The independent client's query for the values, or for their texts, JSON or
-    values in Arrow (`of`)."""
+    """The query with which the independent client reads the first ``n_rows`` rows.
+
+    ``of`` selects the form of the values: ``value``, ``text``, ``json`` or ``arrow``.
+    """
 
     def expression(column: Column) -> str:
         is_list = of == "arrow" and column.arrow.startswith("list")
@@ -78,7 +84,7 @@ def selection(table: str, columns: Sequence[Column], n_rows: int, *, of: str = "
 
 
 def converted(columns: Sequence[Column], found: Sequence[Row]) -> list[Row]:
-    """The rows of the independent client as onecopy returns them."""
+    """Converts rows of the independent client to the values that onecopy returns."""
     return [
         (
             row[0],

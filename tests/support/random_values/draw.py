@@ -47,7 +47,7 @@ def any_character(draw: Random) -> str:
 
 
 def text(draw: Random) -> str:
-    """A text of up to 40 characters, occasionally some thousand."""
+    """A text of up to 40 characters, occasionally of some thousand."""
     if draw.random() < 0.02:
         n = draw.choice(_LENGTHS)
         return "".join(draw.choices(draw.choice(_ALPHABETS), k=n))
@@ -55,18 +55,19 @@ def text(draw: Random) -> str:
 
 
 def octets(draw: Random) -> bytes:
-    """Bytes, up to 40, occasionally some thousand."""
+    """Bytes: up to 40, occasionally some thousand."""
     return draw.randbytes(draw.choice(_LENGTHS) if draw.random() < 0.02 else draw.randrange(40))
 
 
 def integer(bits: int, *, unsigned: bool = False) -> Callable[[Random], int]:
-    """Integers of a width, including the limits."""
+    """A generator of integers with ``bits`` bits, the smallest and the largest one included."""
     low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     return lambda draw: draw.choice((low, high, draw.randint(low, high), draw.randint(0, 100)))
 
 
 def decimals(digits: int, scale: int) -> Callable[[Random], Decimal]:
-    """Decimals of up to `digits` digits, of which `scale` are a fraction."""
+    """A generator of decimals with up to ``digits`` digits, of which ``scale`` are after the
+    point."""
     limit = 10**digits - 1
 
     def make(draw: Random) -> Decimal:
@@ -78,7 +79,7 @@ def decimals(digits: int, scale: int) -> Callable[[Random], Decimal]:
 
 
 def free_decimals(draw: Random) -> Decimal:
-    """Decimals of up to 60 digits before and 30 after the point."""
+    """A decimal with up to 60 digits before and 30 after the point."""
     scale = draw.randrange(31)
     return decimals(scale + draw.randint(1, 60), scale)(draw)
 
@@ -98,9 +99,11 @@ def double_or_not_finite(draw: Random) -> float:
 
 
 def shortest_float32(value: float | None) -> float | None:
-    """The double of the shortest decimal that rounds to this 32-bit float, as `real` is read.
+    """The double of the shortest decimal text that rounds to this 32-bit float: onecopy's value of
+    a `real`.
 
-    PostgreSQL's text has one more digit if that decimal is as close to another 32-bit float.
+    If that decimal is equally close to another 32-bit float, PostgreSQL's text has one more digit,
+    and so has the result.
     """
     if value is None or not math.isfinite(value):
         return value
@@ -125,7 +128,7 @@ def day(draw: Random) -> date:
 
 
 def day_from_1000(draw: Random) -> date:
-    """A date in the years 1000 to 9999, which MariaDB guarantees."""
+    """A date in the years 1000 to 9999, the range for which MariaDB documents its `date`."""
     return max(day(draw), date(1000, 1, 1))
 
 
@@ -136,7 +139,8 @@ def time_of_day(draw: Random) -> time:
 
 
 def time_with_offset(draw: Random) -> time:
-    """A time to the microsecond, with an offset of up to 15 hours, of whole hours as a rule."""
+    """A time to the microsecond, with an offset from UTC of up to 15 hours, usually of whole
+    hours."""
     unit = draw.choice((3600, 3600, 900, 1))
     offset = draw.randint(-15 * 3600 // unit, 15 * 3600 // unit) * unit
     return time_of_day(draw).replace(tzinfo=timezone(timedelta(seconds=offset)))
@@ -148,12 +152,13 @@ def whole_time(draw: Random) -> time:
 
 
 def moment(draw: Random) -> datetime:
-    """A timestamp to the microsecond."""
+    """A timestamp without time zone, to the microsecond."""
     return datetime.combine(day(draw), time_of_day(draw))
 
 
 def moment_to(digits: int, since: date = date.min) -> Callable[[Random], datetime]:
-    """Timestamps with so many fractional digits, not before a given day."""
+    """A generator of timestamps with ``digits`` fractional digits, none before the day
+    ``since``."""
     unit = 10 ** (6 - digits)
 
     def make(draw: Random) -> datetime:
@@ -164,12 +169,13 @@ def moment_to(digits: int, since: date = date.min) -> Callable[[Random], datetim
 
 
 def utc(draw: Random) -> datetime:
-    """A timestamp with time zone."""
+    """A timestamp in UTC."""
     return moment(draw).replace(tzinfo=timezone.utc)
 
 
 def unix_moment(digits: int) -> Callable[[Random], datetime]:
-    """Timestamps in the 31 bits of MariaDB's `timestamp`, with so many fractional digits."""
+    """A generator of timestamps that fit MariaDB's `timestamp` (31 bits), with ``digits``
+    fractional digits."""
     unit = 10 ** (6 - digits)
     ends = 2**31 - 2 * 86_400
 
@@ -188,7 +194,10 @@ def span(draw: Random) -> timedelta:
 
 
 def range_text(make: Callable[[Random], Any]) -> Callable[[Random], str]:
-    """Ranges of two values in PostgreSQL's text format, some of them empty or without a bound."""
+    """A generator of ranges in PostgreSQL's text format; some are empty or lack a bound.
+
+    ``make`` generates the bounds.
+    """
 
     def text_of(draw: Random) -> str:
         if draw.random() < 0.1:
@@ -201,23 +210,23 @@ def range_text(make: Callable[[Random], Any]) -> Callable[[Random], str]:
 
 
 def multirange_text(make: Callable[[Random], Any]) -> Callable[[Random], str]:
-    """Multiranges of up to four ranges, which may overlap."""
+    """A generator of multiranges, each of up to four ranges that may overlap."""
     one = range_text(make)
     return lambda draw: "{" + ",".join(one(draw) for _ in range(draw.randrange(5))) + "}"
 
 
 def day_to_9000(draw: Random) -> date:
-    """A date in the years 1 to 9000, so that the next one exists too."""
+    """A date in the years 1 to 9000, so that the following day can be represented too."""
     return min(day(draw), date(9000, 1, 1))
 
 
 def bits(length: int) -> Callable[[Random], str]:
-    """Texts of binary digits."""
+    """A generator of texts with ``length`` binary digits."""
     return lambda draw: f"{draw.getrandbits(length):0{length}b}"
 
 
 def json_text(draw: Random) -> str:
-    """A JSON object."""
+    """The text of a JSON object."""
     return json.dumps({"a": words(draw), "b": [draw.randrange(9), None]})
 
 
@@ -227,7 +236,7 @@ def integer_array(draw: Random) -> str:
 
 
 def network(draw: Random) -> str:
-    """A network of 256 addresses."""
+    """An IP network of 256 addresses, as text."""
     return str(ipaddress.ip_network((draw.getrandbits(32) & 0xFFFFFF00, 24)))
 
 
@@ -247,10 +256,10 @@ def random_uuid(draw: Random) -> uuid.UUID:
 
 
 def letters(longest: int) -> Callable[[Random], str]:
-    """Texts of ASCII letters."""
+    """A generator of texts with up to ``longest`` ASCII letters."""
     return lambda draw: "".join(draw.choices(string.ascii_letters, k=draw.randint(1, longest)))
 
 
 def any_of(*sources: Callable[[Random], Any]) -> Callable[[Random], Any]:
-    """Values of several generators."""
+    """A generator that uses a random one of ``sources`` for each value."""
     return lambda draw: draw.choice(sources)(draw)

@@ -1,4 +1,4 @@
-"""Columns of MariaDB."""
+"""The columns with random values for MariaDB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SINCE = date(1000, 1, 1)
 
 
 def _time_of_day(value: Any) -> Any:
-    """PyMySQL returns each `time` as a timedelta."""
+    """Converts a `time` value of PyMySQL, a timedelta, to a `datetime.time`."""
     if not isinstance(value, timedelta) or not timedelta() <= value < timedelta(1):
         return value
     return (datetime.min + value).time()

@@ -1,4 +1,4 @@
-"""Columns of PostgreSQL."""
+"""The columns with random values for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_FINITE = frozenset({"json", "ndjson", "csv"})
 
 
 def _of_cast(sql: str, make: Callable[[Random], str], equal: str = "") -> Column:
-    """A type whose values are text in Python."""
+    """A column whose values are str in Python and are written by a cast from text."""
     return Column(sql, make, f"%s::text::{sql}", f"cast(? as {sql})", "{}::text", equal=equal)
 
 
@@ -125,7 +125,7 @@ RANGES: dict[str, Callable[[Random], object]] = {
 
 
 def as_range(value: Any) -> Any:
-    """A range, multirange or list of psycopg's as onecopy returns it."""
+    """Converts psycopg's ranges and multiranges, also those in a list, to onecopy's."""
     match value:
         case list():
             return [as_range(item) for item in value]
@@ -160,7 +160,7 @@ _OTHER_JSON = frozenset({"json", "ndjson"})
 def _array(
     sql: str, make: Callable[[Random], object], refused_by: frozenset[str] = frozenset(), arrow: str = "list"
 ) -> Column:
-    """An array type: a list in Python."""
+    """A column of an array type, whose values are lists in Python; ``sql`` is the element type."""
     name = f"{sql}[]"
     return Column(
         name,

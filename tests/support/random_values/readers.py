@@ -1,4 +1,4 @@
-"""Each way in which onecopy reads a table of random values, and the comparison of its cells."""
+"""The methods by which onecopy reads a table of random values, and comparisons of its cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_SINGLE_ROWS = 1000
 
 
 class Wrong(NamedTuple):
-    """A cell that differs from the independent client's."""
+    """A cell whose value differs from the independent client's."""
 
     reader: str
     sql: str
@@ -35,7 +35,7 @@ class Wrong(NamedTuple):
 
 
 class Tally:
-    """Cells that were compared and cells that were wrong, by reader and SQL type."""
+    """The numbers of compared and of wrong cells, keyed by reader and SQL type."""
 
     def __init__(self) -> None:
         self.compared: Counter[tuple[str, str]] = Counter()
@@ -49,7 +49,10 @@ class Tally:
         pairs: Iterable[tuple[Sequence[Any], Row]],
         matches: Callable[[Any, Any], bool],
     ) -> None:
-        """Compares rows, each a number `i` and a value for each column, with the expected ones."""
+        """Compares pairs of a row and the expected row; each row begins with its number `i`.
+
+        ``matches`` compares a value with the expected one.
+        """
         n_rows = 0
         for got, expected in pairs:
             n_rows += 1
@@ -67,12 +70,12 @@ class Tally:
 
 
 def same(value: Any, expected: Any) -> bool:
-    """Returns true if a value and its type are those expected."""
+    """Returns true if ``value`` has the type and the repr of ``expected``."""
     return type(value) is type(expected) and repr(value) == repr(expected)
 
 
 def same_in_bson(value: Any, expected: Any) -> bool:
-    """As `same`, for a value that pymongo decoded."""
+    """Returns true if ``value``, decoded by pymongo, is BSON's form of the value ``expected``."""
     match expected:
         case list():
             is_array = isinstance(value, list) and len(value) == len(expected)
@@ -96,7 +99,8 @@ def same_in_bson(value: Any, expected: Any) -> bool:
 
 
 def same_in_arrow(value: Any, expected: Any) -> bool:
-    """As `same`, for a value of pyarrow's; text is compared with the expected text."""
+    """Returns true if ``value``, converted by pyarrow, is Arrow's form of the value
+    ``expected``."""
     if isinstance(expected, list):
         is_list = isinstance(value, list) and len(value) == len(expected)
         return is_list and all(map(same_in_arrow, value, expected))
@@ -110,7 +114,10 @@ def same_in_arrow(value: Any, expected: Any) -> bool:
 
 
 def csv_rows(data: str) -> Iterator[list[str | None]]:
-    """The records of a CSV text (RFC 4180); a field with nothing between its commas is `None`."""
+    """The records of a CSV text (RFC 4180 with LF as the end of a line).
+
+    An empty field without quotes is `None`.
+    """
     record: list[str | None] = []
     end = 0
     for field in _CSV_FIELD.finditer(data):
@@ -191,7 +198,7 @@ def _moments(column: Any) -> list[datetime]:
 
 
 def column_values(column: Any) -> list[Any]:
-    """The values of a column returned by `fetch_columns`."""
+    """The Python values of one column that `fetch_columns` returned."""
     if isinstance(column, list):
         return column
     values: Iterable[Any] = memoryview(column)
@@ -208,7 +215,7 @@ def _columns(cur: onecopy.Cursor, _: Sequence[Column]) -> Iterable[Sequence[Any]
 
 
 class Reader(NamedTuple):
-    """A way to read a cursor's rows."""
+    """A method of reading a cursor's rows, and the comparison of its values."""
 
     read: Callable[[onecopy.Cursor, Sequence[Column]], Iterable[Sequence[Any]]]
     matches: Callable[[Any, Any], bool] = same
@@ -242,7 +249,10 @@ def compare_read(
     name: str,
     table: str = "random_theirs",
 ) -> None:
-    """Compares the result of the reader `name` for a table with that of `expected`."""
+    """Reads a table with the reader ``name``, and compares its rows with the expected ones.
+
+    ``expected`` returns the rows of the independent client in a given form, for example ``json``.
+    """
     reader = READERS[name]
     kept = [k for k, column in enumerate(columns) if name not in column.refused_by]
     rows = expected(reader.of)
@@ -264,7 +274,8 @@ def compare_read(
 def compare_as_parameters(
     tally: Tally, con: onecopy.Connection, columns: Sequence[Column], rows: Sequence[Row]
 ) -> None:
-    """Compares each column with its value as a parameter, in the database."""
+    """Sends the values of each row as parameters, and lets the database compare them with the
+    stored row."""
     kept = [k for k, column in enumerate(columns) if column.equal]
     tests = ", ".join(columns[k].equal.format(f"c{k}", "?") for k in kept)
     sql = f"select i, {tests} from random_theirs where i = ?"

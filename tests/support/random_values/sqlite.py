@@ -1,4 +1,4 @@
-"""Columns of SQLite, built in and through its ODBC driver."""
+"""The columns with random values for SQLite: for onecopy's own driver and for the ODBC driver."""
 
 from __future__ import annotations
 

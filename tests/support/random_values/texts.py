@@ -1,4 +1,4 @@
-"""Values in text formats."""
+"""The expected text of a value in JSON and CSV."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def plain_text(value: Any) -> str:
-    """The text of a value in JSON and CSV, except floats and times."""
+    """The text of a value in JSON and CSV, for all types except floats and times."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -41,6 +41,6 @@ def is_text_of(text: Any, value: Any) -> bool:
 
 
 def json_cells(data: bytes) -> Iterator[list[str | None]]:
-    """The values of each row of a JSON array, each as text."""
+    """The rows of a JSON array, each as a list of texts, one for each value; null is `None`."""
     for row in json.loads(data, parse_int=str, parse_float=str):
         yield [plain_text(value) if isinstance(value, bool) else value for value in row.values()]

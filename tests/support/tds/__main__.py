@@ -1,4 +1,4 @@
-"""Run the responder: ``python3 -m tests.support.tds --port 14330``."""
+"""Runs the TDS responder: ``python3 -m tests.support.tds --port 14330``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _serve(sock: socket.socket, user: str, password: str) -> None:
 
 
 def main() -> None:
-    """Listen on 127.0.0.1 until SIGTERM or Ctrl-C; a thread for each client."""
+    """Serves clients on 127.0.0.1 until SIGTERM or Ctrl-C, each in a thread of its own."""
     parser = argparse.ArgumentParser(prog="tests.support.tds", description="A small TDS responder.")
     parser.add_argument("--port", type=int, default=14330)
     parser.add_argument("--user", default="sa")

@@ -1,4 +1,4 @@
-"""Remote procedure calls, [MS-TDS] 2.2.6.6: their names and parameters."""
+"""Decoding of remote procedure calls, [MS-TDS] 2.2.6.6: their names and parameters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ _NUMBERED[15] = "sp_unprepare"
 
 
 def read(body: bytes, at: int = 0) -> tuple[str, list[Parameter], int]:
-    """Name and parameters of a call in an RPC message, and the offset of the next call.
+    """Decodes one call of an RPC message; returns its name, its parameters and the offset after it.
 
-    The name of a system procedure is without schema, quotes and number. A message holds many calls
-    if a driver binds arrays of parameters; for the last one, the offset is the message's length.
+    ``at`` is the offset of the call. The name of a system procedure is returned without schema,
+    quotes and number. A message has many calls if a driver binds arrays of parameters; the offset
+    after the last call is the message's length.
 
     Raises:
         ValueError: a parameter has a type that the responder does not support.
@@ -39,12 +40,12 @@ def read(body: bytes, at: int = 0) -> tuple[str, list[Parameter], int]:
 
 
 def plain_name(name: str) -> str:
-    """A procedure's name without schema, quotes and number: ``dbo.[Name];1`` is ``name``."""
+    """A procedure's name without schema, quotes and number: ``name`` for ``dbo.[Name];1``."""
     return name.lower().split(".")[-1].strip("[]").partition(";")[0]
 
 
 def declared(parameter: Parameter | None) -> list[str]:
-    """The names in a declaration list such as ``@P1 int,@P2 decimal(10,2)``."""
+    """The parameter names in a declaration list such as ``@P1 int,@P2 decimal(10,2)``."""
     text = (parameter.value() if parameter is not None else None) or ""
     names, depth, word = [], 0, ""
     for sign in text + ",":

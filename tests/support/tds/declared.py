@@ -1,4 +1,4 @@
-"""Procedures and functions with declared parameters, and their entries in the catalog.
+"""The responder's procedures and functions with declared parameters, and their catalog entries.
 
     calls.mixed @a int, @b nvarchar(20) output, @c bigint output, …    outputs computed from inputs
     calls.rows_first @n int, @b int output        two results with row counts between, then the
@@ -10,7 +10,8 @@
     calls.add_up(@a int, @b int), calls.many(@n int)         a scalar function and one that returns
     a table
 
-The catalog query answers from ``ROUTINES``; a body writes its outputs into its arguments.
+``ROUTINES`` has their definitions, from which the catalog query is answered. The body of a routine
+stores the values of output parameters in the dictionary that it receives.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _USER_TYPES = {"calls.label": "nvarchar(10)", "calls.list": "table"}
 
 @dataclass(frozen=True)
 class Declared:
-    """A parameter: its system type, and the name of a user-defined type based on it."""
+    """A declared parameter: its name, its system type, and its user-defined type if it has one."""
 
     name: str
     type_name: str
@@ -45,13 +46,17 @@ class Declared:
     user_type: str = ""
 
     def kind(self) -> Kind:
-        """The type that its values have on the wire."""
+        """The TDS type of the parameter's values."""
         return types.kind(self.type_name)
 
 
 @dataclass(frozen=True)
 class Routine:
-    """A routine; ``body`` yields results, and writes the values of output parameters."""
+    """A procedure or function.
+
+    ``body`` receives a dictionary of the parameters' values. It yields the results, and stores the
+    values of output parameters in the dictionary.
+    """
 
     kind: str  # sys.all_objects.type
     database: str
@@ -62,10 +67,13 @@ class Routine:
     synonym_of: str | None = None
 
     def run(self, given: list[Parameter]) -> Called:
-        """Call it; return the values of the output parameters that ``given`` requests.
+        """Runs the routine with the arguments ``given``.
+
+        The result has the values of those output parameters that the caller has requested.
 
         Raises:
-            SqlError: the values are not accepted: 201, 8144, 8162, 8114.
+            SqlError: an argument is missing or surplus (201, 8144), is requested as output but was not
+                declared so (8162), or cannot be converted (257, 8114).
         """
         values = self._bound(given)
         results: list[Result] = []
@@ -82,10 +90,10 @@ class Routine:
         return Called(results, outputs, int(values.get("return", 0)), error)
 
     def table(self, given: list[Parameter]) -> Rows:
-        """The result of a function.
+        """Runs a function; returns its table.
 
         Raises:
-            SqlError: as `run`; or it does something that functions must not (443).
+            SqlError: as for `run`; or the function has an effect that functions must not have (443).
         """
         called = self.run(given)
         match called.results:
@@ -114,10 +122,10 @@ class Routine:
 
 
 def converted(value: Any, type_name: str) -> Any:
-    """A value converted to a type: too long text is truncated, as in an assignment.
+    """``value`` converted to an SQL type; text that is too long is truncated, as in an assignment.
 
     Raises:
-        SqlError: there is no conversion (8114).
+        SqlError: the types have no implicit conversion (257), or the value cannot be converted (8114).
     """
     if value is None:
         return None
@@ -134,15 +142,14 @@ def converted(value: Any, type_name: str) -> Any:
 
 
 def rows(cells: dict[str, tuple[str, Any]], times: int = 1) -> Rows:
-    """A result of equal rows: names to types and values."""
+    """A result of ``times`` equal rows; ``cells`` maps each column's name to its type and value."""
     kinds = {name: types.kind(type_name) for name, (type_name, _) in cells.items()}
     row = ROW + b"".join(kinds[name].encode(value) for name, (_, value) in cells.items())
     return Rows([Column(name, kind.info) for name, kind in kinds.items()], iter([(row, 1)] * times))
 
 
 def find(name: str) -> Routine | None:
-    """The result of `object_id` for a name; a system procedure that begins with `sp_` is found in
-    any database."""
+    """The routine that `object_id` finds for a name, which may have a schema and a database."""
     parts = [part or SCHEMA for part in parts_of(name)]
     database = parts[-3] if len(parts) > 2 else HERE
     schema = parts[-2] if len(parts) > 1 else SCHEMA
@@ -151,8 +158,11 @@ def find(name: str) -> Routine | None:
 
 
 def called(name: str) -> Routine | None:
-    """The routine that EXEC finds by that name: through a synonym, a system one, or a temporary
-    one."""
+    """The routine that EXEC finds for a name.
+
+    Unlike `find`, it resolves synonyms, finds names that begin with `#` in tempdb, and names that
+    begin with `sp_` among the system procedures.
+    """
     last = parts_of(name)[-1]
     found = find(f"tempdb..{name}" if last.startswith("#") else name)
     if found is None and last.startswith("sp_"):
@@ -161,13 +171,17 @@ def called(name: str) -> Routine | None:
 
 
 def parts_of(name: str) -> list[str]:
-    """The parts of a name in SQL, without quotes."""
+    """Splits an SQL name into its parts (database, schema, object), without quotes."""
     found = re.findall(r'\[((?:[^\]]|\]\])*)\]|"((?:[^"]|"")*)"|([^.\[\]"]+)|(?<=\.)(?=\.)', name)
     return [(one.replace("]]", "]") or two.replace('""', '"') or bare) for one, two, bare in found]
 
 
 def catalog(database: str, name: str | None) -> Rows:
-    """The response to the query of `onecopy._tsql`, for the catalog of ``database``."""
+    """The response to the catalog query of `onecopy._tsql`: a row for each parameter of routine
+    ``name``.
+
+    It has no rows if the catalog of ``database`` does not have the routine.
+    """
     routine = find(name) if name is not None else None
     lines: list[Values] = []
     if routine is not None and routine.database == (database or HERE):
@@ -189,7 +203,7 @@ _LENGTHS |= {"uniqueidentifier": 16, "date": 3, "datetime": 8, "sql_variant": 80
 
 
 def _line(one: Declared) -> Values:
-    """A parameter as described by sys.all_parameters and sys.types."""
+    """The catalog columns of a parameter, as in sys.all_parameters joined with sys.types."""
     base, _, size = one.type_name.rstrip(")").partition("(")
     first, _, second = size.partition(",")
     length, precision, scale = _LENGTHS.get(base, 0), 0, 0
@@ -208,7 +222,7 @@ def _line(one: Declared) -> Values:
 
 
 def _parameters(text: str) -> list[Declared]:
-    """Parameters as declared in SQL: ``@a int, @b decimal(10,2) = 5 output``."""
+    """Parses an SQL parameter list such as ``@a int, @b decimal(10,2) = 5 output``."""
     found = []
     for name, type_name, default, words in re.findall(
         r"(@\w+)\s+([\w.]+(?:\([^)]*\))?)(?:\s*=\s*(\w+))?([^,@]*)", text

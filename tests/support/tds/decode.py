@@ -1,4 +1,4 @@
-"""Decoding of values from the wire: of the parameters that drivers send."""
+"""Decodes the values of parameters that drivers send."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEXT = {
 
 
 def value(info: bytes, raw: bytes) -> Any:
-    """The Python value of a TYPE_INFO and the bytes after it; None is NULL.
+    """The Python value for a TYPE_INFO and the encoded value; None for NULL.
 
     Raises:
         ValueError: the type is not supported.
@@ -50,7 +50,7 @@ def value(info: bytes, raw: bytes) -> Any:
 
 
 def _variant(raw: bytes) -> Any:
-    """An int, or nvarchar."""
+    """The int or str in a value of type sql_variant."""
     if raw[:4] == b"\0\0\0\0":
         return None
     return _integer(raw[6:]) if raw[4] == 0x38 else raw[13:].decode("utf-16-le", "surrogatepass")

@@ -1,7 +1,6 @@
-"""Descriptions of statements: `sp_describe_first_result_set`, `sp_describe_undeclared_parameters`.
+"""Results of `sp_describe_first_result_set` and `sp_describe_undeclared_parameters`.
 
-The columns of both results are those that Microsoft documents for the two procedures, in their
-order.
+The columns of both results are those that Microsoft documents, in their order.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def _result(layout: str, rows: list[dict[str, Any]]) -> Rows:
 
 
 def _facts(info: bytes) -> dict[str, Any]:
-    """Type, length, precision and scale of a TYPE_INFO."""
+    """The name, length, precision and scale of the type that a TYPE_INFO describes."""
     token = info[0]
     system, name, precision = _SYSTEM.get((token, info[1] if len(info) > 1 else None)) or _SYSTEM[token, None]
     scale, length = 0, 0
@@ -92,8 +91,9 @@ def _facts(info: bytes) -> dict[str, Any]:
 
 
 def columns(sql: str, work: kept.Work | None = None) -> list[Column]:
-    """The columns of the first result of ``sql``, whose parameters count as text; none if it has no
-    result.
+    """The columns of the first result of ``sql``; empty if the statement has no result.
+
+    The parameters in ``sql`` are assumed to be text.
 
     Raises:
         SqlError: the statement is not supported.
@@ -131,7 +131,10 @@ def first_result_set(sql: str, work: kept.Work | None = None) -> Rows:
 
 
 def undeclared_parameters(sql: str) -> Rows:
-    """A type for each parameter: bigint if it is compared with `id`, otherwise nvarchar(4000)."""
+    """The result of `sp_describe_undeclared_parameters`, with a type for each parameter of ``sql``.
+
+    The type is bigint if the parameter is compared with `id`, otherwise nvarchar(4000).
+    """
     rows = []
     for number, name in enumerate(dict.fromkeys(re.findall(r"@P\d+", sql, re.I)), 1):
         integer = re.search(rf"\bid\s*=\s*{name}\b", sql, re.I) is not None

@@ -1,11 +1,11 @@
-"""Tables that keep their rows in memory, and transactions with rollback.
+"""The responder's tables whose rows are stored in memory, and transactions with rollback.
 
     create table NAME (a int not null primary key, b nvarchar(40), …)
     insert into NAME values (1, @P1), (2, N'x')      values that do not fit are SQL Server's errors
     delete from NAME; drop table NAME
 
-One set of tables for all clients, without isolation: a change is visible at once, and a rollback
-undoes it.
+All clients share one set of tables. Transactions are not isolated: a change is visible at once to
+all clients, and a rollback reverses it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RANGES["bigint"] = (-(2**63), 2**63 - 1)
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its name, its SQL type, and if it is nullable, and the key."""
+    """A column of a table: its name and SQL type, and if it may be NULL and is the primary key."""
 
     name: str
     type_name: str
@@ -38,18 +38,21 @@ class Field:
 
 @dataclass
 class Table:
-    """Columns, and rows as values."""
+    """A table: its columns, and its rows as Python values."""
 
     name: str
     fields: list[Field]
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def columns(self) -> list[Column]:
-        """The columns of a result."""
+        """The columns of the result that selects the whole table."""
         return [Column(one.name, one.kind.info, one.nullable) for one in self.fields]
 
     def slices(self) -> Iterator[tuple[bytes, int]]:
-        """Rows as tokens, as they are when the first one is requested."""
+        """The rows as ROW tokens, each with the number 1.
+
+        They are the rows that the table has when the first one is requested.
+        """
         with _LOCK:
             rows = list(self.rows)
         for row in rows:
@@ -57,7 +60,7 @@ class Table:
 
 
 class Work:
-    """The changes of one session, undone by `rollback` if a transaction is active."""
+    """The changes of one session, which a rollback reverses if a transaction is active."""
 
     tables: dict[str, Table] = {}  # noqa: RUF012, shared by all on purpose
 
@@ -67,11 +70,12 @@ class Work:
         self.in_transaction = False
 
     def begin(self) -> None:
-        """Begin a transaction; within one this has no effect."""
+        """Begins a transaction; has no effect if one is active."""
         self.in_transaction = True
 
     def end(self, committed: bool) -> None:
-        """Commit, or undo in reverse order."""
+        """Ends the transaction; unless it is committed, reverses its changes, the last one
+        first."""
         with _LOCK:
             while self._undo:
                 undo = self._undo.pop()
@@ -81,20 +85,20 @@ class Work:
         self._savepoints.clear()
 
     def save(self, name: str) -> None:
-        """SAVE TRANSACTION, which does not begin one.
+        """Executes SAVE TRANSACTION: sets a savepoint.
 
         Raises:
-            SqlError: 628.
+            SqlError: 628: no transaction is active.
         """
         if not self.in_transaction:
             raise SqlError(628, "Cannot issue SAVE TRANSACTION when there is no active transaction.")
         self._savepoints[name] = len(self._undo)
 
     def back(self, name: str) -> None:
-        """ROLLBACK TRANSACTION to a savepoint.
+        """Executes ROLLBACK TRANSACTION to the savepoint ``name``.
 
         Raises:
-            SqlError: 6401.
+            SqlError: 6401: there is no such savepoint.
         """
         if not self.in_transaction or name not in self._savepoints:
             raise SqlError(6401, f"Cannot roll back {name}. No transaction or savepoint of that name was found.")
@@ -103,10 +107,10 @@ class Work:
                 self._undo.pop()()
 
     def create(self, table: Table) -> int:
-        """CREATE TABLE; the name must not exist.
+        """Executes CREATE TABLE.
 
         Raises:
-            SqlError: 2714.
+            SqlError: 2714: a table of that name exists.
         """
         if table.name in self.tables:
             raise SqlError(2714, f"There is already an object named '{table.name}' in the database.")
@@ -115,18 +119,19 @@ class Work:
         return 0
 
     def drop(self, name: str) -> int:
-        """DROP TABLE; a missing table is not an error, since tests begin with it."""
+        """Executes DROP TABLE. A missing table is not an error, since tests begin with this
+        statement."""
         table = self.tables.pop(name, None)
         if table is not None:
             self._did(lambda: self.tables.__setitem__(name, table))
         return 0
 
     def insert(self, table: Table, rows: list[list[Any]]) -> int:
-        """INSERT; return the number of rows.
+        """Executes INSERT; returns the number of rows.
 
         Raises:
-            SqlError: a value does not fit (8115, 2628, 8114), is NULL in a NOT NULL column (515),
-                or is a duplicate key (2627).
+            SqlError: a row has too few or too many values (213); a value does not fit (8115, 2628, 8114),
+                is NULL in a NOT NULL column (515), or is a duplicate key (2627).
         """
         whole = [_fitting(table, row) for row in rows]
         with _LOCK:
@@ -137,7 +142,7 @@ class Work:
         return len(whole)
 
     def delete(self, table: Table) -> int:
-        """DELETE of all rows; return their number."""
+        """Deletes all rows of the table; returns their number."""
         with _LOCK:
             gone, table.rows[:] = list(table.rows), []
         self._did(lambda: table.rows.extend(gone))
@@ -155,7 +160,7 @@ def _fitting(table: Table, row: list[Any]) -> tuple[Any, ...]:
 
 
 def _fit(table: Table, one: Field, value: Any) -> Any:
-    """The value converted to the column's type."""
+    """``value`` converted to the type of the column ``one``."""
     if value is None:
         if not one.nullable:
             where = f"column '{one.name}', table '{table.name}'"

@@ -1,4 +1,5 @@
-"""Packets of [MS-TDS] 2.2.3: eight bytes of header, then payload; a message is one or more packets."""
+"""Packets, [MS-TDS] 2.2.3: a header of eight bytes, then payload. A message has one or more
+packets."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ _SEND = 256 * 1024
 
 
 class Cancelled(Exception):
-    """The client sent an attention signal during a response."""
+    """The client sent an attention signal (a cancel) during a response."""
 
 
 class Channel:
-    """One client's socket: whole messages in, a stream of payload bytes out."""
+    """A client's socket: receives whole messages, and sends a response's payload in packets."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -36,7 +37,7 @@ class Channel:
         return bytes(data)
 
     def receive(self) -> tuple[int, bytes]:
-        """The next message: its type and its payload."""
+        """The client's next message: its type and its payload."""
         payload = bytearray()
         while True:
             kind, status, length = struct.unpack(">BBH4x", self._read(8))
@@ -45,12 +46,13 @@ class Channel:
                 return kind, bytes(payload)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Add payload; whole packets are sent when enough have accumulated. Blocks while the client
-        does not read.
+        """Appends payload to the response, and sends whole packets once enough bytes are queued.
+
+        Blocks while the client does not read.
 
         Raises:
-            Cancelled: the client sent an attention signal; ``data`` is still queued whole, so the
-                response ends at a token.
+            Cancelled: the client sent an attention signal. ``data`` is still queued completely, so that
+                the response does not end inside a token.
         """
         self._pending += data
         if len(self._pending) >= _SEND:
@@ -58,24 +60,29 @@ class Channel:
             self.check()
 
     def check(self, timeout_s: float = 0) -> None:
-        """Check if the client sends a cancel (or disconnects) within ``timeout_s``."""
+        """Waits up to ``timeout_s`` for a message of the client.
+
+        Raises:
+            Cancelled: the message is an attention signal.
+            ConnectionError: the client disconnected.
+        """
         if select.select([self._sock], [], [], timeout_s)[0]:
             kind, _ = self.receive()
             if kind == ATTENTION:
                 raise Cancelled
 
     def flush(self) -> None:
-        """Send the whole packets that are queued; the message continues."""
+        """Sends the whole packets that are queued, without the end of the message."""
         self._send(last=False)
 
     def end(self) -> None:
-        """Send the queued data and end the message."""
+        """Sends all queued data, and ends the message."""
         self._send(last=True)
         self._number = 0
 
     def abort(self) -> None:
-        """Send the queued data, then break the connection in the middle of the message, as a dying
-        server does."""
+        """Sends the whole packets that are queued, then resets the connection in the middle of the
+        message, as a crashed server does."""
         self._send(last=False)
         # Linger 0: the peer sees a reset, not an orderly close.
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

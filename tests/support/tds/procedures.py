@@ -1,11 +1,11 @@
-"""The built-in procedures of the responder.
+"""The responder's built-in procedures, whose parameters are not declared.
 
     onecopy_copy @in, @out output, …    each output parameter gets the value of the previous one;
     prints; returns 7
     onecopy_results @n                  a result of n rows, a message, a second result; returns 0
     onecopy_fails @n                    an error with that number; no results
 
-Procedures with declared parameters are in ``declared``.
+The module ``declared`` has the procedures with declared parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.tds.types import Parameter
 
 
 def call(name: str, given: list[Parameter]) -> Called:
-    """Run a procedure.
+    """Runs the built-in procedure ``name`` with the arguments ``given``.
 
     Raises:
         SqlError: the name does not exist, or the procedure fails as requested.
@@ -38,7 +38,7 @@ def call(name: str, given: list[Parameter]) -> Called:
 
 
 def _copied(source: Parameter, target: Parameter) -> Parameter:
-    """The output parameter with the value of another."""
+    """The output parameter ``target`` with the value of ``source``."""
     if source.info == target.info:
         return Parameter(target.name, target.info, source.raw)
     kind = types.of_info(target.info)

@@ -56,10 +56,10 @@ _SKIPPED = ("set", "if", "use", "truncate", "go")
 def statements(
     sql: str, parameters: dict[str, Parameter], work: kept.Work | None = None, *, describes: bool = False
 ) -> Iterator[Result]:
-    """The results of ``sql``, one after the other; a statement changes a table of ``work`` when its
-    result is run.
+    """Parses ``sql``; yields the result of each statement in order.
 
-    If it ``describes``, procedures are not called, and have no results.
+    A statement that changes a table of ``work`` does so only when its result is executed. If
+    ``describes`` is true, procedures are not called and have no results.
 
     Raises:
         SqlError: an error of SQL Server, or an unsupported statement.
@@ -73,7 +73,7 @@ def statements(
 
 
 class _Statements(Reader):
-    """A parser of the supported statements."""
+    """A parser for the statements that the responder supports."""
 
     def __init__(self, sql: str, parameters: dict[str, Parameter], work: kept.Work, one_by_one: bool) -> None:
         super().__init__(sql, dict(parameters))
@@ -119,7 +119,7 @@ class _Statements(Reader):
         return Affected(1 if word in ("insert", "update", "delete") else None)
 
     def _declare(self) -> Affected:
-        """DECLARE of variables, which are visible in later statements."""
+        """Parses DECLARE; the variables are visible in later statements."""
         while True:
             name, type_name = self.next()[1].lower(), self.type_name()
             value = self.value().plain() if self.take("=") else None
@@ -133,8 +133,8 @@ class _Statements(Reader):
         self._parameters[name], self._variables[name] = Parameter(name, kind.info, raw), type_name
 
     def _exec(self) -> Result:
-        """EXEC of a procedure; its outputs are assigned to variables, or to parameters of the
-        statement."""
+        """Executes EXEC of a procedure; its outputs are assigned to variables or to parameters of
+        the statement."""
         name, given = self.next()[1], []
         while not self.at_end() and self.peek() != ";":
             given.append(replace(self.argument(), is_output=self.take("output", "out")))
@@ -156,7 +156,11 @@ class _Statements(Reader):
         return first, second, self.value().text()
 
     def _of_transaction(self, word: str) -> Transaction | None:
-        """BEGIN TRAN, COMMIT, ROLLBACK (also after `IF @@TRANCOUNT > 0`), SAVE TRAN, SET IMPLICIT_TRANSACTIONS."""
+        """Parses a transaction statement; returns None for any other statement.
+
+        The statements are BEGIN TRAN, COMMIT, ROLLBACK (also after `IF @@TRANCOUNT > 0`), SAVE TRAN
+        and SET IMPLICIT_TRANSACTIONS.
+        """
         if word == "if" and self.take("@@trancount"):
             self.need(">", "0")
             word = self.next()[1].lower()
@@ -171,7 +175,8 @@ class _Statements(Reader):
         return Transaction("begin" if word == "begin" else "commit" if word == "commit" else "rollback")
 
     def _of_table(self, word: str) -> Affected | None:
-        """CREATE, DROP, INSERT and DELETE of a table in memory; None for any other statement."""
+        """Parses CREATE, DROP, INSERT or DELETE of a table in memory; returns None for any other
+        statement."""
         work = self._work
         if word == "create":
             self.need("table")
@@ -304,7 +309,8 @@ class _Statements(Reader):
         return _repeat(row, times, 1 if self._one_by_one else max(1, 65_536 // len(row)))
 
     def _select_list(self) -> tuple[list[Cell], list[str], int]:
-        """The values of one row, their names, and the number of rows."""
+        """Parses a SELECT list; returns the cells of one row, their names, and the number of
+        rows."""
         times = 1
         if self.take("top"):
             self.need("(")

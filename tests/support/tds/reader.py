@@ -1,5 +1,5 @@
-"""SQL tokens and values: literals, parameters, casts, the few functions that drivers and tests
-use."""
+"""A parser of SQL expressions: literals, parameters, casts, and those functions that drivers and
+tests use."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _TOKEN = re.compile(
 
 @dataclass
 class Cell:
-    """One value: its type, and its value or the parameter it came from."""
+    """One value: its type, and its Python value or the parameter from which it was copied."""
 
     kind: Kind
     value: Any
 
     def encoded(self) -> bytes:
-        """The bytes of a row.
+        """The value in the encoding of a ROW token.
 
         Raises:
             SqlError: the value does not match the type.
@@ -45,7 +45,7 @@ class Cell:
             raise SqlError(8114, f"Error converting data type: {error}.") from None
 
     def plain(self) -> Any:
-        """The Python value; a parameter is decoded.
+        """The Python value of the cell; a parameter is decoded.
 
         Raises:
             SqlError: the parameter has a type that can only be echoed.
@@ -58,18 +58,18 @@ class Cell:
             raise SqlError(529, str(error)) from None
 
     def text(self) -> str:
-        """The value as text."""
+        """The value as a str."""
         return str(self.plain())
 
 
 def text_kind(text: str | None) -> Kind:
-    """The type of a Unicode literal."""
+    """The type of a Unicode literal with this text."""
     units = 1 if text is None else len(text.encode("utf-16-le", "surrogatepass")) // 2
     return types.nvarchar(max(units, 1) if units <= 4000 else None)
 
 
 class Reader:
-    """Recursive descent over one list of tokens."""
+    """A recursive-descent parser over one list of tokens."""
 
     def __init__(self, sql: str, parameters: dict[str, Parameter]) -> None:
         self._parameters = parameters
@@ -85,35 +85,35 @@ class Reader:
         self._at = 0
 
     def at_end(self) -> bool:
-        """True if no token is left."""
+        """Returns true if no token is left."""
         return self._at >= len(self._tokens)
 
     def peek(self) -> str:
-        """The next token, or an empty string."""
+        """The next token, without skipping it; an empty string at the end."""
         return "" if self.at_end() else self._tokens[self._at][1]
 
     def take(self, *words: str) -> bool:
-        """Skip the next token if it is one of ``words``."""
+        """Skips the next token if it is one of ``words``; returns true if it was."""
         if not self.at_end() and self.peek().lower() in words:
             self._at += 1
             return True
         return False
 
     def need(self, *words: str) -> None:
-        """Skip these tokens.
+        """Skips the tokens ``words``, which must follow in this order.
 
         Raises:
-            SqlError: another token is there.
+            SqlError: another token follows.
         """
         for word in words:
             if not self.take(word):
                 raise SqlError(102, f"Incorrect syntax near '{self.peek()}'.")
 
     def next(self) -> tuple[str, str]:
-        """The next token, with its kind.
+        """Skips the next token; returns its kind and its text.
 
         Raises:
-            SqlError: there is none.
+            SqlError: no token is left.
         """
         if self.at_end():
             raise SqlError(102, "Incorrect syntax: the statement ends too soon.")
@@ -121,11 +121,11 @@ class Reader:
         return self._tokens[self._at - 1]
 
     def name(self) -> str:
-        """A name, without its quotes and its schema."""
+        """Parses a name; returns it without its quotes and its schema."""
         return (parts_of(self.next()[1]) or [""])[-1]
 
     def value(self) -> Cell:
-        """An expression: terms joined by `+`."""
+        """Parses an expression: terms joined by `+`."""
         cell = self._term()
         while self.take("+"):
             other = self._term()
@@ -134,7 +134,7 @@ class Reader:
         return cell
 
     def number(self) -> int:
-        """An expression that must be a number."""
+        """Parses an expression whose value must be a number."""
         return int(self.value().plain())
 
     def _term(self) -> Cell:
@@ -201,7 +201,7 @@ class Reader:
         return cell
 
     def arguments(self) -> list[Parameter]:
-        """Values in parentheses, for a function."""
+        """Parses the arguments of a function: expressions in parentheses."""
         self.need("(")
         given = []
         while not self.take(")"):
@@ -210,19 +210,20 @@ class Reader:
         return given
 
     def argument(self) -> Parameter:
-        """An expression, as an argument."""
+        """Parses one expression as an argument."""
         cell = self.value()
         return cell.value if isinstance(cell.value, Parameter) else Parameter("", cell.kind.info, cell.encoded())
 
     def _of_routine(self, routine: declared.Routine) -> Cell:
-        """The result of a scalar function: a table of one cell."""
+        """Parses the arguments of a scalar function and calls it; returns the only cell of its
+        table."""
         table = routine.table(self.arguments())
         info = table.columns[0].info
         row = b"".join(bytes(piece) for piece, _ in table.slices)
         return Cell(Kind(info, lambda _: row[1:]), Parameter("", info, row[1:]))
 
     def _case(self) -> Cell:
-        """CASE WHEN a = b THEN c ELSE d END; the values are compared as bytes."""
+        """Parses CASE WHEN a = b THEN c ELSE d END; the values a and b are compared as bytes."""
         self.need("when")
         left = self.value()
         self.need("=")
@@ -258,7 +259,7 @@ class Reader:
         return Cell(types.kind("int"), len(units) // 2)
 
     def type_name(self) -> str:
-        """A type in SQL's notation: ``decimal(38,10)``."""
+        """Parses a type in SQL's notation, for example ``decimal(38,10)``."""
         name = self.next()[1].strip("[]").lower()
         if self.take("("):
             name += "(" + self.next()[1].lower()
@@ -270,13 +271,14 @@ class Reader:
 
 
 def _joined(left: str, right: str) -> str:
-    """Two texts, joined as UTF-16: a surrogate pair becomes a character."""
+    """Two texts joined as UTF-16: a lone surrogate at the end and one at the start form one
+    character."""
     units = (left + right).encode("utf-16-le", "surrogatepass")
     return units.decode("utf-16-le", "surrogatepass")
 
 
 def known_kind(name: str) -> Kind:
-    """The type with that name.
+    """The type with the SQL name ``name``.
 
     Raises:
         SqlError: the name is unknown.

@@ -1,5 +1,4 @@
-"""Results of a statement: rows, a count, a wait, a message, an error; and failures that a comment
-requests."""
+"""The results that a statement can have, and failures that a comment in its SQL requests."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ Slice = tuple[bytes | bytearray | memoryview, int]
 
 
 class SqlError(Exception):
-    """An error for the client: SQL Server's number and message; it ends the response."""
+    """An SQL Server error, with number and message; it ends the response."""
 
     def __init__(self, number: int, message: str, severity: int = 16, state: int = 1) -> None:
         super().__init__(message)
@@ -24,7 +23,7 @@ class SqlError(Exception):
 
 @dataclass
 class Rows:
-    """A result with rows; ``slices`` are bytes of whole rows and their number."""
+    """A result with rows; each slice is the bytes of whole rows and their number."""
 
     columns: list[Column]
     slices: Iterator[Slice]
@@ -32,8 +31,10 @@ class Rows:
 
 @dataclass
 class Affected:
-    """A statement without a result: the row count, or None; ``run`` executes it and returns the
-    count."""
+    """The result of a statement without rows: its row count, or None if it has no count.
+
+    ``run``, if present, executes the statement and returns the count.
+    """
 
     count: int | None
     run: Callable[[], int] | None = None
@@ -41,15 +42,17 @@ class Affected:
 
 @dataclass
 class Wait:
-    """WAITFOR: seconds until done."""
+    """The result of WAITFOR: the number of seconds to wait."""
 
     seconds: float
 
 
 @dataclass
 class Message:
-    """PRINT and RAISERROR: up to severity 10 information, above it an error after which the batch
-    continues."""
+    """The result of PRINT or RAISERROR.
+
+    It is information up to severity 10. Above, it is an error after which the batch continues.
+    """
 
     number: int
     text: str
@@ -61,7 +64,7 @@ class Message:
 
 @dataclass
 class Transaction:
-    """BEGIN, COMMIT, ROLLBACK, savepoints, and implicit transactions turned on or off."""
+    """The result of BEGIN, COMMIT or ROLLBACK, of a savepoint, or of SET IMPLICIT_TRANSACTIONS."""
 
     what: Literal["begin", "commit", "rollback", "save", "back", "implicit on", "implicit off"]
     savepoint: str = ""
@@ -69,8 +72,8 @@ class Transaction:
 
 @dataclass
 class Called:
-    """The outcome of a procedure: results, values of its output parameters by index, its return
-    status, and the error that ends it."""
+    """The outcome of a procedure: its results, its output parameters with their indices, its return
+    status, and the error that ended it."""
 
     results: list[Result]
     outputs: list[tuple[int, Parameter]] = field(default_factory=list)
@@ -83,7 +86,7 @@ Result = Rows | Affected | Wait | Message | Transaction | Called
 
 @dataclass(frozen=True)
 class Failure:
-    """The failure of a response, and the number of rows before it."""
+    """A requested failure of a response, and the number of rows that are sent before it."""
 
     how: Literal["error", "drop", "stall"]
     after: int
@@ -93,6 +96,6 @@ _FAILURE = re.compile(r"/\*\s*(error|drop|stall) after (\d+)\s*\*/", re.I)
 
 
 def failure(sql: str) -> Failure | None:
-    """The failure that a comment in ``sql`` requests."""
+    """The failure that a comment in ``sql`` requests; None without such a comment."""
     match = _FAILURE.search(sql)
     return Failure(match[1].lower(), int(match[2])) if match else None  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""One connection of the responder: login, then requests until the client disconnects."""
+"""One connection of the TDS responder: the login, then requests until the client disconnects."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _PRELOGIN = {0: bytes((16, 0, 0x10, 0, 0, 0)), 1: b"\x02", 2: b"\0", 3: b"", 4: 
 
 
 class Dropped(Exception):
-    """The connection was reset on purpose."""
+    """The responder reset the connection, as a query requested."""
 
 
 class Session:
-    """The state of one client: its statements and its transaction."""
+    """The state of one client's connection: its prepared statements and its transaction."""
 
     def __init__(self, sock: socket.socket, user: str, password: str) -> None:
         self._channel = Channel(sock)
@@ -51,10 +51,10 @@ class Session:
         self._called: Called | None = None
 
     def run(self) -> None:
-        """Serve the client until it disconnects.
+        """Serves the client until it disconnects.
 
         Raises:
-            ConnectionError: it disconnected. Dropped: a query requested a reset of the connection.
+            ConnectionError: the client disconnected. Dropped: a query requested a reset of the connection.
         """
         if not self._log_in():
             return
@@ -128,7 +128,7 @@ class Session:
         return tokens.transaction_ended(ended, committed)
 
     def _call(self, body: bytes) -> None:
-        """Remote procedure calls, one after another."""
+        """Executes the remote procedure calls of a message, one after another."""
         at = 0
         while at < len(body):
             self._more_calls = 0
@@ -210,9 +210,11 @@ class Session:
         return b"".join(tokens.return_value(at, one.name, one.info, one.raw) for at, one in called.outputs)
 
     def _answer(self, sql: str, parameters: dict[str, Parameter], token: int) -> bool:
-        """Send the results of ``sql``; in a batch the last DONE ends the response, in a procedure
-        more follows.
-                Returns true if all succeeded."""
+        """Sends the results of ``sql``; returns true if all statements succeeded.
+
+        ``token`` is DONE in a batch, whose last DONE ends the response. It is DONEINPROC in a
+        procedure, after which more tokens follow.
+        """
         in_procedure = token == tokens.DONEINPROC
         good, results = True, []
         fails = failure(sql)
@@ -230,7 +232,7 @@ class Session:
         return good
 
     def _one(self, result: Result, token: int, more: int, fails: Failure | None) -> bool:
-        """Send one result; return false for an error after which the batch continues."""
+        """Sends one result; returns false for an error after which the batch continues."""
         if isinstance(result, Wait):
             self._wait(result.seconds)
         if isinstance(result, Message):
@@ -277,7 +279,10 @@ class Session:
         return not is_error
 
     def _transact(self, result: Transaction) -> None:
-        """A transaction by SQL; implicit ones begin with the next statement."""
+        """Executes a transaction statement.
+
+        Implicit transactions are only switched on here; each begins with the next statement.
+        """
         if result.what.startswith("implicit"):
             self._implicit = result.what == "implicit on"
         elif result.what == "begin":
@@ -290,7 +295,8 @@ class Session:
             self._channel.write(self._end(result.what == "commit"))
 
     def _rows(self, result: Rows, fails: Failure | None) -> int | None:
-        """Send a result's rows; return their number, or None if an error follows."""
+        """Sends a result's rows; returns their number, or None if the caller has to send an
+        error."""
         if self._version < _TDS_7_3:
             result = _before_2008(result)
         self._channel.write(tokens.metadata(result.columns))
@@ -304,7 +310,8 @@ class Session:
         return sent
 
     def _break(self, fails: Failure) -> None:
-        """Fail as requested instead of sending the next row; the caller sends an error token."""
+        """Causes the requested failure in place of the next row; the caller sends an error
+        token."""
         if fails.how == "drop":
             self._channel.abort()
             raise Dropped
@@ -333,7 +340,8 @@ def _prelogin_answer() -> bytes:
 
 
 def _login_text(payload: bytes, place: int) -> str:
-    """A text of LOGIN7 whose offset and length (in code units) are at ``place``."""
+    """A text in a LOGIN7 message; its offset and its length in UTF-16 units are at offset
+    ``place``."""
     offset, length = struct.unpack_from("<HH", payload, place)
     return payload[offset : offset + 2 * length].decode("utf-16-le")
 
@@ -346,8 +354,10 @@ def _login_password(payload: bytes) -> str:
 
 
 def _before_2008(result: Rows) -> Rows:
-    """A result for clients of TDS 7.2: row by row, each value decoded and encoded again if
-    necessary."""
+    """Converts a result for clients of TDS 7.2, which do not support the types of SQL Server 2008.
+
+    Values of those types become text, row by row.
+    """
     columns = [column._replace(info=types.before_2008(column.info)) for column in result.columns]
     if columns == result.columns:
         return result

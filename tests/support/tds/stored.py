@@ -1,5 +1,5 @@
-"""The rows of ``t`` as ROW tokens: encoded once into a file, mapped, sent in slices of whole
-rows."""
+"""The rows of ``t`` as ROW tokens, encoded once into a file that is mapped and sent in slices of
+whole rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOCK = threading.Lock()
 
 
 class _Stored:
-    """The first ``size`` rows in a mapped file, and the end offset of each."""
+    """The first ``size`` rows of ``t`` in a mapped file, and the offset at which each row ends."""
 
     def __init__(self, size: int) -> None:
         base = CACHE / "tds"
@@ -72,7 +72,8 @@ def _smallest(n_rows: int) -> _Stored:
 
 
 def table_rows(n_rows: int, rows_a_slice: int = ROWS_A_SLICE) -> Iterator[tuple[memoryview | bytearray, int]]:
-    """The first ``n_rows`` rows in slices: bytes of whole rows, and the number of rows."""
+    """The first ``n_rows`` rows of ``t`` in slices; each is bytes of whole rows and their
+    number."""
     stored = _smallest(n_rows)
     for first in range(0, n_rows, STORED[-1]):
         here = min(STORED[-1], n_rows - first)
@@ -85,7 +86,8 @@ def table_rows(n_rows: int, rows_a_slice: int = ROWS_A_SLICE) -> Iterator[tuple[
 
 
 def _with_later_ids(piece: memoryview, ends: array[int], start: int, row: int, first: int) -> bytearray:
-    """A copy of ``piece`` whose ids continue after the stored rows."""
+    """A copy of ``piece`` with greater ids: rows that follow the stored ones repeat their
+    values."""
     copy = bytearray(piece)
     at = start
     for number, end in enumerate(ends, first + row + 1):
@@ -95,7 +97,8 @@ def _with_later_ids(piece: memoryview, ends: array[int], start: int, row: int, f
 
 
 def one_row(n_rows: int, row_id: int) -> bytes:
-    """The row with that id, or nothing if ``t`` with ``n_rows`` rows does not have it."""
+    """The row of ``t`` with the id ``row_id``, or nothing if ``row_id`` is not in 1 to
+    ``n_rows``."""
     if not 1 <= row_id <= n_rows:
         return b""
     stored = _smallest(n_rows)
@@ -107,7 +110,9 @@ def one_row(n_rows: int, row_id: int) -> bytes:
 
 
 def some_columns(n_rows: int, names: list[str]) -> tuple[list[Column], Iterator[bytes]]:
-    """A projection of ``t``, encoded on demand.
+    """The columns ``names`` of ``t``, and its first ``n_rows`` rows with only these columns.
+
+    The rows are encoded when they are requested.
 
     Raises:
         KeyError: ``t`` has no such column.

@@ -1,4 +1,4 @@
-"""The tokens of a response, [MS-TDS] 2.2.7, as bytes."""
+"""Encoding of the tokens of a response, [MS-TDS] 2.2.7."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SERVER = "onecopy-tds"
 
 
 class Column(NamedTuple):
-    """A result's column: name and TYPE_INFO."""
+    """A column of a result: its name and its TYPE_INFO."""
 
     name: str
     info: bytes
@@ -25,19 +25,19 @@ class Column(NamedTuple):
 
 
 def _short(text: str) -> bytes:
-    """B_VARCHAR: a byte of length in units, then UTF-16."""
+    """A B_VARCHAR: the length in UTF-16 units in one byte, then the text in UTF-16."""
     data = text.encode("utf-16-le")
     return bytes((len(data) // 2,)) + data
 
 
 def _long(text: str) -> bytes:
-    """US_VARCHAR: two bytes of length in units, then UTF-16."""
+    """A US_VARCHAR: the length in UTF-16 units in two bytes, then the text in UTF-16."""
     data = text.encode("utf-16-le")
     return struct.pack("<H", len(data) // 2) + data
 
 
 def metadata(columns: list[Column]) -> bytes:
-    """COLMETADATA, the same from TDS 7.2 on."""
+    """A COLMETADATA token, in the form of TDS 7.2 and later."""
     parts = [struct.pack("<BH", 0x81, len(columns))]
     for column in columns:
         parts += (struct.pack("<IH", 0, 0x01 if column.nullable else 0), column.info, _short(column.name))
@@ -45,12 +45,16 @@ def metadata(columns: list[Column]) -> bytes:
 
 
 def done(token: int, status: int, n_rows: int = 0, command: int = SELECT) -> bytes:
-    """DONE, DONEPROC or DONEINPROC of a statement that returned or changed ``n_rows``."""
+    """A DONE, DONEPROC or DONEINPROC token for a statement that returned or changed ``n_rows``
+    rows."""
     return struct.pack("<BHHQ", token, status | (COUNT if n_rows or status == 0 else 0), command, n_rows)
 
 
 def message(number: int, text: str, severity: int = 16, state: int = 1) -> bytes:
-    """ERROR, or INFO up to severity 10; 20 and above means that the connection is lost."""
+    """An ERROR token, or an INFO token if ``severity`` is at most 10.
+
+    Severity 20 and above means that the server ends the connection.
+    """
     body = (
         struct.pack("<iBB", number, state, severity) + _long(text) + _short(SERVER) + _short("") + struct.pack("<i", 1)
     )
@@ -58,17 +62,18 @@ def message(number: int, text: str, severity: int = 16, state: int = 1) -> bytes
 
 
 def return_status(value: int = 0) -> bytes:
-    """RETURNSTATUS of a procedure."""
+    """A RETURNSTATUS token: the return value of a procedure."""
     return struct.pack("<Bi", 0x79, value)
 
 
 def return_handle(handle: int) -> bytes:
-    """The handle of a prepared statement, an output parameter of type int."""
+    """A RETURNVALUE token with the handle of a prepared statement, an output parameter of type
+    int."""
     return return_value(0, "", b"\x26\x04", struct.pack("<Bi", 4, handle))
 
 
 def return_value(ordinal: int, name: str, info: bytes, raw: bytes) -> bytes:
-    """RETURNVALUE: an output parameter."""
+    """A RETURNVALUE token with the value of an output parameter."""
     return struct.pack("<BH", 0xAC, ordinal) + _short(name) + struct.pack("<BIH", 1, 0, 0) + info + raw
 
 
@@ -78,7 +83,7 @@ def _change(kind: int, new: bytes, old: bytes) -> bytes:
 
 
 def login_answer(database: str, packet_size: int, version: int) -> bytes:
-    """The response to a successful LOGIN7: environment, acknowledgement, done."""
+    """The tokens of a successful login: ENVCHANGE, LOGINACK and DONE."""
     ack = b"\x01" + struct.pack(">I", version) + _short("Microsoft SQL Server") + bytes((16, 0, 0x10, 0))
     return b"".join(
         (
@@ -92,10 +97,11 @@ def login_answer(database: str, packet_size: int, version: int) -> bytes:
 
 
 def transaction_began(descriptor: bytes) -> bytes:
-    """ENVCHANGE 8: a transaction has begun, identified by eight bytes."""
+    """An ENVCHANGE token of type 8: a transaction has begun; ``descriptor`` (eight bytes)
+    identifies it."""
     return _change(8, b"\x08" + descriptor, b"\0")
 
 
 def transaction_ended(descriptor: bytes, committed: bool) -> bytes:
-    """ENVCHANGE 9 (committed) or 10 (rolled back)."""
+    """An ENVCHANGE token of type 9 (committed) or 10 (rolled back)."""
     return _change(9 if committed else 10, b"\0", b"\x08" + descriptor)

@@ -1,5 +1,4 @@
-"""SQL Server's types, [MS-TDS] 2.2.5.4 and 2.2.5.5: descriptions of columns, encoding of values,
-parameters."""
+"""SQL Server's types, [MS-TDS] 2.2.5.4 and 2.2.5.5: their TYPE_INFO, and the encoding of values."""
 
 from __future__ import annotations
 
@@ -25,14 +24,14 @@ _PIECE = 8_000
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: its TYPE_INFO and the encoding of a Python value."""
+    """A column type: its TYPE_INFO, and a function that encodes a Python value."""
 
     info: bytes
     encode: Callable[[Any], bytes]
 
 
 def _sized(size: int, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """Types with a one-byte length before the value; length 0 is NULL."""
+    """An encoder for types whose value follows its length in one byte; length 0 is NULL."""
     prefix = bytes((size,))
 
     def encode(value: Any) -> bytes:
@@ -56,7 +55,8 @@ def _money(value: Any) -> bytes:
 
 
 def decimal(precision: int, scale: int) -> Kind:
-    """decimal(precision, scale): a sign byte and the magnitude, 4, 8, 12 or 16 bytes by precision."""
+    """decimal(precision, scale): a sign byte, then the magnitude in 4, 8, 12 or 16 bytes, depending
+    on the precision."""
     size = 4 if precision <= 9 else 8 if precision <= 19 else 12 if precision <= 28 else 16
 
     def pack(value: Any) -> bytes:
@@ -194,7 +194,7 @@ def varbinary(size: int | None) -> Kind:
 
 
 def _padded(token: int, n: int, collation: bytes, convert: Callable[[Any], bytes], blank: bytes) -> Kind:
-    """char(n), nchar(n) and binary(n), with a fixed length."""
+    """char(n), nchar(n) or binary(n): values are filled to the length n with ``blank``."""
     size = n * len(blank)
 
     def pad(value: Any) -> bytes:
@@ -205,12 +205,13 @@ def _padded(token: int, n: int, collation: bytes, convert: Callable[[Any], bytes
 
 
 def _xml() -> Kind:
-    """xml without a schema."""
+    """The type xml without a schema."""
     return Kind(b"\xf1\0", _unbounded(0xE7, COLLATION, _as_utf16).encode)
 
 
 def _variant() -> Kind:
-    """sql_variant of int or nvarchar: the value's own type precedes it."""
+    """The type sql_variant for an int or nvarchar: its value begins with the type of the
+    content."""
 
     def encode(value: Any) -> bytes:
         if value is None:
@@ -255,8 +256,7 @@ _PADDED: dict[str, tuple[int, bytes, Callable[[Any], bytes], bytes]] = {
 
 
 def kind(name: str) -> Kind:
-    """The type with the SQL name ``name``: ``decimal(38,10)``, ``nvarchar(max)``, ``datetime2(7)``,
-    …
+    """The type with an SQL name such as ``decimal(38,10)``, ``nvarchar(max)`` or ``datetime2(7)``.
 
     Raises:
         KeyError: the type is not supported.
@@ -281,8 +281,8 @@ def kind(name: str) -> Kind:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a remote procedure call, kept as received: it can be echoed without
-    decoding."""
+    """A parameter of a remote procedure call, in its received encoding: it can be returned to the
+    client without decoding."""
 
     name: str
     info: bytes
@@ -290,22 +290,25 @@ class Parameter:
     is_output: bool = False
 
     def value(self) -> Any:
-        """The Python value.
+        """The parameter's Python value.
 
         Raises:
-            ValueError: the type can only be echoed.
+            ValueError: the responder cannot decode the type, only return it to the client.
         """
         return decode.value(self.info, self.raw)
 
 
 def before_2008(info: bytes) -> bytes:
-    """The TYPE_INFO for clients of TDS 7.2: types of SQL Server 2008 (date, time, datetime2,
-    datetimeoffset) are text."""
+    """The TYPE_INFO of a column for clients of TDS 7.2.
+
+    The types that SQL Server 2008 added (date, time, datetime2, datetimeoffset) become text.
+    """
     return _text_before_2008(info).info if info[0] in _SINCE_2008 else info
 
 
 def as_before_2008(info: bytes, raw: bytes) -> bytes:
-    """A value of that type, converted likewise."""
+    """A value of type ``info`` in the encoding for clients of TDS 7.2: dates and times become
+    text."""
     if info[0] not in _SINCE_2008:
         return raw
     found = decode.value(info, raw)
@@ -325,7 +328,7 @@ def _text_before_2008(info: bytes) -> Kind:
 
 
 def _shown(value: date | datetime | time, scale: int) -> str:
-    """A date or time, converted to text as SQL Server does."""
+    """A date or time as text, with ``scale`` fractional digits, in SQL Server's format."""
     if not isinstance(value, datetime | time):
         return value.isoformat()
     shown = value.strftime("%H:%M:%S") + (f".{value.microsecond:06d}0"[: scale + 1] if scale else "")
@@ -336,7 +339,7 @@ def _shown(value: date | datetime | time, scale: int) -> str:
 
 
 def of_info(info: bytes) -> Kind:
-    """The type that a TYPE_INFO describes, for encoding one of the responder's values.
+    """The type that a TYPE_INFO describes, with which values can be encoded.
 
     Raises:
         ValueError: the type is not supported.
@@ -377,7 +380,7 @@ _FIXED = {0x30: 1, 0x32: 1, 0x34: 2, 0x38: 4, 0x3B: 4, 0x3E: 8, 0x7F: 8, 0x3D: 8
 
 
 def read_type_and_value(data: bytes, at: int) -> tuple[bytes, bytes, int]:
-    """TYPE_INFO and value at ``at``, and the offset after them.
+    """The TYPE_INFO at offset ``at``, the encoded value after it, and the offset after both.
 
     Raises:
         ValueError: the type is not supported.
@@ -392,7 +395,7 @@ def read_type_and_value(data: bytes, at: int) -> tuple[bytes, bytes, int]:
 
 
 def read_value(info: bytes, data: bytes, start: int) -> tuple[bytes, int]:
-    """The value of a known type at ``start``, and the offset after it."""
+    """The encoded value of type ``info`` at offset ``start``, and the offset after it."""
     token = info[0]
     if token in _FIXED:
         end = start + _FIXED[token]
