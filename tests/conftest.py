@@ -1,8 +1,8 @@
-"""Fixtures of all tests: databases on loopback, and skips that are failures in CI.
+"""Fixtures for all tests: databases on loopback, and hooks that make skips fail in CI.
 
-A database fixture starts its server unless it runs already, and at the end stops the servers that
-it started; `make test` starts all of them beforehand. If a server is not available, the test is
-skipped with the reason.
+A database fixture starts its server unless it runs already, and stops it at the end of the session;
+`make test` starts all servers beforehand. If a server is not available, the test is skipped with
+the reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _STDERR = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes Ctrl-C reach child processes: a shell starts background jobs with SIGINT ignored."""
+    """Restores the default action of SIGINT for child processes: shells start background jobs with
+    SIGINT ignored."""
     config.stash[_STDERR] = os.dup(2)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,11 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Ends the process, with the stacks of all threads, if a test is still running a minute after
-    its time limit.
+    """Ends the process, with the stacks of all threads, if a test still runs a minute after its
+    time limit.
 
-    pytest-timeout raises an exception in the main thread: it has no effect on a call that does not
-    return, or on an exit from `with Popen(…)`, which waits for the child.
+    The time limit of pytest-timeout is an exception in the main thread. It does not end a call that
+    never returns, nor the exit from `with Popen(…)`, which waits for the child.
     """
     marker = item.get_closest_marker("timeout")
     limit_s = float(marker.args[0] if marker else item.config.getini("timeout"))
@@ -55,32 +56,33 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _hypothesis_has_its_generator() -> None:
-    """Runs a first property before the first `gc.freeze()`, which would hide the owner of
-    Hypothesis's random generator.
+    """Runs a first Hypothesis property before the first `gc.freeze()`.
 
-    `register_random` warns about a generator without an owner, and looks for it with
-    `gc.get_referrers`, which does not see frozen objects. Before 3.14 the owner, a `dict`, became
-    tracked when the generator was put into it; since 3.14 it is tracked, and so frozen, from the
-    beginning.
+    Hypothesis's `register_random` searches for the owner of its random generator with
+    `gc.get_referrers`, which does not find frozen objects, and warns if there is no owner. Before
+    CPython 3.14 the owner, a `dict`, was tracked by the collector from the moment when it contained
+    the generator; since 3.14 it is tracked, and therefore frozen, from the beginning.
     """
     given(st.none())(lambda _: None)()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _what_was_there_before() -> None:
-    """Hides existing objects from the collector, so that `gc.collect()` in a test only visits the
-    test's."""
+    """Hides all existing objects from the garbage collector.
+
+    A `gc.collect()` in a test then visits only objects that the tests have created.
+    """
     gc.collect()
     gc.freeze()
 
 
 @dataclass(frozen=True)
 class Database:
-    """A running database: how onecopy reaches it, and how a native driver does.
+    """A running test database: how onecopy connects to it, and how a native driver does.
 
-    ``odbc`` is a connection string without a DSN, or a URL; ``native`` has host, port, user,
-    password and database (SQLite: the file). The table ``t1000`` exists. No message may contain
-    ``password``.
+    ``odbc`` is onecopy's connection string: an ODBC string without a DSN, or a URL. ``native`` has
+    host, port, user, password and database (for SQLite: the file). The table ``t1000`` exists. No
+    message may contain ``password``.
     """
 
     profile: str
@@ -90,7 +92,7 @@ class Database:
 
 
 class _Running:
-    """Starts servers on demand, and records those that it has to stop."""
+    """Starts servers when a test needs them, and records which ones to stop at the end."""
 
     def __init__(self) -> None:
         self.home = servers.Home()
@@ -123,8 +125,11 @@ def _running() -> Iterator[_Running]:
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest, _running: _Running) -> Database:
-    """PostgreSQL by its native protocol and through psqlodbc's Unicode driver; `getfixturevalue`
-    returns the latter."""
+    """PostgreSQL; each test that uses this fixture runs twice, see `pytest_generate_tests`.
+
+    The clients are the native protocol and psqlodbc's Unicode driver. `getfixturevalue("postgres")`
+    returns the latter.
+    """
     return _running.database(getattr(request, "param", "postgres"))
 
 
@@ -141,7 +146,7 @@ def postgres_native(_running: _Running) -> Database:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs each test with the fixture `postgres` on both clients."""
+    """Runs each test with the fixture `postgres` by the native protocol and through psqlodbc."""
     if "postgres" in metafunc.fixturenames:
         metafunc.parametrize("postgres", ["postgres_native", "postgres"], indirect=True, scope="session")
 
@@ -190,7 +195,7 @@ def any_odbc(request: pytest.FixtureRequest, _running: _Running) -> Database:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use a database fixture as `odbc`, before `-m` selects."""
+    """Adds the mark `odbc` to tests that use a database fixture, before `-m` selects tests."""
     databases = {*servers.PROFILES, "psqlodbc", "any_odbc"}
     for item in items:
         if databases & set(getattr(item, "fixturenames", ())):
@@ -198,14 +203,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report skipped tests where they count as failures."""
+    """Prints the skipped tests if a skip counts as a failure."""
     if in_ci():
         for report in terminalreporter.stats.get("skipped", []):
             terminalreporter.write_line(f"SKIPPED, a failure under CI=true: {report.nodeid}: {report.longrepr}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under ``CI=true`` any skip fails the run."""
+    """Makes the run fail under ``CI=true`` if a test was skipped."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if in_ci() and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

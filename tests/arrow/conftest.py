@@ -1,5 +1,8 @@
-"""Consumers of Arrow streams. If one of them is not installed, no test of this folder is collected,
-since other CPythons are tested without them."""
+"""Fixtures of the tests with consumers of Arrow streams (pyarrow, polars, duckdb, pandas).
+
+If one of these packages is missing, no test of this folder is collected: some CPythons are tested
+without them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ collect_ignore_glob = ["test_*.py"] if missing else []
 
 @pytest.fixture
 def con() -> Iterator[onecopy.Connection]:
-    """A database in memory."""
+    """A connection to an in-memory SQLite database."""
     connection = onecopy.connect("sqlite::memory:")
     yield connection
     connection.close()

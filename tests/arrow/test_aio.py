@@ -1,4 +1,4 @@
-"""Arrow streams with `await`: from a cursor into pyarrow, and back."""
+"""Arrow streams with `onecopy.aio`: rows are read into pyarrow, and inserted from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns as writable buffers, as results and as parameters."""
+"""Columns of `fetch_columns` as writable buffers: shared with NumPy, and used as parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.properties import tried
 
 
 def values(column: Any) -> list[Any]:
-    """A column as `fetchall` returns it."""
+    """Converts a column of `fetch_columns` to the list of values that `fetchall` returns."""
     if isinstance(column, list):
         return column
     return [

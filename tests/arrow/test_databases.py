@@ -1,4 +1,4 @@
-"""Arrow results of each driver: the table of the tests, and each type of the database."""
+"""Arrow results of each driver: the rows of the table `t1000`, and a value of each column type."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UTC = datetime.timezone.utc
     ]
 )
 def database(request: pytest.FixtureRequest) -> Database:
-    """Each driver that returns every type of the table correctly."""
+    """A database, for each driver that returns all column types of the table `t1000` correctly."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Database)
     return found
@@ -62,7 +62,7 @@ def test_polars_has_the_same_rows(database: Database) -> None:
 
 
 def one_row(con: onecopy.Connection, sql: str, **types: str) -> dict[str, tuple[str, Any]]:
-    """Type and value of each column of a result with one row, which `fetchall` returns too."""
+    """Executes a query with one row; returns each column's Arrow type and value, by column name."""
     made = pa.RecordBatchReader.from_stream(con.execute(sql).arrow(types=types)).read_all()
     made.validate(full=True)
     return {f.name: (str(f.type), made[f.name][0].as_py()) for f in made.schema}

@@ -1,4 +1,5 @@
-"""A stream that fails raises and does not just end; cancelling, abandoning and forking are safe."""
+"""Failures of Arrow streams: an error in the rows raises and is never an apparent end of the
+stream; streams can be cancelled, abandoned and used across a fork."""
 
 from __future__ import annotations
 

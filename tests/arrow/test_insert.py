@@ -1,4 +1,4 @@
-"""Arrow streams as rows of parameters."""
+"""`insert_arrow`: the rows of an Arrow stream are inserted into a table."""
 
 from __future__ import annotations
 

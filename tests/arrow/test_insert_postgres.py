@@ -1,4 +1,5 @@
-"""Rows of Arrow into a table of PostgreSQL: by a binary COPY where it can send the values, else by INSERT."""
+"""`insert_arrow` into PostgreSQL: by a binary COPY if it supports the values, otherwise by
+INSERT."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Arrays of PostgreSQL as lists of Arrow; psycopg is the independent client, and
-`tests/rows/test_random_values.py` compares random values of each element type."""
+"""PostgreSQL arrays as Arrow lists; the expected values are read by psycopg.
+
+`tests/rows/test_random_values.py` compares random values of each element type.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each type of each database in Arrow, value by value, as listed in docs/reference/values.md."""
+"""The Arrow value of each type of each database, compared with docs/reference/values.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ NULL = Value("null", None, "null")
 
 
 def column(con: onecopy.Connection, sql: str, **types: str) -> tuple[str, Any]:
-    """The type of the column ``x`` in the page's notation, and its only value."""
+    """The Arrow type of the only column, in the notation of docs/reference/values.md, and its only
+    value."""
     made = pa.RecordBatchReader.from_stream(con.execute(sql).arrow(types=types)).read_all()
     made.validate(full=True)
     (field,) = made.schema
@@ -37,7 +38,7 @@ def column(con: onecopy.Connection, sql: str, **types: str) -> tuple[str, Any]:
 
 
 def check(con: onecopy.Connection, sql: str, row: Type, value: Value) -> None:
-    """The value of one column ``x``, of a type in the page."""
+    """Checks that the Arrow type and value of a one-row query are those that the page documents."""
     names = re.findall("`([^`]+)`", row.arrow)
     is_span = isinstance(value.python, datetime.timedelta)
     if is_span and "an error" in row.arrow:

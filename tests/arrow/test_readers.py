@@ -1,4 +1,4 @@
-"""Libraries that accept a cursor directly."""
+"""Libraries that accept a cursor directly, by Arrow's PyCapsule interface."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Arrow results of SQLite, where each value has its own type: declared types and first values
-decide."""
+"""Arrow results of SQLite, where each value has a type of its own.
+
+The type of a column results from its declared type and its first values.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from tests.support.properties import tried
 
 
 def table(cursor: Any) -> pa.Table:
-    """All batches, validated by pyarrow down to the last offset."""
+    """Reads all batches of a cursor into a table, which pyarrow validates completely."""
     made = pa.RecordBatchReader.from_stream(cursor).read_all()
     made.validate(full=True)
     return made

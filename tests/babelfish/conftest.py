@@ -1,4 +1,5 @@
-"""One server for the tests of this folder, which are collected only if its archive is present."""
+"""A Babelfish server for the tests of this folder, which are collected only if its archive
+exists."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if babelfish.archive() is None:
 
 @pytest.fixture(scope="session")
 def port() -> Iterator[int]:
-    """The TDS port of a new server."""
+    """Starts a Babelfish server; yields its TDS port."""
     # Not in pytest's folder, which only its user may enter: the server runs as a different user.
     folder = Path(tempfile.mkdtemp(prefix="onecopy-babelfish-"))
     folder.chmod(0o755)

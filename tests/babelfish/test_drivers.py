@@ -1,5 +1,5 @@
-"""Drivers of SQL Server with a real TDS server: rows of parameters in one call, and results in
-order."""
+"""SQL Server's drivers with a real TDS server (Babelfish): arrays of parameters in one call, and
+several results in order."""
 
 from __future__ import annotations
 

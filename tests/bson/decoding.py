@@ -1,4 +1,5 @@
-"""Documents built byte by byte, strategies for values, and the comparison of values."""
+"""Helpers for tests of BSON decoding: documents built byte by byte, Hypothesis strategies for
+values, and a strict comparison of values."""
 
 from __future__ import annotations
 
@@ -18,36 +19,38 @@ untyped: Any = onecopy.bson
 
 
 def element(tag: int, value: bytes = b"", key: bytes = b"a") -> bytes:
-    """An element of a document."""
+    """The bytes of an element of a document: its type tag, its key and its value."""
     return bytes([tag]) + key + b"\0" + value
 
 
 def document(*elements: bytes) -> bytes:
-    """A document of elements."""
+    """The bytes of a document with these elements."""
     body = b"".join(elements)
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
 
 def string(text: bytes) -> bytes:
-    """A string value."""
+    """The bytes of a string value: its length, the text and a NUL."""
     return struct.pack("<i", len(text) + 1) + text + b"\0"
 
 
 def binary(data: bytes, subtype: int) -> bytes:
-    """A binary value."""
+    """The bytes of a binary value: its length, its subtype and the data."""
     return struct.pack("<iB", len(data), subtype) + data
 
 
 def nested(levels: int, tag: int = 3) -> bytes:
-    """Nested documents."""
+    """The bytes of ``levels`` documents, each the only element of the one around it."""
     size = 5 + 8 * (levels - 1)
     heads = b"".join(struct.pack("<iB", size - 8 * i, tag) + b"0\0" for i in range(levels - 1))
     return heads + b"\x05\0\0\0" + b"\0" * levels
 
 
 def same(a: Any, b: Any) -> bool:
-    """True if two values have equal types and values, recursively; floats are compared by their
-    bits."""
+    """Returns true if two values have equal types and contents, recursively.
+
+    Floats are compared by their bits, dicts also by the order of their keys.
+    """
     if isinstance(a, dict):
         return isinstance(b, dict) and list(a) == list(b) and all(same(value, b[key]) for key, value in a.items())
     if isinstance(a, list):
@@ -60,8 +63,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 class _Later:
-    """A value of a class that derives from one of Python's: built after the draw, since Hypothesis
-    would treat it as the base class."""
+    """A constructor call that is executed only after Hypothesis has drawn its arguments.
+
+    It is needed for subclasses of Python's own types, which Hypothesis would treat as the base
+    class.
+    """
 
     def __init__(self, make: Any, *parts: Any) -> None:
         self.make, self.parts = make, parts

@@ -1,5 +1,5 @@
-"""Random values of all kinds, with and without a BSON form, callbacks, and random bytes close to
-BSON."""
+"""Random values with and without a BSON representation, custom type encoders, and random bytes that
+are similar to BSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.bson.decoding import binary, document, element, string
 
 
 class Formless:
-    """A class without a BSON form."""
+    """A class that has no BSON representation."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -32,15 +32,15 @@ class Formless:
 
 
 class A(Formless):
-    """One class for type encoders."""
+    """A class for which tests register a type encoder."""
 
 
 class B(Formless):
-    """Another class for type encoders."""
+    """A second class for which tests register a type encoder."""
 
 
 class C(Formless):
-    """A third class for type encoders."""
+    """A third class for which tests register a type encoder."""
 
 
 class Large(int):
@@ -104,7 +104,7 @@ Triple = collections.namedtuple("Triple", "a b c")
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> Any:
-    """The outcome of a call: its result, or an exception's class and text."""
+    """The result of a call; if it raises, the class and the message of the exception."""
     try:
         return call(*args)
     except Exception as error:
@@ -169,7 +169,7 @@ _BAD_KEYS: list[Any] = ["a\0", "\ud800", "\ud800\0", 1, None, ("a",), b"a"]
 
 
 def value(draw: Random, bad: float, depth: int = 3) -> Any:
-    """Any value; `bad` is the probability of each part to lack a BSON form."""
+    """A random value; each part lacks a BSON representation with the probability `bad`."""
     if depth and draw.random() < 0.4:
         kind = draw.randrange(9)
         if kind < 2:
@@ -191,7 +191,7 @@ def members(draw: Random, bad: float, depth: int = 3) -> dict[Any, Any]:
 
 
 def mapping(draw: Random, bad: float, depth: int = 3) -> Any:
-    """A mapping of any class, with random values."""
+    """A mapping of random class (dict, subclass or other mapping) with random values."""
     of = draw.choice([dict, dict, dict, Own, View, collections.OrderedDict, pymongo.SON])
     return of(members(draw, bad, depth))
 
@@ -226,7 +226,8 @@ RARE = [
 
 
 def any_bytes(draw: Random) -> bytes:
-    """A document: one of pymongo's, one with elements that it never writes, or a corrupted one."""
+    """Random bytes: a document that pymongo has encoded, one with elements that pymongo never
+    writes, or a corrupted one."""
     data = pymongo.encode(mapping(draw, 0), codec_options=CodecOptions(uuid_representation=4))
     if draw.random() < 0.5:
         rare = draw.choices(RARE, k=draw.randrange(1, 4))

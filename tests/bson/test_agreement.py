@@ -1,8 +1,9 @@
 """All functions that read BSON accept the same bytes: `validate`, `decode` and its variants,
 `RawDocument`, `to_json`.
 
-The exceptions: a date outside of the years 1 to 9999 is valid BSON, but `decode` has no `datetime`
-for it by default; of fields with the same key a `RawDocument` reads the last.
+There are two exceptions. A date outside of the years 1 to 9999 is valid BSON, but by default
+`decode` refuses it, since `datetime` cannot represent it. If several fields have the same key, a
+`RawDocument` reads only the last one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _UNCOUNTED = {0x02: 4, 0x03: 0, 0x04: 0, 0x05: 5, 0x0C: 16, 0x0D: 4, 0x0E: 4, 0x
 
 
 def _keys(data: bytes) -> Iterator[bytes]:
-    """The keys of a document with valid lengths, including duplicates."""
+    """The keys of a document in order, duplicates included; its lengths must be valid."""
     at = 4
     while tag := data[at]:
         end = data.index(0, at + 1)
@@ -43,8 +44,11 @@ def _keys(data: bytes) -> Iterator[bytes]:
 
 
 def _read_fields(value: Any) -> bool:
-    """Reads all fields of a raw document and of nested ones, in each way; true if no key is a
-    duplicate."""
+    """Reads all fields of a raw document and of the documents in it, by each method of
+    `RawDocument`.
+
+    Returns true if no key occurs twice in a document.
+    """
     if isinstance(value, (list, dict)):
         items = value if isinstance(value, list) else value.values()
         # A scope is a dict, which does not show duplicate keys.
@@ -68,7 +72,7 @@ def _by_fields(data: bytes, **options: Any) -> bool:
 
 
 def _readers(**options: Any) -> dict[str, Callable[[bytes], Any]]:
-    """All functions that read one document."""
+    """Functions that read one document with the given options, by name."""
     auto: dict[str, Any] = {"datetime_range": "auto", **options}
     return {
         "decode": lambda data: bson.decode(data, **auto),
@@ -90,7 +94,8 @@ def _validators(**options: Any) -> dict[str, Callable[[bytes], Any]]:
 
 
 def _refusal(call: Callable[[bytes], Any], data: bytes) -> tuple[str, int] | None:
-    """The reason and the offset of an error, or `None`."""
+    """The reason and the offset of the error that ``call`` raises for ``data``; `None` if it
+    succeeds."""
     try:
         call(data)
     except bson.BSONDecodeError as error:
@@ -99,7 +104,10 @@ def _refusal(call: Callable[[bytes], Any], data: bytes) -> tuple[str, int] | Non
 
 
 def _agreed(readers: dict[str, Callable[[bytes], Any]], data: bytes, **options: Any) -> tuple[str, int] | None:
-    """Checks all readers on a document whose own length is valid."""
+    """Checks that all readers give the same outcome for a document; returns it as `_refusal` does.
+
+    The length field of the outer document must be valid.
+    """
     found = {name: _refusal(call, data) for name, call in readers.items()}
     assert len(set(found.values())) == 1, (data, found)
     one = found["decode"]
@@ -115,7 +123,7 @@ def _agreed(readers: dict[str, Callable[[bytes], Any]], data: bytes, **options: 
 
 
 def _whole(data: bytes) -> bytes:
-    """The same bytes with the length of one document, so that readers check the contents."""
+    """``data`` with a correct length field, so that readers check the contents."""
     return len(data).to_bytes(4, "little") + data[4:] if len(data) >= 5 else document()
 
 

@@ -1,5 +1,5 @@
-"""The BSON corpus of MongoDB's specifications, for libraries that convert documents to text and
-back: all cases are tested."""
+"""All cases of MongoDB's BSON corpus, which tests libraries that convert between BSON and Extended
+JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ N_CASES = {"valid": 731, "decodeErrors": 75, "parseErrors": 180}
 
 @pytest.fixture(scope="module")
 def corpus() -> dict[str, list[Case]]:
-    """All cases by kind."""
+    """The cases of the corpus by kind: ``valid``, ``decodeErrors`` or ``parseErrors``."""
     try:
         return {kind: bson_corpus.cases(kind) for kind in N_CASES}
     except Unavailable as reason:
@@ -32,7 +32,8 @@ def corpus() -> dict[str, list[Case]]:
 
 
 def plain(text: str | bytes) -> Any:
-    """A JSON text with its keys in order, including duplicates, and its numbers as digits."""
+    """Parses a JSON text for a comparison: keys in order, duplicates included, and numbers as
+    digits."""
 
     def digits(number: str) -> tuple[str, str]:
         return "number", number

@@ -1,4 +1,4 @@
-"""BSON to objects: each type and each option."""
+"""`onecopy.bson.decode`: the Python object for each BSON type, and each option."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_decimals_have_the_requested_type() -> None:
 
 
 class Fields(dict[str, Any]):
-    """A document class."""
+    """A dict subclass that is used as document class."""
 
 
 @pytest.mark.parametrize("cls", [OrderedDict, Fields])

@@ -1,4 +1,7 @@
-"""Invalid BSON: the reason and the offset, from each reader; and corrupted documents."""
+"""Invalid BSON: each reader reports the reason and the offset of each fault.
+
+Also: limits, leaks, and buffers that change during a read.
+"""
 
 from __future__ import annotations
 

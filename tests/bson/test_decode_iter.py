@@ -1,4 +1,4 @@
-"""One document at a time: from buffers, files and chunks, in constant memory."""
+"""`bson.decode_iter`: one document at a time from buffers, files and chunks, in constant memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Any document of pymongo, and any corrupted one: decoded as by pymongo."""
+"""Properties of decoding: random documents and corrupted ones are decoded or refused as by
+pymongo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Docstrings exist, their examples run, and every public name is in the documentation."""
+"""Every public name of `onecopy.bson` has a docstring whose examples run, and is in the
+documentation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`onecopy.bson.encode`: each type as the specification defines it, and the same bytes as
-pymongo."""
+"""`onecopy.bson.encode`: each type is encoded as the specification defines it and as pymongo
+does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEX = "0123456789abcdef01234567"
 
 
 def value(tag: int, data: bytes) -> bytes:
-    """A document with one member `v`."""
+    """The bytes of a document with one element `v`, which has this type tag and these data."""
     body = bytes([tag]) + b"v\0" + data
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 

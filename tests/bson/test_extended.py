@@ -1,5 +1,4 @@
-"""Documents to Extended JSON and back in Python: options, inputs, positions of errors, threads, the
-ledger."""
+"""BSON to Extended JSON and back: options, inputs, positions of errors, threads, the ledger."""
 
 from __future__ import annotations
 

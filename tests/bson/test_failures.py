@@ -1,4 +1,5 @@
-"""Errors of encoding: each kind of bad input is an error with the path of the field."""
+"""Errors of `bson.encode`: each kind of bad input raises an error that has the path of the
+field."""
 
 from __future__ import annotations
 
@@ -26,14 +27,16 @@ def _nested(n: int, is_list: bool) -> dict[str, Any]:
 
 
 def _undo(value: Any) -> None:
-    """Take a deep value apart iteratively: its deallocation would recurse as deeply in older
-    CPythons."""
+    """Dismantles a deeply nested value iteratively.
+
+    In older CPythons its deallocation would recurse once for each level.
+    """
     while isinstance(value, (list, dict)) and value:
         value = value.pop() if isinstance(value, list) else value.popitem()[1]
 
 
 class Strange:
-    """A class without a BSON form."""
+    """A class that has no BSON representation."""
 
 
 FAR_EAST, FAR_WEST = (dt.timezone(dt.timedelta(hours=h)) for h in (14, -12))

@@ -34,7 +34,7 @@ PLAIN: dict[str, Any] = {
 
 
 def plain(array: np.ndarray[Any, Any], one: Any) -> Any:
-    """The items of an array as a nested list."""
+    """The items of an array as a nested list; ``one`` converts each item."""
     return [plain(item, one) for item in array] if array.ndim else one(array[()])
 
 

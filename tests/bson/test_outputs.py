@@ -1,4 +1,4 @@
-"""Documents into buffers, chunks and files; the ledger; cached forms of strings."""
+"""Outputs of BSON encoding: buffers, chunks and files; the ledger; the cached UTF-8 of strings."""
 
 from __future__ import annotations
 

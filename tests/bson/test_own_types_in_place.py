@@ -1,5 +1,8 @@
-"""Values of BSON types, ours and pymongo's, that are read from memory: written as by pymongo, for
-the first instance of a class and later ones; derived or changed classes are read by attributes."""
+"""Values of BSON types of onecopy and pymongo, which the encoder reads directly from their memory.
+
+The first value of a class and later ones are encoded as by pymongo. Instances of subclasses and of
+changed classes are read by their attributes.
+"""
 
 from __future__ import annotations
 

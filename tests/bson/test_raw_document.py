@@ -1,4 +1,4 @@
-"""`RawDocument`: fields that are decoded on access."""
+"""`bson.RawDocument`, whose fields are decoded when they are accessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of `onecopy.bson`: constructors, comparison, hashes, copies, pickles, reprs."""
+"""The value types of `onecopy.bson`: constructors, comparison, hashes, copies, pickles, reprs."""
 
 from __future__ import annotations
 

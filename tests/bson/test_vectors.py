@@ -1,5 +1,5 @@
-"""The shared vectors of all implementations, `tests/vectors/bson`: up to date, and checked by
-pymongo."""
+"""The BSON test vectors in `tests/vectors/bson`, which all implementations share: the file is up to
+date, and pymongo confirms its documents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FORMS: dict[str, Any] = {
 
 
 def _meant(value: Any) -> Any:
-    """The object that canonical Extended JSON represents."""
+    """The Python object that a value of canonical Extended JSON represents."""
     if isinstance(value, list):
         return [_meant(item) for item in value]
     if not isinstance(value, dict):

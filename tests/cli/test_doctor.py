@@ -1,5 +1,5 @@
-"""`onecopy doctor`: its findings for each database, remedies for what is missing, and no
-secrets."""
+"""`onecopy doctor`: its findings for each database, remedies for what is missing, and no passwords
+in its output."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.conftest import Database
 
 
 class Told(NamedTuple):
-    """The output of the command."""
+    """The exit code and the output of `onecopy doctor`."""
 
     code: int
     out: str
     err: str
 
     def findings(self) -> list[dict[str, Any]]:
-        """The findings in the JSON."""
+        """The list of findings in the JSON output."""
         assert self.out, f"no findings: exit code {self.code}, {self.err}"
         found: list[dict[str, Any]] = json.loads(self.out)["findings"]
         return found

@@ -1,5 +1,7 @@
-"""The wheel's script and `python -m onecopy`: the command inside of Python. Its behavior is tested
-in crates/cli."""
+"""The command started by the script of the wheel and by `python -m onecopy`.
+
+The behavior of the command itself is tested in crates/cli.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) selec
 
 @pytest.fixture(params=["script", "module"])
 def command(request: pytest.FixtureRequest) -> list[str]:
-    """The two ways to call the command."""
+    """The arguments that start the command, in each of the two ways."""
     if request.param == "module":
         return [sys.executable, "-m", "onecopy"]
     script = Path(sys.executable).with_name("onecopy")
@@ -123,7 +125,10 @@ sql = "select 1 as one"
 
 
 def child_of(parent: int, other_than: Process | None = None) -> Process:
-    """The process that serves for ``parent``, once it has started."""
+    """Waits for the serving child process of the supervisor ``parent``, and returns it.
+
+    If ``other_than`` is given, it waits for a different child.
+    """
     end = time.monotonic() + 60
     while time.monotonic() < end:
         for child in children(parent):

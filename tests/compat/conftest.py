@@ -1,5 +1,7 @@
-"""The libraries of the compat tests that this CPython supports; they are excluded by version, never
-because they are missing."""
+"""The libraries with which the compat tests compare, for the CPython that runs the tests.
+
+A library is excluded only by the CPython's version; one that is missing otherwise is an error.
+"""
 
 import sys
 

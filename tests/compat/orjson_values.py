@@ -1,4 +1,7 @@
-"""Random values for comparisons with orjson, generated from a seed, separately for each library."""
+"""Random values for comparisons of onecopy's JSON encoder with orjson.
+
+The same seed gives equal values; each library encodes values that were generated only for it.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class Meta(enum.EnumMeta):
 
 
 class Choices(enum.Enum, metaclass=Meta):
-    """An enumeration like Django's, which orjson does not recognize as one."""
+    """An enumeration as in Django, which orjson does not recognize as one."""
 
     A = "a"
 
@@ -234,7 +237,7 @@ class Maker:
         return rng.choice(kinds)()
 
     def key(self) -> Any:
-        """A key that orjson accepts, at least with an option; the guide lists the others."""
+        """A random dict key of a type that orjson accepts, by default or with an option."""
         rng = self._random
         kinds: list[Callable[[], Any]] = [
             lambda: rng.choice(TEXTS), lambda: rng.choice(TEXTS), lambda: None, lambda: rng.choice([True, False]),
@@ -270,7 +273,8 @@ class Maker:
         return rng.choice(kinds)()
 
     def _changed(self, person: Any) -> Any:
-        """An instance with attributes in addition to its fields."""
+        """The instance ``person`` with a random change: an attribute is added, removed, replaced or
+        computed."""
         how = self._random.randrange(4)
         if how == 0:
             person.extra = [1]

@@ -1,4 +1,5 @@
-"""`onecopy.compat.bson` compared with pymongo's `bson`: the same calls, bytes and exceptions."""
+"""`onecopy.compat.bson` compared with pymongo's `bson`: the same calls give the same bytes and
+exceptions."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Point:
 
 
 class Strange:
-    """A class without a BSON form."""
+    """A class that has no BSON representation."""
 
 
 DOCS: list[Any] = [
@@ -70,7 +71,7 @@ DOCS: list[Any] = [
 
 
 def outcome(call: Any, *args: Any) -> Any:
-    """The outcome: bytes, or an exception's class and text."""
+    """The result of a call; if it raises, the class and the message of the exception."""
     try:
         return call(*args)
     except Exception as error:
@@ -101,7 +102,7 @@ def test_values_that_pymongo_writes_are_written_without_pymongo(monkeypatch: pyt
 
 
 class ColourEncoder(TypeEncoder):
-    """An enumeration of strings."""
+    """A type encoder for an enumeration of strings."""
 
     @property
     def python_type(self) -> Any:

@@ -1,5 +1,8 @@
-"""`onecopy.compat.bson.decode` and its variants compared with pymongo's: the same objects or
-exceptions for any options, and code of the caller's is called only once."""
+"""`onecopy.compat.bson.decode` and its variants compared with pymongo's.
+
+For random bytes and options, both give the same objects or exceptions. Callbacks of the caller are
+not called more often than by pymongo.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from tests.support.properties import tried
 
 
 class Counted(dict[str, Any]):
-    """A document class that counts the members added to its documents."""
+    """A document class that counts the items stored in all its instances."""
 
     n_put = 0
 
@@ -37,7 +40,7 @@ class Counted(dict[str, Any]):
 
 
 class _Handler:
-    """An error handler that counts its calls."""
+    """A codec error handler that counts its calls."""
 
     n_calls = 0
 
@@ -77,7 +80,7 @@ def _options(draw: Random) -> CodecOptions[Any]:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """True if two outcomes are equal, recursively, including document classes."""
+    """Returns true if two outcomes are equal, recursively; dicts must have the same class."""
     if isinstance(a, tuple) or isinstance(b, tuple):
         return bool(a == b)
     if isinstance(a, dict):
@@ -105,8 +108,11 @@ def test_any_bytes_are_read_or_refused_as_by_pymongo_with_any_options(seed: int)
 
 
 def _reaches_past_its_end(data: bytes) -> bool:
-    """True if a length is invalid: pymongo then reads the memory after a document, and is called
-    for its own options."""
+    """Returns true if ``data`` is not valid BSON.
+
+    With an invalid length pymongo may read the memory after a document, so that its result is not
+    comparable.
+    """
     try:
         bson.validate_all(data)
     except bson.BSONDecodeError:
@@ -157,8 +163,11 @@ def test_an_unknown_error_handler_is_no_error_for_well_formed_data(document_clas
 
 
 def _nested_reads(decode: Callable[..., Any], depth: int) -> tuple[int, type[Exception]]:
-    """Counts the calls of a document class that decodes, recursively, until one fails; and the
-    outcome."""
+    """Decodes with a document class whose `__setitem__` decodes again, until a decode fails at
+    ``depth``.
+
+    Returns the number of calls of `__setitem__`, and the class of the exception.
+    """
     n = 0
 
     class Deep(dict[str, Any]):

@@ -1,5 +1,7 @@
-"""`onecopy.compat.bson.encode` and callbacks: each encoder is called as often as by pymongo, with
-the same values, and the outcome is the same."""
+"""`onecopy.compat.bson.encode` with type encoders and fallback encoders.
+
+Each encoder is called as often as by pymongo and with the same values, and the outcome is the same.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ Encode = Callable[..., Any]
 
 
 def _without_prefix(found: Any) -> Any:
-    """An outcome without the prefix of the message, which pymongo omits for values of `_id`."""
+    """The outcome without the prefix "Invalid document: ", which pymongo omits for values of
+    `_id`."""
     return (found[0], found[1].replace("Invalid document: ", "")) if isinstance(found, tuple) else found
 
 
@@ -52,15 +55,18 @@ def test_an_object_that_is_not_a_mapping_is_refused_as_by_pymongo(value: Any) ->
 
 
 class _Program:
-    """The behavior of encoders: a table of the results for each class and of the fallback, by call
-    number."""
+    """Type encoders whose results are given by a table.
+
+    The table has a list of results for each class, and for the fallback encoder. A result is
+    selected by the number of the value that is encoded.
+    """
 
     def __init__(self, table: Mapping[str, list[Any]]) -> None:
         self.table = table
         self.calls: list[str] = []
 
     def options(self) -> Any:
-        """Options whose encoders follow the table and record their calls."""
+        """Codec options whose encoders return the results of the table and record their calls."""
 
         def give(of: str) -> Callable[[Any], Any]:
             def encoder(value: Any) -> Any:
@@ -80,7 +86,7 @@ class _Program:
 
 
 def _results(draw: Random) -> list[Any]:
-    """The result of an encoder, or its exception."""
+    """Random results of one encoder; an exception among them is raised."""
     raised = [RuntimeError("r"), ValueError("v"), pymongo.errors.InvalidDocument("i"), RecursionError("deep")]
     raised.append(onecopy.bson.BSONEncodeError("own", kind="text"))
     made: list[Callable[[], Any]] = [
@@ -108,8 +114,10 @@ def test_encoders_are_called_as_often_as_by_pymongo_with_the_same_values(seed: i
 
 
 def _nested(encode: Encode, depth: int) -> tuple[int, Any]:
-    """Counts the calls of a fallback encoder that encodes a document, recursively, until one fails;
-    and the outcome."""
+    """Encodes with a fallback encoder that encodes again, until it raises at ``depth``.
+
+    Returns the number of its calls, and the outcome.
+    """
     n_calls = 0
 
     def fallback(value: A) -> bytes:

@@ -1,5 +1,7 @@
-"""`onecopy.compat.mssql_python` compared with mssql-python, on one driver; the guide lists the
-differences."""
+"""`onecopy.compat.mssql_python` compared with mssql-python, both with the same driver.
+
+docs/guide/from-mssql-python.md lists the differences.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ LEFT_OUT = {
 
 @pytest.fixture
 def both(tds_msodbc: Database) -> Iterator[tuple[Any, Any]]:
-    """Our connection to the TDS responder, and mssql-python's."""
+    """A connection of onecopy and one of mssql-python, both to the TDS responder."""
     _, _, rest = tds_msodbc.odbc.partition(";")
     mine, other = ours.connect(tds_msodbc.odbc), theirs.connect(rest)
     yield mine, other

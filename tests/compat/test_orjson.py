@@ -1,5 +1,7 @@
-"""`onecopy.compat.orjson` compared with orjson: the same calls and results; the guide lists the
-differences."""
+"""`onecopy.compat.orjson` compared with orjson: the same calls give the same results.
+
+docs/guide/move-from-orjson.md lists the differences.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,7 @@ DEFAULTS: dict[str, Callable[[Any], Any] | None] = {
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """The result of a call, or the classes of its exception."""
+    """The result of a call; if it raises, `TypeError` or `JSONDecodeError`."""
     try:
         return call()
     except TypeError:
@@ -123,7 +125,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def _theirs(value: Any) -> Any:
-    """A value with orjson's fragments."""
+    """The value with each `Fragment` of onecopy replaced by one of orjson."""
     if isinstance(value, ours.Fragment):
         return theirs.Fragment(ours.dumps(value))
     if type(value) is list:

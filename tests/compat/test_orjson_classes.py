@@ -1,4 +1,5 @@
-"""Random values of custom and standard-library classes, compared with orjson, with all options."""
+"""Random instances of custom and standard-library classes, encoded as by orjson with all
+options."""
 
 from __future__ import annotations
 
@@ -38,8 +39,10 @@ def outcome(module: Any, value: Any, default: Any, option: int) -> Any:
 
 
 def same(seed: int, default: Any, option: int) -> None:
-    """Each library gets its own values, from the same seed: orjson creates dictionaries of
-    instances."""
+    """Asserts that both libraries encode the values of a seed alike.
+
+    Each library gets instances of its own, since orjson creates their `__dict__` if it is missing.
+    """
     mine = outcome(ours, values.Maker(seed, ours.Fragment).value(), default, option)
     wanted = outcome(theirs, values.Maker(seed, theirs.Fragment).value(), default, option)
     assert mine == wanted, (seed, option)

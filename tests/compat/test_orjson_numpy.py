@@ -1,5 +1,7 @@
-"""NumPy objects in `onecopy.compat.orjson` and in orjson: the same bytes, or an error in both. The
-guide lists the differences."""
+"""NumPy objects in `onecopy.compat.orjson` and in orjson: the same bytes, or an error in both.
+
+docs/guide/move-from-orjson.md lists the differences.
+"""
 
 # Dtypes are created from text: NumPy's annotations only know literals.
 # mypy: disable-error-code="call-overload,assignment,no-any-return,arg-type,unused-ignore"
@@ -40,7 +42,7 @@ COUNTS = {
 
 
 def outcome(dumps: Callable[..., bytes], value: Any, option: int, default: Callable[[Any], Any] | None = None) -> Any:
-    """The result of a call, or that it fails."""
+    """The result of `dumps`, or a constant if it raises."""
     try:
         return dumps(value, default, option)
     except TypeError:
@@ -48,7 +50,8 @@ def outcome(dumps: Callable[..., bytes], value: Any, option: int, default: Calla
 
 
 def check(value: Any, option: int = 0, default: Callable[[Any], Any] | None = None) -> Any:
-    """Compares both, with the option for NumPy and without it."""
+    """Asserts that both libraries encode the value alike, with the option for NumPy and without
+    it."""
     for with_numpy in (option | NUMPY, option):
         mine = outcome(ours.dumps, value, with_numpy, default)
         assert mine == outcome(theirs.dumps, value, with_numpy, default), (value, with_numpy)
@@ -56,7 +59,7 @@ def check(value: Any, option: int = 0, default: Callable[[Any], Any] | None = No
 
 
 def random_array(draw: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Random items: of random bits, and of usual magnitude."""
+    """An array of random items: some have random bits, others a usual magnitude."""
     n = math.prod(shape)
     if dtype.startswith("M8"):
         unit = dtype[3:-1]

@@ -1,4 +1,5 @@
-"""UTC offsets in time zones of all libraries: compared with orjson, and with `isoformat()`."""
+"""UTC offsets of the time zones of several libraries, compared with orjson and with
+`isoformat()`."""
 
 from __future__ import annotations
 
@@ -32,8 +33,10 @@ YEARS = [2, 1850, 1883, 1900, 1919, 1937, 1945, 1970, 1999, 2021, 2026, 9998]
 
 
 def _carried(text: bytes) -> bytes:
-    """The output of orjson, with minutes up to 59: it writes `+07:60`, which RFC 3339 does not
-    allow."""
+    """orjson's output with valid UTC offsets: orjson writes minutes of 60, for example `+07:60`.
+
+    RFC 3339 allows minutes up to 59, so such an offset is changed to the next hour.
+    """
 
     def next_hour(found: re.Match[bytes]) -> bytes:
         hour = int(found[2])
@@ -96,7 +99,7 @@ def test_an_unnormalized_zone_of_pytz_has_the_offset_of_its_normalized_one() -> 
 
 
 class Unknown(dt.tzinfo):
-    """A zone whose `utcoffset` is None."""
+    """A time zone whose `utcoffset` returns None."""
 
     def utcoffset(self, moment: dt.datetime | None, /) -> None:
         return None
@@ -121,7 +124,7 @@ def test_zones_without_an_offset_and_zones_that_raise() -> None:
 
 
 def closest(value: dt.datetime) -> str:
-    """`isoformat()` with the offset rounded as RFC 3339 requires."""
+    """`isoformat()` with the UTC offset rounded to minutes, the precision of RFC 3339."""
     offset = value.utcoffset()
     assert offset is not None
     micros = offset // dt.timedelta(microseconds=1)

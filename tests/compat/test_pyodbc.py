@@ -1,5 +1,7 @@
-"""`onecopy.compat.pyodbc` compared with pyodbc: the same calls and results; the guide lists the
-differences."""
+"""`onecopy.compat.pyodbc` compared with pyodbc: the same calls give the same results.
+
+docs/guide/from-pyodbc.md lists the differences.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def con() -> Iterator[ours.Connection]:
 
 @pytest.fixture
 def both(postgres: Database, psqlodbc: Database) -> Iterator[tuple[Any, Any]]:
-    """Our connection to PostgreSQL, and pyodbc's through psqlodbc."""
+    """A connection of onecopy to PostgreSQL, and one of pyodbc through psqlodbc."""
     mine, other = ours.connect(postgres.odbc), theirs.connect(psqlodbc.odbc)
     other.setdecoding(theirs.SQL_CHAR, encoding="utf-8")
     yield mine, other
@@ -51,7 +53,10 @@ def both(postgres: Database, psqlodbc: Database) -> Iterator[tuple[Any, Any]]:
 
 @pytest.fixture
 def both_by_odbc(psqlodbc: Database) -> Iterator[tuple[Any, Any]]:
-    """Both through one driver, for its sizes and messages."""
+    """A connection of onecopy and one of pyodbc, both through psqlodbc.
+
+    It is used where the driver determines sizes and messages.
+    """
     mine, other = ours.connect(psqlodbc.odbc), theirs.connect(psqlodbc.odbc)
     other.setdecoding(theirs.SQL_CHAR, encoding="utf-8")
     yield mine, other

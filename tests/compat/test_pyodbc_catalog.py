@@ -1,5 +1,5 @@
-"""The catalog functions of `onecopy.compat.pyodbc`, compared with those of the ODBC drivers if
-these are correct."""
+"""The catalog functions of `onecopy.compat.pyodbc`, compared with those of pyodbc for the ODBC
+drivers whose results are correct."""
 
 from __future__ import annotations
 

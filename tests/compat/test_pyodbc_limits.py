@@ -1,5 +1,5 @@
-"""`onecopy.compat.pyodbc`: calls that cannot succeed, and decimals that are not finite, as with
-pyodbc."""
+"""`onecopy.compat.pyodbc`: calls that cannot succeed, and decimals that are not finite, behave as
+with pyodbc."""
 
 from __future__ import annotations
 

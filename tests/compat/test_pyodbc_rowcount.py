@@ -1,4 +1,4 @@
-"""`onecopy.compat.pyodbc`: `Cursor.rowcount` of queries and of DDL, as pyodbc has it."""
+"""`onecopy.compat.pyodbc`: `Cursor.rowcount` after queries and DDL is that of pyodbc."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""`onecopy.compat.ujson` compared with ujson: the same calls and results; the guide lists the
-differences."""
+"""`onecopy.compat.ujson` compared with ujson: the same calls give the same results.
+
+docs/guide/move-from-ujson.md lists the differences.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,7 @@ class Unprintable:
 
 
 class Order(str):
-    """Keys with a reversed order."""
+    """A subclass of `str` whose comparison is reversed, for sorted keys."""
 
     def __lt__(self, other: str) -> bool:
         return str.__gt__(self, other)
@@ -143,7 +145,7 @@ KEYWORDS: list[dict[str, Any]] = [
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """The result of a call, or the class of its exception."""
+    """The result of a call; if it raises, the class of the exception."""
     try:
         return call()
     except (TypeError, OverflowError, UnicodeError, ZeroDivisionError) as error:
@@ -230,7 +232,10 @@ NAMES = [
 
 
 def _kind(call: Callable[[], Any]) -> Any:
-    """The result of a call, or the class of its exception."""
+    """The result of a call; if it raises, the class of the exception.
+
+    `JSONDecodeError` counts as its base class `ValueError`, since each library has its own.
+    """
     try:
         return call()
     except ValueError as error:

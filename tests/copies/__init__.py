@@ -1,1 +1,1 @@
-"""The ledger compared with an independent counter of copies."""
+"""Tests that compare the ledger with an independent counter of copies."""

@@ -1,4 +1,5 @@
-"""Runs one BSON encoding in a process with the copy counter preloaded, and prints both counts.
+"""Encodes BSON in a process with the copy counter preloaded; prints the counts of ledger and
+counter.
 
 LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.bson_paths PATH KIND
 """
@@ -32,7 +33,7 @@ ENCODING: dict[str, Callable[[list[str]], object]] = {
 
 
 def main() -> None:
-    """The command line: PATH, KIND."""
+    """Runs the command line, whose arguments are PATH (the call) and KIND (the kind of text)."""
     path, kind = sys.argv[1:]
     texts = strings(kind)
     counted(lambda: ENCODING[path](texts))

@@ -1,4 +1,5 @@
-"""Runs one BSON decoding in a process with the copy counter preloaded, and prints both counts.
+"""Decodes BSON in a process with the copy counter preloaded; prints the counts of ledger and
+counter.
 
 LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.bson_read_paths PATH
 KIND
@@ -25,7 +26,7 @@ DECODING: dict[str, Callable[[bytes], object]] = {
 
 
 def main() -> None:
-    """The command line: PATH, KIND."""
+    """Runs the command line, whose arguments are PATH (the call) and KIND (the kind of text)."""
     path, kind = sys.argv[1:]
     texts = [cell(kind, k) for k in range(N_ROWS)]
     if path in ("decode", "a field of a raw document"):

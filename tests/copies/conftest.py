@@ -1,4 +1,5 @@
-"""The compiled copy counter; a database of long cells; a build with planted faults."""
+"""Fixtures: the compiled copy counter, a database of long texts, and a build of onecopy with
+planted faults."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tests.copies.counting import HERE, N_ROWS, ROOT, TEXTS, Setting, cell
 
 @pytest.fixture(scope="session")
 def copy_counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The compiled copy counter."""
+    """Compiles the copy counter; returns the path of its shared object."""
     out = tmp_path_factory.mktemp("counter") / "copy_counter.so"
     command = ["cc", "-O2", "-fPIC", "-shared", "-o", str(out), str(HERE / "copy_counter.c"), "-ldl"]
     subprocess.run(command, check=True)
@@ -27,8 +28,11 @@ def copy_counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def one_processor(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Restricts counted processes to one processor: it disables prefetching, which needs extra
-    memory."""
+    """Restricts the processes of a test to one processor, unless the test has the mark
+    `reads_ahead`.
+
+    On one processor there is no prefetching, which needs additional memory.
+    """
     before = os.sched_getaffinity(0)
     if "reads_ahead" not in request.keywords:
         os.sched_setaffinity(0, {min(before)})
@@ -38,13 +42,14 @@ def one_processor(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def setting(copy_counter: Path) -> Setting:
-    """The module under test with the copy counter."""
+    """A `Setting` that runs the installed extension module with the copy counter."""
     return Setting(copy_counter)
 
 
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A SQLite database with a table of long cells for each kind of text."""
+    """The connection string of a SQLite database with a table of long texts for each kind of
+    text."""
     file = tmp_path_factory.mktemp("copies") / "texts.db"
     con = sqlite3.connect(file)
     for name in TEXTS:
@@ -57,7 +62,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def planted(copy_counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Setting:
-    """A build of the extension with planted faults, next to the package's Python files."""
+    """A build of the extension module that has planted faults, with a copy of the package's Python
+    files."""
     import onecopy._core
 
     folder = tmp_path_factory.mktemp("planted")
@@ -74,8 +80,11 @@ def planted(copy_counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Set
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs the tests with faults last: they wait for a release build, which takes minutes on a busy
-    machine and replaces the build of the wheel."""
+    """Moves the tests with planted faults to the end.
+
+    They wait for a release build, which takes minutes on a busy machine and replaces the build of
+    the wheel.
+    """
     items.sort(key=lambda item: "planted" in getattr(item, "fixturenames", ()))
     for item in items:
         if "planted" in getattr(item, "fixturenames", ()):

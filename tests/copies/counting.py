@@ -1,7 +1,8 @@
-"""The text that is counted, the promised counts, and the comparison of ledger and copy counter.
+"""The test texts, the promised counts of copies, and the comparison of ledger and copy counter.
 
-A cell is long (two to five thousand bytes): names, quotes and commas are then far below five
-percent of the payload, and a copy of a cell is a call of the C library, which the counter sees.
+The texts are long (two to five thousand bytes), for two reasons. Names, quotes and commas are then
+much less than five percent of the payload. A copy of a text is then a call of the C library, which
+the copy counter records.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ TEXTS = {
 
 
 def cell(kind: str, row: int) -> str:
-    """The text of a row (from 0)."""
+    """The text in row ``row`` (from 0) of the table of a kind."""
     return f"{row}: " + TEXTS[kind] * (24 + row % 5)
 
 
 def payload(kind: str, encoding: str = "utf-8") -> int:
-    """Bytes of text in the table of a kind, in the encoding of the driver."""
+    """The total bytes of text in the table of a kind, in the driver's encoding."""
     return sum(len(cell(kind, k).encode(encoding)) for k in range(N_ROWS))
 
 
@@ -62,12 +63,12 @@ BY_KERNEL = "copied by a kernel"
 
 
 def handled(path: str, kind: str, encoding: str) -> str:
-    """The promised handling of each byte: ``converted``, ``copied`` or ``copied by a kernel``,
-    once.
+    """How each byte of text is promised to be handled, once: ``converted``, ``copied`` or ``copied
+    by a kernel``.
 
-    A `str` whose code units equal the driver's is a plain copy, by the kernel that checks the
-    units. CSV, BSON and Arrow from UTF-8 are copied by the C library. JSON is always converted,
-    since each byte is checked for escapes.
+    A `str` whose code units are those of the driver is a plain copy, made by the kernel that
+    validates the units. CSV, BSON and Arrow are copied from UTF-8 by the C library. JSON is always
+    converted, since each byte is checked for escapes.
     """
     form = path.split()[0]
     if form == "str":
@@ -77,7 +78,8 @@ def handled(path: str, kind: str, encoding: str) -> str:
 
 
 class Counted(NamedTuple):
-    """The counts of a run of one path."""
+    """The counts of one run: those of the ledger, in total and by stage, and those of the copy
+    counter."""
 
     ledger: dict[str, int]
     stages: dict[str, dict[str, int]]
@@ -87,12 +89,13 @@ class Counted(NamedTuple):
 def check_ledger(
     counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1, *, around: int = 0
 ) -> None:
-    """Checks the promise with the ledger: each byte once, exactly, and no second time except when a
-    buffer grew.
+    """Checks the promise with the ledger: each byte is handled exactly once.
 
-    ``parts``: the largest number of parts of a long cell, each of which is a conversion.
-    ``around``: bytes that the ledger counts in addition to the payload (heads of HTTP responses),
-    copied once.
+    Bytes may be copied a second time only when a buffer grew.
+
+    ``size``: the bytes of text. ``how``: the result of `handled`. ``parts``: the largest number of
+    parts of a long value, each of which is one conversion. ``around``: bytes that the ledger counts
+    in addition to the texts (heads of HTTP responses), which are copied once.
     """
     ledger = counted.ledger
     assert ledger["taken"] == size + around, counted
@@ -104,11 +107,13 @@ def check_ledger(
 
 
 def agree(counted: Counted, size: int, statements: int = 1, freed: int = 0, how: str = "copied") -> bool:
-    """True if the counter confirms the ledger, with no further copies.
+    """Returns true if the copy counter confirms the ledger: no further bytes were copied.
 
-    A second conversion, or a copy by our own code, needs a buffer for its result; the buffers for
-    output exist already (a chunk that is reused) or belong to Python (a `str`, a `bytes`).
-    ``statements``: the number of executed statements. ``freed``: bytes that only the startup of the
+    Memory that was allocated counts too: a second conversion, or a copy by onecopy's own code,
+    needs a buffer for its result. The buffers for output exist already (a chunk that is reused) or
+    belong to Python (a `str`, a `bytes`).
+
+    ``statements``: the number of executed statements. ``freed``: bytes that only the start of the
     process allocates.
     """
     ledger, counter = counted.ledger, counted.counter
@@ -120,20 +125,22 @@ def agree(counted: Counted, size: int, statements: int = 1, freed: int = 0, how:
 
 
 def check(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1, freed: int = 0) -> None:
-    """Checks the promise, and that ledger and counter agree."""
+    """Checks the promise with the ledger, and that ledger and copy counter agree."""
     check_ledger(counted, size, how, n_texts, parts)
     assert agree(counted, size, freed=freed, how=how), counted
 
 
 def check_red(counted: Counted, size: int, how: str, n_texts: int = N_ROWS, parts: int = 1) -> None:
-    """Checks that the counter shows a planted fault, which the ledger does not."""
+    """Checks that the copy counter detects a planted fault, which the ledger does not count."""
     check_ledger(counted, size, how, n_texts, parts)
     assert not agree(counted, size, how=how), counted
 
 
 def sqlite_code(module: str) -> str:
-    """The range of SQLite's code in the module, as START-END: SQLite's internal copies are not
-    ours."""
+    """The address range of SQLite's code in the module, as START-END in hexadecimal.
+
+    The copy counter excludes it, since SQLite's internal copies are not onecopy's.
+    """
     lines = subprocess.run(["nm", "--defined-only", "-n", module], capture_output=True, text=True, check=True).stdout
     symbols = [
         (int(line.split()[0], 16), line.split()[2]) for line in lines.splitlines() if line[17:19] in ("T ", "t ")
@@ -147,8 +154,10 @@ def sqlite_code(module: str) -> str:
 
 
 class Setting:
-    """Runs processes with the copy counter: with the module under test, or a planted one and its
-    fault."""
+    """Runs processes with the copy counter.
+
+    They load the installed extension module, or a build with planted faults of which one is active.
+    """
 
     def __init__(self, counter: Path, module: str | None = None, fault: str = "") -> None:
         import onecopy._core
@@ -159,12 +168,14 @@ class Setting:
         self._fault = fault
 
     def with_fault(self, fault: str) -> Setting:
-        """A copy with another fault."""
+        """The same setting with another active fault."""
         return Setting(self._counter, self.module, fault)
 
     def environment(self, dump: Path | None = None) -> dict[str, str]:
-        """The environment of such a process; it and its children write their counts into
-        ``dump``."""
+        """The environment variables of a process with the copy counter.
+
+        The process and its children write their counts into the directory ``dump`` when they exit.
+        """
         environment = os.environ | {
             "LD_PRELOAD": str(self._counter),
             "COPY_COUNTER_MODULE": Path(self.module).name,
@@ -179,11 +190,13 @@ class Setting:
         return environment
 
     def count(self, path: str, target: str, sql: str) -> Counted:
-        """Run one path of Python in a process with the copy counter."""
+        """Runs one path of `tests.copies.paths` in a process with the copy counter; returns the
+        counts."""
         return self.run("tests.copies.paths", path, target, sql)
 
     def run(self, module: str, *arguments: str) -> Counted:
-        """Run a module that prints its counts in a process with the copy counter."""
+        """Runs a module that prints its counts, in a process with the copy counter; returns the
+        counts."""
         command = [sys.executable, "-m", module, *arguments]
         done = subprocess.run(
             command, env=self.environment(), cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
@@ -193,7 +206,7 @@ class Setting:
 
 
 def dumped(directory: Path) -> dict[str, int]:
-    """The sum of the counts that the processes wrote."""
+    """The sum of the counts that all processes have written into ``directory``."""
     total: dict[str, int] = {}
     files: Iterable[Path] = directory.glob("*.json")
     for file in files:
@@ -204,7 +217,7 @@ def dumped(directory: Path) -> dict[str, int]:
 
 
 def printed_ledger(stderr: str) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """The table that `--ledger` prints: the total, and the stages."""
+    """Parses the table that `--ledger` prints: returns its total, and the counts of each stage."""
     rows: dict[str, Any] = {}
     for name, *counts in re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +(\d+)$", stderr, re.M):
         rows[name] = dict(zip(("taken", "converted", "copied", "conversions"), map(int, counts), strict=True))

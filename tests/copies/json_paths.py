@@ -1,4 +1,5 @@
-"""Runs one JSON path in a process with the copy counter preloaded, and prints both counts.
+"""Runs one JSON call in a process with the copy counter preloaded; prints the counts of ledger and
+counter.
 
 LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.json_paths PATH KIND
 """
@@ -40,12 +41,12 @@ DECODING: dict[str, Callable[[Any], object]] = {
 
 
 def strings(kind: str) -> list[str]:
-    """As many long strings as the tables of the other paths have cells."""
+    """A list of the long texts of a kind, as in the tables of the other tests."""
     return [cell(kind, k) for k in range(N_ROWS)]
 
 
 def main() -> None:
-    """The command line: PATH, KIND."""
+    """Runs the command line, whose arguments are PATH (the call) and KIND (the kind of text)."""
     path, kind = sys.argv[1:]
     texts = strings(kind)
     if path in ENCODING:

@@ -1,4 +1,5 @@
-"""Runs one path in a process with the copy counter preloaded, and prints both counts.
+"""Reads a result in one way ("path") in a process with the copy counter preloaded; prints the
+counts of ledger and counter.
 
 LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.paths PATH TARGET SQL
 """
@@ -54,7 +55,7 @@ def _by_read(form: str) -> Callable[[Any], object]:
 
 
 class _Target:
-    """An object whose ``write`` keeps the bytes objects, without copying them."""
+    """An object whose ``write`` stores the bytes objects that it receives, without copying them."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -106,7 +107,7 @@ def _to_socket(form: str) -> Callable[[Any], object]:
 
 
 class _Array(ctypes.Structure):
-    """``struct ArrowArray``; only the last field but one is used."""
+    """``struct ArrowArray``; only its member ``release`` is used."""
 
     _fields_ = (
         ("before", ctypes.c_uint64 * 8),
@@ -128,7 +129,8 @@ class _Stream(ctypes.Structure):
 
 
 def _arrow(cursor: Any) -> object:
-    """Consumes Arrow batches as a library would, and releases each; it creates nothing else."""
+    """Reads and releases all Arrow batches of a cursor through the C interface, without creating
+    other objects."""
     capsule = cursor.__arrow_c_stream__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
@@ -158,8 +160,10 @@ PATHS: dict[str, Callable[[Any], object]] = {
 
 
 def counted(run: Callable[[], object], before: Callable[[], object] = lambda: None) -> None:
-    """Print the counts of the ledger and the copy counter for one path, after a first run that
-    initializes caches."""
+    """Executes ``run`` twice, and prints the counts of ledger and copy counter for the second time.
+
+    The first time initializes caches. ``before`` is executed before each.
+    """
     counter = ctypes.CDLL(os.environ["LD_PRELOAD"])
     if not counter.copy_counter_find():
         raise SystemExit("the copy counter did not find the module")
@@ -184,7 +188,7 @@ def counted(run: Callable[[], object], before: Callable[[], object] = lambda: No
 
 
 def main() -> None:
-    """The command line: PATH, TARGET (a connection string), SQL."""
+    """Runs the command line, whose arguments are PATH, TARGET (a connection string) and SQL."""
     path, target, sql = sys.argv[1:]
     cursor = onecopy.connect(target).cursor()
     run = (PATHS | OWN_MEMORY)[path]

@@ -1,5 +1,5 @@
-"""`str` to BSON: the ledger matches the promise, the copy counter confirms it, and planted faults
-are detected."""
+"""Encoding of `str` as BSON: the ledger has the promised counts, the copy counter confirms them,
+and planted faults are detected."""
 
 from __future__ import annotations
 

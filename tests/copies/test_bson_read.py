@@ -1,5 +1,5 @@
-"""BSON to `str`: the ledger matches the promise, the copy counter confirms it, and planted faults
-are detected."""
+"""Decoding of BSON to `str`: the ledger has the promised counts, the copy counter confirms them,
+and planted faults are detected."""
 
 from __future__ import annotations
 

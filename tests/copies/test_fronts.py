@@ -1,10 +1,10 @@
-"""The front ends without Python code: the command to a pipe, a file and a terminal, and the
-gateway.
+"""The ledger of the command (to a pipe, a file and a terminal) and of the gateway, compared with
+the copy counter.
 
-The copy counter writes its counts when a process exits; the ledger is the output of `--ledger`.
-Both are then those of the whole process. The startup of a process copies and allocates too (a
-description of each argument of the command), which is subtracted: a build without link-time
-optimisation copies twice as many bytes for it, above the tolerance.
+The ledger is read from the output of `--ledger`, the copy counter writes its counts when a process
+exits; both count the whole process. The start of a process copies and allocates too (for example a
+description of each argument of the command). These bytes are measured and subtracted: a build
+without link-time optimisation copies twice as many of them, more than the tolerance.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ N_REQUESTS = 3
 
 
 def values(body: bytes, form: str) -> Sequence[object]:
-    """The texts of a response."""
+    """The texts in a response of the given format."""
     if form == "bson":
         return [row["x"].value for row in documents(body)]
     if form == "csv":
@@ -67,7 +67,7 @@ def values(body: bytes, form: str) -> Sequence[object]:
 
 
 def _read_all(descriptor: int, into: bytearray) -> None:
-    """The output of a terminal, until its other end is closed."""
+    """Appends the output of a terminal to ``into`` until its other end is closed."""
     while True:
         try:
             part = os.read(descriptor, 1 << 16)
@@ -84,8 +84,10 @@ _STARTS: dict[str, dict[str, int]] = {}
 
 
 def _start(setting: Setting, folder: Path) -> dict[str, int]:
-    """The bytes that the command copies, moves and allocates for one row of one character: its
-    startup."""
+    """The bytes that the start of the command copies, moves and allocates.
+
+    They are measured with a result of one row with one character.
+    """
     if setting.module not in _STARTS:
         dump = folder / "start"
         dump.mkdir()
@@ -98,7 +100,7 @@ def _start(setting: Setting, folder: Path) -> dict[str, int]:
 
 
 def by_command(setting: Setting, folder: Path, to: str, form: str, target: str, sql: str) -> tuple[bytes, Counted]:
-    """Run `onecopy query` to a pipe, a file or a terminal; return its output and the counts."""
+    """Runs `onecopy query` to a pipe, a file or a terminal; returns its output and the counts."""
     dump = folder / "dump"
     dump.mkdir()
     (folder / "target").write_text(target, encoding="utf-8")
@@ -134,7 +136,8 @@ def by_command(setting: Setting, folder: Path, to: str, form: str, target: str, 
 def _served(
     setting: Setting, folder: Path, form: str, target: str, sql: str, n_requests: int
 ) -> tuple[list[bytes], str, Path]:
-    """The responses of `onecopy serve`, its standard error, and the folder of the counts."""
+    """Runs `onecopy serve` and sends requests; returns the responses, its stderr, and the folder
+    with the counts."""
     dump = folder / "dump"
     dump.mkdir(parents=True)
     (folder / "url").write_text(target, encoding="utf-8")
@@ -165,7 +168,8 @@ _IDLE: dict[str, dict[str, int]] = {}
 
 
 def _idle(setting: Setting, folder: Path) -> dict[str, int]:
-    """The bytes that a process of `onecopy serve` copies, moves and allocates without a request."""
+    """The bytes that a process of `onecopy serve` copies, moves and allocates without any
+    request."""
     if setting.module not in _IDLE:
         _, _, dump = _served(setting.with_fault("none"), folder / "idle", "csv", "sqlite::memory:", "select 1 as x", 0)
         counts = dumped(dump)
@@ -174,7 +178,8 @@ def _idle(setting: Setting, folder: Path) -> dict[str, int]:
 
 
 def over_http(setting: Setting, folder: Path, form: str, target: str, sql: str) -> tuple[list[bytes], Counted]:
-    """The responses of `onecopy serve` to some requests, and the counts of all its processes."""
+    """Sends several requests to `onecopy serve`; returns the responses, and the counts of its
+    processes."""
     bodies, said, dump = _served(setting, folder, form, target, sql, N_REQUESTS)
     counter = dumped(dump)
     n_processes = len(list(dump.glob("*.json")))
@@ -222,8 +227,10 @@ def _check_http_red(counted: Counted, size: int, how: str, n_texts: int = N_ROWS
 
 
 def _wide(kind: str) -> tuple[str, int]:
-    """SQL of long cells, and the bytes of their text in UTF-16. Few rows: one of the drivers
-    returns one row per fetch."""
+    """SQL of a result with long texts, and their total bytes in UTF-16.
+
+    The result has few rows, since one of the drivers fetches only one row at a time.
+    """
     text = TEXTS[kind] * 200
     return f"select replicate(N'{TEXTS[kind]}', 200) as x from repeat(400)", 400 * len(text.encode("utf-16-le"))
 

@@ -1,5 +1,5 @@
-"""`str` to JSON and back: the ledger matches the promise, the copy counter confirms it, and planted
-faults are detected."""
+"""`str` to JSON and back: the ledger has the promised counts, the copy counter confirms them, and
+planted faults are detected."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""For each path from Python: the ledger matches the promise, and the copy counter confirms it.
+"""Each way to read a result from Python: the ledger has the promised counts, and the copy counter
+confirms them.
 
-docs/concepts/ledger.md states the promise of each path; `tests.copies.counting.check` asserts it.
+docs/concepts/ledger.md documents the promises; `tests.copies.counting.check` asserts them.
 """
 
 from __future__ import annotations
@@ -49,8 +50,7 @@ def test_text_of_each_kind_is_handled_once(setting: Setting, texts: str, path: s
 
 
 def _literal_rows(kind: str) -> str:
-    """SQL that creates the same cells in PostgreSQL and MariaDB, since both have repeat and
-    modulo."""
+    """An SQL expression of PostgreSQL and MariaDB for the text of row ``k``, the same as `cell`."""
     text = TEXTS[kind].replace("'", "''")
     return f"concat(k, ': ', repeat('{text}', 24 + mod(k, 5)))"
 
@@ -78,11 +78,11 @@ WIDE = ["tds_msodbc", "tds_freetds", "tds_rust"]
 
 
 def _wide(kind: str, declared: str) -> tuple[str, int, int]:
-    """SQL of long cells, the bytes of their text in UTF-16, and the number of cells.
+    """SQL of a result with long texts, their total bytes in UTF-16, and their number.
 
-    ``declared``: if true, a column with a length; if false, one without, whose cells are fetched in
-    parts. These are longer and fewer: Microsoft's Rust driver returns one row per fetch, and a
-    fetch moves 720 bytes of its own structures, whatever the row holds.
+    ``declared`` is the type of the column. The driver fetches values of `nvarchar(max)` in parts;
+    they are longer and fewer than those of `nvarchar(n)`, because Microsoft's Rust driver returns
+    one row per fetch, and each fetch moves 720 bytes of the driver's structures.
     """
     if declared == "nvarchar(max)":
         times, n = 24_000 // len(TEXTS[kind].encode("utf-16-le")), 400
@@ -152,7 +152,7 @@ READ_AHEAD = ["str by fetchall", "json in memory", "csv to a file"]
 
 
 def _many_rows(profile: str) -> tuple[str, int]:
-    """SQL of a result with so many rows, and the bytes of its text."""
+    """SQL of a result with `N_AHEAD` rows, and the total bytes of its texts."""
     text = TEXTS["cyrillic"] * 30
     if profile == "postgres":
         sql = f"select cast(repeat('{TEXTS['cyrillic']}', 30) as varchar(4000)) as x from generate_series(1, {N_AHEAD})"
@@ -204,8 +204,10 @@ def test_a_planted_fault_in_arrow_is_detected(planted: Setting, texts: str, faul
 
 
 def _batches(size: int) -> int:
-    """The bytes that batches with so much text may allocate: each a quarter more than the previous
-    one."""
+    """The bytes that Arrow batches may allocate for ``size`` bytes of text.
+
+    It is a quarter more than the text, the factor by which each batch exceeds the previous one.
+    """
     return size + size // 4
 
 

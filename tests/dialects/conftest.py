@@ -1,5 +1,8 @@
-"""SQLAlchemy engines with onecopy for each database. If SQLAlchemy or pandas is not installed, no
-test of this folder is collected, since other CPythons are tested without them."""
+"""SQLAlchemy engines that use onecopy, for each database.
+
+If SQLAlchemy or pandas is not installed, no test of this folder is collected: some CPythons are
+tested without them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ collect_ignore_glob = ["test_*.py"] if missing else []
 
 
 def url(backend: str, found: Database) -> Any:
-    """The URL of a test database."""
+    """The SQLAlchemy URL of a test database for the backend ``backend``."""
     from sqlalchemy import URL
 
     native = found.native
@@ -43,7 +46,7 @@ def url(backend: str, found: Database) -> Any:
 
 @pytest.fixture(params=["sqlite", "postgresql", "mysql", "mariadb"])
 def engine(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Engine]:
-    """An engine for each database that stores values."""
+    """An SQLAlchemy engine, for each database that stores rows."""
     from sqlalchemy import URL, create_engine
 
     if request.param == "sqlite":

@@ -1,4 +1,4 @@
-"""SQLAlchemy with onecopy: tables are created and dropped, objects written and read, types,
+"""SQLAlchemy with onecopy: creating and dropping tables, writing and reading objects, types,
 relationships, errors."""
 
 from __future__ import annotations

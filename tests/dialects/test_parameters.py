@@ -1,4 +1,4 @@
-"""Parameters in parts of a statement where some servers do not support them."""
+"""SQLAlchemy statements with parameters in clauses in which some servers do not support them."""
 
 from __future__ import annotations
 

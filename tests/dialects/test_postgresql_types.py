@@ -1,5 +1,5 @@
-"""PostgreSQL types and operators in SQLAlchemy: intervals, times with zone, ranges, JSONB operators
-with `?`."""
+"""PostgreSQL types and operators in SQLAlchemy: intervals, times with time zone, ranges, and JSONB
+operators that contain `?`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VALUES: list[tuple[Any, list[Any]]] = [
 
 @pytest.fixture
 def connection(postgres: Database) -> Iterator[sa.Connection]:
-    """A connection to PostgreSQL."""
+    """An SQLAlchemy connection to PostgreSQL."""
     engine = sa.create_engine(url("postgresql", postgres))
     with engine.connect() as found:
         yield found

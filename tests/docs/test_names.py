@@ -1,4 +1,4 @@
-"""Every public name, error kind and gateway setting appears in the documentation."""
+"""Every public name, error kind and gateway setting must appear in the documentation."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 
 
 def _sections() -> list[tuple[str, str]]:
-    """The sections of the reference and the guide with their headings, without the guide's
-    prose."""
+    """The sections of docs/reference and docs/guide, as pairs of heading and text.
+
+    The text of a guide's section is only the first column of its tables, without prose.
+    """
     sections = []
     for folder in ("reference", "guide"):
         for path in (ROOT / "docs" / folder).glob("*.md"):
@@ -40,10 +42,10 @@ SECTIONS = _sections()
 
 
 def _is_documented(name: str, value: object, sections: list[tuple[str, str]]) -> bool:
-    """Returns true if code in a section names it.
+    """Returns true if code in one of the sections (text between backticks) names the object.
 
-    A module or a function, whose name may be a common word (`text`, `files`), is named as a part of
-    `onecopy`; any other name is the start of the code.
+    The code must begin with the name. The name of a module or function may be a common word
+    (`text`, `files`); it counts only as a part of `onecopy`, for example in `onecopy.text`.
     """
     begins = rf"(?:onecopy\.)?{name}(?!\w)"
     part = rf".*\bonecopy\.{name}(?!\w)"
@@ -99,7 +101,7 @@ _OWNERS = (
 
 
 def _undocumented(owner: type, sections: list[tuple[str, str]]) -> list[str]:
-    """The public members of a class that no code names in the sections about the class."""
+    """The public members of a class that no code mentions in the sections about this class."""
     heads = (f"`{owner.__name__}`", f"`onecopy.{owner.__name__}", *_ELSEWHERE.get(owner.__name__, ()))
     code = [span for head, body in sections if head.startswith(heads) for span in _SPAN.findall(body)]
     words = {word for span in code for word in re.findall(r"\w+", span)}

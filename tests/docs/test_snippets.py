@@ -2,9 +2,9 @@
 documented output.
 
 Conventions of a page: ```python blocks share one namespace; ```sh blocks run in bash; a ```text
-block directly after a block is its output; `<!-- file: NAME -->` writes the next block to a file;
-`<!-- background: URL -->` starts the next block and waits until URL responds; `<!-- not run: why
--->` skips the next block. Port 8000 is replaced by a free one.
+block directly after a block is the expected output of that block; `<!-- file: NAME -->` writes the
+next block to a file; `<!-- background: URL -->` starts the next block and waits until URL responds;
+`<!-- not run: why -->` skips the next block. Port 8000 is replaced by a free one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FENCE = re.compile(
 
 
 class Block(NamedTuple):
-    """A fenced block, the directive before it and its output."""
+    """A fenced code block, the HTML comment before it (a directive), and its expected output."""
 
     language: str
     text: str
@@ -60,7 +60,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> list[Block]:
-    """The blocks of a page; a `text` block belongs to the previous one."""
+    """The code blocks of a page; a `text` block is the expected output of the block before it."""
     found: list[Block] = []
     end = 0
     for match in _FENCE.finditer(page):
@@ -76,7 +76,8 @@ def blocks(page: str) -> list[Block]:
 
 
 def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait for a server: retry to connect while its process is alive."""
+    """Waits until the server process responds to a request for ``url``; fails if the process
+    ends."""
     end = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < end:
         try:

@@ -1,4 +1,4 @@
-"""The examples, run as their READMEs describe."""
+"""Fixtures for tests of the examples, which run as their READMEs describe."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The video plays and seeks in a browser by ranges; frames are where ffprobe finds them; parts use
-sendfile."""
+"""The video example: a browser plays and seeks by range requests, frames are at the offsets that
+ffprobe reports, and parts are sent with sendfile."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ pytestmark = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="there is
 
 @pytest.fixture
 def clip(video: Path) -> Path:
-    """The example's clip."""
+    """The path of the example's video file."""
     importlib.import_module("clip").make()
     return video / "page" / "clip.mp4"
 
 
 def frames(path: Path) -> list[tuple[float, int]]:
-    """The time and the offset of each frame, by ffprobe."""
+    """The time in seconds and the file offset of each frame, determined by ffprobe."""
     command = ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "packet=pos,pts_time", "-of", "json"]
     report = json.loads(subprocess.run([*command, path], stdout=subprocess.PIPE, check=True).stdout)
     return sorted((float(packet["pts_time"]), int(packet["pos"])) for packet in report["packets"])
@@ -89,7 +89,8 @@ def test_files_that_are_not_a_video(video: Path, clip: Path, tmp_path: Path) -> 
 
 
 def boxes(choose: random.Random, index: bytes) -> bytes:
-    """The boxes before a clip's frames, with some bytes or numbers changed, or truncated."""
+    """The boxes (sections) before a clip's frames, truncated or with some bytes or numbers
+    changed."""
     data = bytearray(index)
     for _ in range(choose.choice((1, 1, 2, 5))):
         at = choose.randrange(len(data) - 8)
@@ -154,7 +155,7 @@ def test_a_chunk_is_sent_from_the_file_to_the_socket(clip: Path) -> None:
 
 
 def serving(video: Path) -> tuple[subprocess.Popen[str], str]:
-    """The example, started as its README describes, and its URL."""
+    """Starts the example as its README describes; returns the process and its URL."""
     command = [sys.executable, "-m", "onecopy", "run", "app:app", "--bind", "127.0.0.1:0"]
     process = subprocess.Popen(command, cwd=video, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The command under test, and a gateway for a database."""
+"""Fixtures: the path of the command under test, and a gateway that serves one database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def command() -> str:
-    """The command under test: ONECOPY_COMMAND, or the one installed by `make dev`."""
+    """The path of the command: the variable ONECOPY_COMMAND, or the one that `make dev` has
+    installed."""
     found = os.environ.get("ONECOPY_COMMAND") or shutil.which("onecopy", path=str(ROOT / ".venv" / "bin"))
     need(found, "`onecopy` is not installed in .venv: make dev")
     assert found is not None
@@ -29,8 +30,10 @@ def command() -> str:
 
 @pytest.fixture
 def serve(command: str, tmp_path: Path) -> Start:
-    """Serves queries (TOML) of a database; nothing that the gateway sends or logs may contain its
-    password."""
+    """Returns a function that starts a gateway for a database with named queries (TOML).
+
+    At the end it checks that the gateway's log does not contain the database's password.
+    """
 
     @contextmanager
     def start(database: Database, queries: str) -> Iterator[Gateway]:

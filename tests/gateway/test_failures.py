@@ -1,5 +1,5 @@
-"""Errors within the rows, over HTTP and from the command: both report a failure, and the slot is
-freed."""
+"""Errors within the rows of a result: the gateway and the command both report a failure, and the
+gateway frees the connection slot."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LONE = "nchar(0xD800) + N'x'"
 
 @pytest.fixture(params=TDS)
 def sql_server(request: pytest.FixtureRequest) -> Database:
-    """Each driver of SQL Server, with the TDS responder."""
+    """The TDS responder, through each driver of SQL Server."""
     database: Database = request.getfixturevalue(request.param)
     return database
 
 
 def slot_is_free(gateway: Gateway) -> None:
-    """Checks that the only slot is free after a query has ended."""
+    """Checks that the gateway's only connection slot becomes free."""
     assert gateway.free_slot("/one.json") == b'[{"one":1}]'
 
 
 def breaks(gateway: Gateway, path: str) -> bytes:
-    """A response of 200 that is aborted; returns the received bytes."""
+    """Sends a request whose response has status 200 and is aborted; returns the received bytes."""
     connection = http.client.HTTPConnection(gateway.address, timeout=60)
     connection.request("GET", path)
     response = connection.getresponse()
@@ -47,7 +47,7 @@ def breaks(gateway: Gateway, path: str) -> bytes:
 
 
 def queries(sql: dict[str, str]) -> str:
-    """TOML of named queries, and the query ``one``."""
+    """The gateway configuration (TOML) of the given named queries and of the query ``one``."""
     return ONE + "".join(f'[queries.{name}]\nsql = "{text}"\n' for name, text in sql.items())
 
 
@@ -147,7 +147,7 @@ def test_a_query_that_the_driver_cannot_describe_is_not_an_error(
 
 
 def query(command: str, database: Database, sql: str, *more: str) -> subprocess.CompletedProcess[bytes]:
-    """`onecopy query`; its output must not contain its password."""
+    """Runs `onecopy query`; checks that its output does not contain the database's password."""
     done = subprocess.run(
         [command, "query", "--quiet", database.odbc, sql, *more], capture_output=True, timeout=60, check=False
     )

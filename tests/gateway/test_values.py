@@ -1,5 +1,5 @@
-"""The same values from Python, from the command and over HTTP, for each driver and locale, byte for
-byte."""
+"""The values of a table are the same bytes from Python, from the command and over HTTP, for each
+driver and locale."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FORMS = {"json": values.as_json, "ndjson": values.as_ndjson, "csv": values.as_cs
 
 @pytest.fixture(params=PROFILES)
 def database(request: pytest.FixtureRequest) -> Database:
-    """Each ODBC driver."""
+    """A database for each ODBC driver."""
     found: Database = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture(params=LOCALES, autouse=True)
 def locale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The locale of the processes that are started."""
+    """Sets the locale of the processes that a test starts."""
     for name in [name for name in os.environ if name.startswith(("LC_", "LANG"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("LC_ALL", request.param)
@@ -83,7 +83,8 @@ def test_every_type_over_http(database: Database, serve: Start) -> None:
 
 
 def _row_of_sqlite(row: table.Row) -> dict[str, object]:
-    """A row as SQLite stores it, with doubles as its ODBC driver returns them."""
+    """The values of a row as SQLite stores them, with doubles as SQLite's ODBC driver returns
+    them."""
     price, amount = float(f"{row.price:.15g}"), float(row.amount)
     return {**row._asdict(), "price": price, "amount": amount, "created": str(row.created)}
 

@@ -1,4 +1,4 @@
-"""Source files have fewer than 500 lines, except those listed here."""
+"""Source files have fewer than 500 lines, except those that are listed in this file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGER: set[str] = {
 
 
 def sources() -> list[str]:
-    """The source files that git tracks or would track."""
+    """The source files that git tracks, and new ones that it does not ignore."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -30,7 +30,7 @@ def sources() -> list[str]:
 
 
 def too_long(names: list[str]) -> dict[str, int]:
-    """The files over the limit, with their number of lines."""
+    """The files that exceed the limit, with their number of lines."""
     lines = {
         name: len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in names if (ROOT / name).exists()
     }

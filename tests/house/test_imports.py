@@ -1,5 +1,7 @@
-"""Other CPythons are tested with the packages of `requirements/test.txt`: unconditional imports
-must be in it."""
+"""Tests that run on additional CPythons import only packages of `requirements/test.txt`.
+
+Those CPythons have no other packages. An import inside a function is not checked.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,14 @@ MODULES = {
 
 
 def installed() -> set[str]:
-    """The modules that `requirements/test.txt` installs."""
+    """The names of the modules that `requirements/test.txt` installs."""
     text = (ROOT / "requirements" / "test.txt").read_text(encoding="utf-8")
     names = re.findall(r"^([A-Za-z][\w-]*)", text, re.M)
     return {MODULES.get(name, name) for name in names}
 
 
 def imported(source: str) -> set[str]:
-    """The modules that are imported unconditionally, or whose absence skips tests."""
+    """The modules that a source file imports at its top level or requires with `importorskip`."""
     found = set()
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -46,7 +48,10 @@ def imported(source: str) -> set[str]:
 
 
 def _collected() -> list[Path]:
-    """The files that another CPython collects: a folder's `conftest.py` may exclude the folder."""
+    """The test files that pytest collects on an additional CPython.
+
+    A folder is excluded if its `conftest.py` ignores the test files without optional packages.
+    """
     files = []
     for file in sorted([*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "tests").rglob("conftest.py")]):
         folder = file.relative_to(ROOT / "tests").parts[0]

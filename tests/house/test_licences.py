@@ -1,5 +1,8 @@
-"""Everything linked into the wheel and the command may be distributed under our licences: the
-licence of every crate is known."""
+"""Everything that is linked into the wheel and the command has a licence that permits distribution
+under onecopy's licences.
+
+The licence of every crate is known.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ ALLOWED = {"MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause"
 
 
 def allowed(expression: str) -> bool:
-    """True if an SPDX expression is satisfied by the allowed licences; `/` is the old notation of
+    """Returns true if the allowed licences satisfy an SPDX expression; `/` is the old form of
     `OR`."""
     words = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
 
@@ -52,7 +55,8 @@ def allowed(expression: str) -> bool:
 
 
 def given_away(nodes: list[dict[str, Any]], members: set[str]) -> set[str]:
-    """The packages that the artifacts are made of, or built with, without those of tests only."""
+    """The packages that are linked into the artifacts or used to build them, not those of tests
+    only."""
     needs = {
         node["id"]: [
             other["pkg"] for other in node["deps"] if any(kind["kind"] != "dev" for kind in other["dep_kinds"])

@@ -1,5 +1,5 @@
-"""The JDKs for the Java tests are found in the usual places; a missing one is reported with the
-remedy."""
+"""tools/maven.py finds the JDKs of the Java tests in the usual directories; for a missing one it
+reports the remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def maven(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def _jdk(home: Path, version: str, compiler: bool = True) -> Path:
-    """A folder with the layout of a JDK, or of a JRE without the compiler."""
+    """Creates a folder with the layout of a JDK, or of a JRE if it has no compiler."""
     (home / "bin").mkdir(parents=True)
     for name in ("java", "javac") if compiler else ("java",):
         (home / "bin" / name).write_text("#!/bin/sh\n")

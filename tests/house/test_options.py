@@ -1,4 +1,5 @@
-"""One name for each option: `docs/reference/options.md` has every option once, with its values."""
+"""Each option has one name in all interfaces, and one row in `docs/reference/options.md` with its
+values."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Options = dict[str, set[str]]
 
 
 def _literals(annotation: ast.expr | None) -> set[str]:
-    """The texts that an annotation allows."""
+    """The strings in the `Literal` types of an annotation."""
     found = ast.walk(annotation) if annotation else iter(())
     subscripts = [n for n in found if isinstance(n, ast.Subscript) and ast.unparse(n.value) == "Literal"]
     return {
@@ -31,7 +32,11 @@ def _literals(annotation: ast.expr | None) -> set[str]:
 
 
 def _parameters(body: list[ast.stmt]) -> Iterator[tuple[str, set[str]]]:
-    """Parameters with a default of public functions and methods, without positional-only ones."""
+    """The names and the `Literal` values of the optional parameters of public functions and
+    methods.
+
+    Positional-only parameters are excluded; fields of the classes in `OPTION_TUPLES` are included.
+    """
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in INTERNAL:
             yield from _parameters(node.body)
@@ -58,7 +63,7 @@ def _of_python() -> Options:
 
 
 def _of_the_command() -> Options:
-    """The flags of the command, with underscores, and their values."""
+    """The flags of the command, with underscores for hyphens, and their values."""
     found: Options = defaultdict(set)
     for path in sorted((ROOT / "crates" / "cli" / "tests" / "snapshots").glob("help_*.txt")):
         name = "help"
@@ -77,21 +82,21 @@ def _of_the_command() -> Options:
 
 
 def _of_the_gateway() -> Options:
-    """The keys of the gateway's configuration; `_s` is a unit."""
+    """The keys of the gateway's configuration, without the suffix `_s`, which is a unit."""
     text = (ROOT / "docs" / "reference" / "gateway-config.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \| .* \|.*\|$", text, re.M)
     return {name.removesuffix("_s"): set() for row in rows for name in re.findall(r"[a-z_]+", row)}
 
 
 def table() -> dict[str, tuple[str, set[str]]]:
-    """The page's rows: a name, its meaning, and its values."""
+    """The rows of `docs/reference/options.md`: for each option name its meaning and its values."""
     rows = re.findall(r"^\| `([a-z0-9_]+)` \| (.+?) \| (.*?) ?\|$", PAGE.read_text(encoding="utf-8"), re.M)
     assert len({name for name, *_ in rows}) == len(rows), "a name has two rows"
     return {name: (meaning, set(re.findall(r"`([a-z0-9_]+)`", values))) for name, meaning, values in rows}
 
 
 def used() -> Options:
-    """The options of all interfaces."""
+    """The options of all interfaces, each with its values."""
     found: Options = defaultdict(set)
     for options in (_of_python(), _of_the_command(), _of_the_gateway()):
         for name, values in options.items():

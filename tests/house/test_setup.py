@@ -1,4 +1,4 @@
-"""The setup scripts report what is missing, and the remedy."""
+"""The setup scripts report each missing requirement and its remedy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Idioms that CONTRIBUTING.md's glossary replaces, counted by directory; a number may only shrink.
+"""Idioms that the glossary in CONTRIBUTING.md replaces, counted by directory; no count may
+increase.
 
-`python tests/house/test_words.py` prints the current counts, and `--list` each line.
+`python tests/house/test_words.py` prints the current counts, and `--list` prints each line.
 """
 
 from __future__ import annotations
@@ -53,23 +54,23 @@ def _files() -> list[str]:
 
 
 def group(name: str) -> str:
-    """The directory that a file is counted with."""
+    """The directory whose count includes the file ``name``."""
     parts = name.split("/")
     return "/".join(parts[:2]) if parts[0] in ("crates", "docs") and len(parts) > 2 else parts[0]
 
 
 def idioms(line: str) -> int:
-    """The number of idioms in a line."""
+    """The number of idioms in a line; quoted literals are not counted."""
     return len(IDIOMS.findall(LITERAL.sub("", line)))
 
 
 def is_long(line: str) -> bool:
-    """True for a line over 120 columns that does not belong to a table."""
+    """Returns true for a line of more than 120 columns that is not a row of a table."""
     return len(line) > 120 and not line.lstrip().startswith("|")
 
 
 def counts() -> dict[str, list[int]]:
-    """The idioms and long lines of each directory."""
+    """The numbers of idioms and of long lines, by directory."""
     found: dict[str, list[int]] = {}
     for name in _files():
         file = ROOT / name

@@ -1,4 +1,4 @@
-"""Failures: depth, cycles, hooks that raise or change the value, threads."""
+"""Failures of the JSON encoder: depth, cycles, hooks that raise or change the value, threads."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def _nested(n: int, wrap: Callable[[Any], Any]) -> Any:
 
 
 def _undo(value: Any) -> None:
-    """Take a deep value apart iteratively: its deallocation would recurse as deeply in older
-    CPythons."""
+    """Dismantles a deeply nested value iteratively.
+
+    In older CPythons its deallocation would recurse once for each level.
+    """
     while isinstance(value, (list, dict)) and value:
         value = value.pop() if isinstance(value, list) else value.popitem()[1]
 
@@ -122,7 +124,7 @@ def test_the_same_value_twice_is_not_a_cycle() -> None:
 
 
 class Strange:
-    """A class without a JSON form."""
+    """A class that has no JSON representation."""
 
 
 def test_an_exception_of_default_is_raised_unchanged() -> None:

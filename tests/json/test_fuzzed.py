@@ -1,4 +1,5 @@
-"""Seeds and findings of the fuzz targets with an oracle in Python, checked without the fuzzer."""
+"""Seeds and findings of those fuzz targets whose oracle is written in Python, checked without a
+fuzzer."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ def _inputs() -> Iterator[object]:
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, bytes], None]]:
-    """The check of an input, which raises; afterwards the interpreter's limits are restored."""
+    """Returns the function that checks an input of a fuzz target and raises if the result is wrong.
+
+    At the end the interpreter's limits are restored.
+    """
     depth, digits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
     monkeypatch.syspath_prepend(FUZZ / "oracles")
     yield lambda name, data: importlib.import_module(name).check(data)

@@ -1,4 +1,4 @@
-"""RFC 8259: what it allows is accepted, and anything else is refused with its position and the
+"""The grammar of RFC 8259: valid texts are accepted, others are refused with position and
 reason."""
 
 from __future__ import annotations

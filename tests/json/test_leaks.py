@@ -1,4 +1,4 @@
-"""Thousands of calls leak nothing, and a large call uses bounded memory."""
+"""Thousands of JSON calls leak no memory, and a large call uses bounded memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATA = standard.dumps([VALUE] * 5).encode()
 
 
 class Strange:
-    """A class without a JSON form."""
+    """A class that has no JSON representation."""
 
 
 def _refused(call: Callable[[], Any]) -> None:

@@ -47,8 +47,10 @@ def a_value(rng: random.Random, depth: int) -> Any:
 
 
 def as_made(value: Any) -> object:
-    """A value with the details that `==` ignores: types, signs of zeros, the order of keys, the
-    kind of a `str`."""
+    """A value with the details that `==` ignores, for a comparison.
+
+    The details are types, signs of zeros, the order of keys, and the storage of a `str`.
+    """
     if isinstance(value, list):
         return [as_made(item) for item in value]
     if isinstance(value, dict):

@@ -1,5 +1,5 @@
-"""Values of standard library types and custom classes, compared with the results of their own
-methods."""
+"""JSON of standard-library types and custom classes, compared with the text that their own methods
+return."""
 
 import dataclasses
 import datetime as dt

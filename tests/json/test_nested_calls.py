@@ -1,4 +1,5 @@
-"""Calls that callbacks nest end with RecursionError before the C stack is full."""
+"""Calls of the JSON encoder from its own callbacks end with RecursionError before the C stack is
+full."""
 
 import subprocess
 import sys

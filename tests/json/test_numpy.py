@@ -32,7 +32,7 @@ NOT_A_TIME = np.iinfo("i8").min
 
 
 def text_of(value: Any) -> str:
-    """The expected text of a number, boolean or datetime, by NumPy's own means."""
+    """The expected JSON text of a number, boolean or datetime, formatted by NumPy itself."""
     if isinstance(value, np.bool_):
         return "true" if value else "false"
     if isinstance(value, np.integer):
@@ -59,7 +59,7 @@ def moment_of(value: np.datetime64) -> str:
 
 
 def is_same_text(text: str, wanted: str) -> bool:
-    """True if two texts are equal, or numbers with equal values and as many digits."""
+    """Returns true if both texts are equal, or are equal numbers with the same number of digits."""
     if text == wanted:
         return True
     try:
@@ -71,7 +71,7 @@ def is_same_text(text: str, wanted: str) -> bool:
 
 
 def check_row(array: np.ndarray[Any, Any], **options: Any) -> None:
-    """Compares a one-dimensional array, and its scalars, with NumPy's text of the items."""
+    """Compares the JSON of a one-dimensional array and of its scalars with NumPy's text."""
     items = json.dumps(array, **options).decode()[1:-1].split(",") if array.size else []
     assert len(items) == array.size
     for item, value in zip(items, array, strict=True):
@@ -81,7 +81,7 @@ def check_row(array: np.ndarray[Any, Any], **options: Any) -> None:
 
 
 def samples(dtype: str) -> np.ndarray[Any, Any]:
-    """Items of a dtype: small, large, random."""
+    """An array with small, large and random items of a dtype."""
     draw = np.random.default_rng(7)
     if dtype == "?":
         return draw.random(300) < 0.5
@@ -156,7 +156,7 @@ def test_a_datetime_without_a_unit_is_an_error() -> None:
 
 
 def layouts(array: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
-    """The same items in other memory layouts."""
+    """Arrays with the same items as ``array`` in other memory layouts."""
     yield array
     yield np.asfortranarray(array)
     yield array.T
@@ -377,7 +377,7 @@ def test_scalars_are_written_as_keys() -> None:
 
 
 class Chunks(io.RawIOBase):
-    """Keeps what is written, in parts."""
+    """A file object that stores the parts written to it."""
 
     def __init__(self, after: Callable[[], None] = lambda: None) -> None:
         self.chunks: list[bytes] = []

@@ -1,4 +1,5 @@
-"""Outputs of JSON: bytes, text, a buffer, a file, a socket, lines, chunks; and inputs."""
+"""Outputs of the JSON encoder (bytes, text, a buffer, a file, a socket, lines, chunks), and inputs
+of the decoder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Any value round-trips, compared with the standard library; so does text that is almost JSON, with
-the standard library made strict."""
+"""Random values round-trip, and text similar to JSON is accepted or refused, as with the standard
+library.
+
+The standard library is made strict for this comparison.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ _FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 
 
 def _plain_numbers(text: str) -> str:
-    """`1e-07` of the standard library and `1e-7` are one number in the fewest digits: they are
-    compared by value."""
+    """``text`` with numbers in one notation: the standard library writes `1e-07` where onecopy
+    writes `1e-7`."""
     return _FLOAT.sub(lambda match: repr(float(match[0])), text)
 
 

@@ -1,5 +1,5 @@
-"""`dumps_str` past one block: each order of kinds, after each prediction, with rare characters in
-blocks."""
+"""`dumps_str` with results of several blocks: each order of storage kinds (Latin-1, UCS-2, …),
+after each prediction of the kind, and rare characters in blocks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ N = 5_000
 
 
 def _is_canonical(string: str) -> bool:
-    """True if it has the same storage kind as CPython's own `str`, one terminator and no cached
-    UTF-8."""
+    """Returns true if CPython itself would store the `str` in as many bytes.
+
+    It then has the smallest storage kind, one terminator and no cached UTF-8.
+    """
     return sys.getsizeof(string) == sys.getsizeof(string[: len(string) // 2] + string[len(string) // 2 :])
 
 
@@ -157,7 +159,7 @@ def test_code_that_runs_between_wide_texts() -> None:
 
 
 def _leave_cache(string: str) -> None:
-    """CPython caches the UTF-8 form of a `str` that is used as a name."""
+    """Makes CPython cache the UTF-8 of a `str`, by using it as a name."""
     import ctypes
 
     ctypes.pythonapi.PyUnicode_AsUTF8AndSize.restype = ctypes.c_void_p

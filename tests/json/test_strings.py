@@ -1,5 +1,5 @@
-"""Strings of each kind at each length around the vector width, with characters to escape at each
-index."""
+"""Strings of each storage kind and each length around the vector width, with characters to escape
+at each index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDE = ("z", "é", "Ж", "東", "😀")
 
 
 def _escaped(string: str) -> str:
-    """Escaped to ASCII as by the standard library, except U+007F, which is ASCII."""
+    """The string as JSON in ASCII, by the standard library, but with U+007F unescaped."""
     return standard.dumps(string).replace("\\u007f", "\x7f")
 
 

@@ -1,4 +1,4 @@
-"""Values of each type: their JSON, and those that are refused."""
+"""Values of each type: their JSON text, or the error for those that are refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Shared by the tests of JSON: the cases of the data files, values of all kinds, and the standard
-library as an oracle."""
+"""Helpers of the JSON tests: cases in data files, values of all kinds, and the standard library as
+an oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def cases(name: str) -> Iterator[list[str]]:
-    """The fields of each line of a data file."""
+    """The fields of each line in the data file ``name``."""
     for line in (HERE / "data" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             # The text is a Python literal and may contain a bar; the following fields are separated
@@ -36,7 +36,7 @@ def _is_literal(text: str) -> bool:
 
 
 class Refused(NamedTuple):
-    """Raised for text that is not valid JSON."""
+    """A text that is not valid JSON, with the offset and the reason of the expected error."""
 
     data: bytes
     offset: int
@@ -51,8 +51,11 @@ OPEN: list[tuple[bytes, dict[str, Any], str]] = [
 
 
 def same(one: Any, other: Any) -> bool:
-    """True if two values have equal types and values, including NaN and the sign of zero; not
-    recursive."""
+    """Returns true if two nested values have equal types and contents, also NaN and the sign of
+    zero.
+
+    The comparison uses no recursion, so that deep values are possible.
+    """
     stack = [(one, other)]
     while stack:
         a, b = stack.pop()
@@ -72,7 +75,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class NotJson(Exception):
-    """The oracle's exception."""
+    """The exception of `oracle` for text that is not valid JSON."""
 
 
 def _refuse(name: str) -> float:
@@ -100,8 +103,12 @@ def _no_surrogates(value: Any) -> None:
 
 
 def oracle(data: bytes) -> Any:
-    """The value of a text by RFC 8259 and the defaults here: the standard library, made strict.
-    Raises `NotJson`."""
+    """The value of a JSON text by RFC 8259 and onecopy's defaults: the standard library, made
+    strict.
+
+    Raises:
+        NotJson: the text is not valid JSON.
+    """
     try:
         text = data.decode()
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
@@ -112,7 +119,7 @@ def oracle(data: bytes) -> Any:
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """The result of a call, or that it fails."""
+    """The result of a call, or the class `NotJson` if it raises a `ValueError`."""
     try:
         return call()
     except (NotJson, ValueError):
@@ -207,7 +214,7 @@ harms = st.lists(
 
 
 def harmed(data: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:
-    """A text with some bytes changed."""
+    """The text with some bytes changed."""
     for at, cut, put in changes:
         at %= len(data) + 1
         data = data[:at] + put + data[at + cut :]

@@ -1,10 +1,9 @@
-"""Import circles between the source files of a crate.
+"""Detects circular imports between the source files of a crate.
 
-A file imports another if its code names something that the other defines: in a `use`, or in a path
-such as `super::frame::write(…)`. The rules:
+A file imports another if its code names an item that the other file defines: in a `use`, or in a
+path such as `super::frame::write(…)`. The rules:
 * A name that is imported through a re-export (`pub use` in `mod.rs` or `lib.rs`, or any other
-  `use`) counts as an import of the file that *defines* it, not of the file that re-exports it. of
-  the file that *defines* it, not of the file that re-exports it.
+  `use`) counts as an import of the file that *defines* it, not of the file that re-exports it.
 * `mod x;` and a re-export are not imports. An imported module counts only if a name inside it is
   used.
 * After a glob import (`use super::*`), the names of that module which occur in the file count.
@@ -36,7 +35,7 @@ _NOT_CODE = re.compile(
 
 @dataclass
 class Module:
-    """A module of a crate: its file, and the names in its own code."""
+    """A module of a crate: its file, and the names that its own code defines and uses."""
 
     file: str
     items: set[str] = field(default_factory=set)
@@ -47,7 +46,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Import:
-    """One file's use of a name that another file defines."""
+    """The use of a name by the file ``source``; the file ``target`` defines it."""
 
     source: str
     target: str
@@ -55,7 +54,7 @@ class Import:
 
 
 def _end_of_block(code: str, start: int) -> int:
-    """The position after the item that begins at `start`: after its `;`, or its closing brace."""
+    """The position after the item that begins at `start`: after its `;` or its closing brace."""
     depth = 0
     for position in range(start, len(code)):
         character = code[position]
@@ -71,15 +70,20 @@ def _end_of_block(code: str, start: int) -> int:
 
 
 def without_tests(code: str) -> str:
-    """Code without the items under `#[cfg(test)]`; the file of such a module is then not
-    declared."""
+    """The code without items under `#[cfg(test)]`.
+
+    A test module's declaration is removed too, so that its file is not read.
+    """
     while match := _TEST.search(code):
         code = code[: match.start()] + code[_end_of_block(code, match.end()) :]
     return code
 
 
 def use_paths(tree: str) -> Iterator[tuple[Names, str]]:
-    """The paths of a `use` tree with the name that each is imported under; `*` for a glob import."""
+    """The paths in the tree of a `use` item, each with the name under which it is imported.
+
+    The name of a glob import is `*`.
+    """
     tree = tree.strip()
     if "{" not in tree:
         path, _, alias = tree.partition(" as ")
@@ -103,7 +107,7 @@ def use_paths(tree: str) -> Iterator[tuple[Names, str]]:
 
 
 class Crate:
-    """The modules of a crate and the imports between its files."""
+    """The modules of a crate, and the imports between its source files."""
 
     def __init__(self, src: Path) -> None:
         self.src = src
@@ -146,7 +150,8 @@ class Crate:
         return self._definer(target, name, seen) if target is not None else None
 
     def _module_of(self, at: Names, names: Names, seen: tuple[tuple[Names, str], ...] = ()) -> Names | None:
-        """The module that a path names, through re-exports of modules."""
+        """The module that the path ``names`` refers to in module ``at``, also through
+        re-exports."""
         head = names[0].lstrip("$")
         current: Names
         if head in ("crate", "self", "super"):
@@ -171,7 +176,7 @@ class Crate:
         return current
 
     def _definer(self, at: Names, name: str, seen: tuple[tuple[Names, str], ...] = ()) -> str | None:
-        """The file that defines `name` of module `at`, through re-exports."""
+        """The file that defines `name` of module `at`, also if the module only re-exports it."""
         if (at, name) in seen or at not in self.modules:
             return None
         seen = (*seen, (at, name))
@@ -188,7 +193,10 @@ class Crate:
         return None
 
     def _resolve(self, at: Names, names: Names, seen: tuple[tuple[Names, str], ...] = ()) -> str | None:
-        """The file that defines what a path in module `at` names; `None` for a module and for other crates."""
+        """The file that defines the item to which the path ``names`` in module ``at`` refers.
+
+        `None` if the path refers to a module or to another crate.
+        """
         if names[0].lstrip("$") not in ("crate", "self", "super"):
             module = self.modules[at]
             if (*at, names[0]) not in self.modules and names[0] not in module.items | set(module.uses):
@@ -205,7 +213,7 @@ class Crate:
         return self._definer(at, names[0], seen)
 
     def imports(self) -> set[Import]:
-        """Every import between two files."""
+        """All imports between two different files of the crate."""
         found = set()
         for path, module in self.modules.items():
             words = set(re.findall(r"[A-Za-z_]\w*", module.code))
@@ -228,7 +236,10 @@ class Crate:
 
 
 def circles(imports: set[Import]) -> list[list[str]]:
-    """The strongly connected components of more than one file, the largest first (Tarjan's algorithm)."""
+    """The groups of files that import each other in a circle, the largest group first.
+
+    They are the strongly connected components of more than one file (Tarjan's algorithm).
+    """
     graph: dict[str, set[str]] = {}
     for arrow in imports:
         graph.setdefault(arrow.source, set()).add(arrow.target)
@@ -261,7 +272,7 @@ def circles(imports: set[Import]) -> list[list[str]]:
 
 
 def describe(files: list[str], imports: set[Import]) -> str:
-    """A description of a circle: its files and the imports between them."""
+    """A text that describes a circle: its files and the imports between them."""
     lines = [f"{len(files)} files import each other in a circle: {', '.join(files)}"]
     inside: dict[tuple[str, str], list[str]] = {}
     for arrow in imports:

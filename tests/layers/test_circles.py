@@ -1,5 +1,7 @@
-"""Within a crate at most three files import each other in a circle. `circles.py` defines an
-import."""
+"""Within a crate at most three files import each other in a circle; exceptions are listed here.
+
+`circles.py` defines which uses of a name count as an import.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ CRATES = sorted(path.parent.name for path in ROOT.glob("crates/*/Cargo.toml"))
 
 
 def crate_of(folder: Path, sources: dict[str, str]) -> Crate:
-    """A crate with these source files."""
+    """Writes source files into ``folder``; returns the crate that they form."""
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(source, encoding="utf-8")
@@ -30,7 +32,7 @@ def edges(crate: Crate) -> set[tuple[str, str]]:
 
 
 def check_circles(name: str) -> None:
-    """Prints the circles of a crate, and fails if the largest one exceeds the limit."""
+    """Prints the import circles of a crate, and fails if the largest one exceeds the limit."""
     imports = Crate(ROOT / "crates" / name / "src").imports()
     assert imports, f"no import was found in crates/{name}/src"
     found = circles(imports)

@@ -1,4 +1,4 @@
-"""The dependency rules of ARCHITECTURE.md: between crates, on external crates, and the modules with `unsafe`."""
+"""The dependency rules of ARCHITECTURE.md: between crates, on external crates, and for `unsafe`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Rules(NamedTuple):
-    """The dependencies that a crate may have, and the files or folders of `src` that may use `unsafe`."""
+    """The crates on which a crate may depend, and the files or folders of `src` that may use
+    `unsafe`."""
 
     crates: str
     external: str
@@ -88,7 +89,8 @@ _ALL_EXTERNAL = {name for rules in CRATES.values() for name in rules.external.sp
 
 
 def code(rust: str) -> str:
-    """Rust code without comments, string and character literals; the line numbers are unchanged."""
+    """The Rust source without comments, string and character literals; line numbers are
+    unchanged."""
     kept = re.compile(
         r"""//[^\n]* | /\*.*?\*/ | b?r(\#*)".*?"\1 | b?"(?:\\.|[^"\\])*" | b?'(?:\\(?:x..|u\{[^}]*\}|.)|[^'\\])'""",
         re.S | re.X,
@@ -97,7 +99,10 @@ def code(rust: str) -> str:
 
 
 def dependencies(manifest: str) -> set[str]:
-    """The names in `[dependencies]` and `[target.….dependencies]` of a Cargo.toml, without dev-dependencies."""
+    """The names of the dependencies in a Cargo.toml, also target-specific and build dependencies.
+
+    Dev-dependencies are excluded.
+    """
     names, inside = set(), False
     for line in manifest.splitlines():
         if line.startswith("["):
@@ -111,7 +116,7 @@ def dependencies(manifest: str) -> set[str]:
 
 
 def uses(rust: str) -> set[str]:
-    """The crates, ours and external ones, that a source file names in paths."""
+    """The crates, onecopy's and external ones, that the paths in a source file name."""
     source = code(rust)
     found = set(re.findall(r"\bonecopy_(\w+)\b", source))
     # One of our modules may have the name of an external crate: `use onecopy_wire::{base64, …}`.
@@ -124,13 +129,13 @@ def uses(rust: str) -> set[str]:
 
 
 def unsafe_lines(rust: str) -> list[int]:
-    """The lines, from 1, whose code contains `unsafe`."""
+    """The numbers (from 1) of the lines whose code contains `unsafe`."""
     lines = code(rust).split("\n")
     return [number for number, line in enumerate(lines, 1) if re.search(r"\bunsafe\b", line)]
 
 
 def io_modules(rust: str) -> set[str]:
-    """The modules of `std` that a source file names, also inside `use std::{…}`."""
+    """The modules of `std` that a source file names, also in `use std::{…}`."""
     # An address is a value, not I/O.
     source = re.sub(r"\bstd::net::Ip\w*", "", code(rust))
     found = set(re.findall(r"\bstd::(\w+)", source))
@@ -140,12 +145,13 @@ def io_modules(rust: str) -> set[str]:
 
 
 def undocumented(rust: str) -> list[int]:
-    """The lines, from 1, with `unsafe` code that lacks documentation.
+    """The numbers (from 1) of the lines with `unsafe` code whose safety is not documented.
 
-    An `unsafe` block, impl or `extern` requires a comment with `SAFETY:` directly above it, apart
-    from attributes, that does not refer to another comment. An `unsafe fn` requires a `# Safety`
-    section, except for methods of a trait, whose declaration has the section. clippy also accepts
-    the comment above the whole statement, and does not check private functions.
+    An `unsafe` block, impl or `extern` requires a comment with `SAFETY:` directly above it.
+    Attributes may be between them. The comment must not only refer to another comment. An `unsafe
+    fn` requires a `# Safety` section, except for a method of a trait, whose declaration has the
+    section. clippy is less strict: it accepts the comment above the whole statement, and does not
+    check private functions.
     """
     lines, bare = rust.split("\n"), code(rust).split("\n")
     wrong: list[int] = []
@@ -171,7 +177,8 @@ def undocumented(rust: str) -> list[int]:
 
 
 def _facts(lines: list[str]) -> bool:
-    """True if `lines` end with a `SAFETY:` comment that states facts, and does not refer to another comment."""
+    """Returns true if `lines` end with a `SAFETY:` comment that does not only refer to another
+    comment."""
     comment: list[str] = []
     for line in (line.strip() for line in reversed(lines)):
         if line.startswith("//"):
@@ -183,7 +190,10 @@ def _facts(lines: list[str]) -> bool:
 
 
 def _in_macro(bare: list[str], at: int) -> bool:
-    """True if line `at` is in a `macro_rules!`, whose methods belong to the trait that it implements."""
+    """Returns true if line `at` is inside a `macro_rules!`.
+
+    Its methods belong to the trait that the macro implements.
+    """
     for line in reversed(bare[:at]):
         if re.match(r"macro_rules!", line):
             return True
@@ -193,7 +203,8 @@ def _in_macro(bare: list[str], at: int) -> bool:
 
 
 def python_modules_used(source: str) -> set[str]:
-    """The modules of the package that a module imports, without the prefix `onecopy.`."""
+    """The modules of the package onecopy that a source file imports, without the prefix
+    `onecopy.`."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         names = []
@@ -413,7 +424,10 @@ def test_each_check_fails_on_a_tree_with_a_fault(
 
 
 def test_a_database_is_one_directory_and_its_registration() -> None:
-    """The test database shows the work for a new one: only two files outside of its directory name it."""
+    """Adding a database changes only two files outside of its directory.
+
+    The in-memory test database in crates/rows/src/memory is the example.
+    """
     source = ROOT / "crates" / "rows" / "src"
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (source / "memory").glob("*.rs")) <= 200
     named = {

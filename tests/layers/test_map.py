@@ -1,4 +1,5 @@
-"""The code map of ARCHITECTURE.md names each source file of the crates and of the Python package."""
+"""The code map of ARCHITECTURE.md lists each source file of the crates and of the Python
+package."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _PATH = re.compile(r"`([\w./]+(?:\.rs|\.pyi?|/))`[:,]")
 
 
 def mapped(page: str) -> set[str]:
-    """The paths that the rows of the map name, from the root of the repository."""
+    """The paths in the rows of the code map, relative to the root of the repository."""
     found = set()
     _, _, text = page.partition("\n## The code map\n")
     text, _, _ = text.partition("\n## ")
@@ -30,14 +31,14 @@ def mapped(page: str) -> set[str]:
 
 
 def sources() -> set[str]:
-    """The source files that the map covers: those of the crates and of `python/onecopy`."""
+    """The source files that the code map must list: those of the crates and of `python/onecopy`."""
     files = [*ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("python/onecopy/**/*.py*")]
     paths = {path.relative_to(ROOT) for path in files if path.suffix in {".rs", ".py", ".pyi"}}
     return {str(path) for path in paths if "tests" not in path.parts and path.name != "tests.rs"}
 
 
 def missing(names: set[str], entries: set[str]) -> list[str]:
-    """The files without an entry: neither they nor a directory of theirs is named."""
+    """The files for which the code map lists neither the file nor one of its directories."""
     folders = tuple(entry for entry in entries if entry.endswith("/"))
     return sorted(
         name for name in names if name not in entries and not name.startswith(folders) and Path(name).name not in _LISTS

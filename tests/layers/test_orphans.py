@@ -1,5 +1,5 @@
-"""Each source file of a crate belongs to it: it is reached by a `mod`, a `#[path]` or an
-`include!`."""
+"""Each source file in a crate's folder is part of the crate: a `mod`, a `#[path]` or an `include!`
+names it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMES_A_FILE = re.compile(r"(?:\bpath\s*=|\binclude!\s*\()\s*$")
 
 
 def _code(file: Path) -> str:
-    """The text of a file without comments and strings, except strings that name a file."""
+    """The source without comments and strings, but with those strings that name a source file."""
     text = file.read_text(encoding="utf-8")
 
     def kept(match: re.Match[str]) -> str:
@@ -32,7 +32,8 @@ def _code(file: Path) -> str:
 
 
 def reached(src: Path) -> set[Path]:
-    """The files that are reached from the roots of a crate, including its tests."""
+    """The source files that are compiled, directly or indirectly, from the root files of a crate or
+    of its tests."""
     found: set[Path] = set()
 
     def add_file(file: Path, folder: Path) -> None:
@@ -62,7 +63,7 @@ def reached(src: Path) -> set[Path]:
 
 
 def orphans(src: Path) -> list[str]:
-    """The source files that are not reached."""
+    """The source files below ``src`` that no other file of the crate names."""
     files = {file.resolve() for file in src.rglob("*.rs")}
     return sorted(file.relative_to(src.resolve()).as_posix() for file in files - reached(src))
 

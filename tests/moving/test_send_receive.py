@@ -1,5 +1,5 @@
-"""`send_file`, `recv_file` and `copy_file`: every kind of socket and file, ends, timeouts, signals,
-the ledger."""
+"""`send_file`, `recv_file` and `copy_file`: every kind of socket and file, ends of files, timeouts,
+signals, the ledger."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ Temporary = Callable[[], IO[bytes]]
 
 @pytest.fixture
 def temporary() -> Iterator[Temporary]:
-    """Anonymous files, closed at the end."""
+    """Returns a function that creates anonymous files, which are closed at the end."""
     with contextlib.ExitStack() as stack:
         yield lambda: stack.enter_context(tempfile.TemporaryFile())
 
 
 class Reader(threading.Thread):
-    """Reads until the end."""
+    """A thread that receives from a socket until the peer closes it."""
 
     def __init__(self, sock: Any) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Reader(threading.Thread):
 
 
 class Writer(threading.Thread):
-    """Writes all of it, then closes."""
+    """A thread that sends data to a socket and then shuts down its sending side."""
 
     def __init__(self, sock: Any, data: bytes) -> None:
         super().__init__()
@@ -342,7 +342,7 @@ def test_other_threads_run_while_it_waits(pair: tuple[socket.socket, socket.sock
 
 @pytest.fixture(scope="module")
 def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's and a client's context."""
+    """The TLS contexts of a server and of a client that trusts its certificate."""
     authority = trustme.CA()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(server)

@@ -1,5 +1,5 @@
-"""System calls: where zero copies are claimed, no payload byte passes through read, write, send or
-recv."""
+"""System calls of operations that claim zero copies: no payload byte passes through read, write,
+send or recv."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ SCRIPTS = {
 
 
 def traced(command: list[str], folder: Path) -> dict[str, int]:
-    """The bytes that each system call moved in the process and its children."""
+    """Runs a command under strace; returns the bytes that each system call moved in all its
+    processes."""
     log = folder / "strace.log"
     calls = ",".join((*COPYING, *MOVING))
     done = subprocess.run(

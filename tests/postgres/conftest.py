@@ -1,4 +1,4 @@
-"""PostgreSQL servers for the tests of the native protocol."""
+"""Fixtures for tests of PostgreSQL's native protocol: servers, and a neutral environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.skips import cannot
 
 @pytest.fixture(scope="session")
 def secured() -> Iterator[Secured]:
-    """A server with TLS and a user for each method of authentication."""
+    """A PostgreSQL server with TLS, and a user for each authentication method."""
     try:
         server = Secured()
     except Unavailable as error:
@@ -25,7 +25,8 @@ def secured() -> Iterator[Secured]:
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Hides `PG*` variables and the files in the user's directory."""
+    """Hides the environment variables `PG*` and the configuration files in the user's home
+    directory."""
     for name in os.environ:
         if name.startswith("PG"):
             monkeypatch.delenv(name)

@@ -1,5 +1,5 @@
-"""Hosts, sockets, session attributes, TLS and authentication, as in libpq; psycopg is the
-reference."""
+"""Hosts, sockets, session attributes, TLS and authentication have the same effect as in libpq,
+which psycopg uses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ ENCRYPTED = "select ssl from pg_stat_ssl where pid = pg_backend_pid()"
 
 
 def connect(**values: Any) -> onecopy.Connection:
-    """Connects by a `key=value` string."""
+    """Connects with a connection string of `key=value` pairs."""
     return onecopy.connect("postgresql:" + keywords(**values))
 
 
 def outcome(sql: str = ENCRYPTED, **values: Any) -> Any:
-    """The first value of a query, or the SQLSTATE of the error."""
+    """Connects and executes a query; returns its first value, or the SQLSTATE of the connection
+    error."""
     try:
         con = connect(**values)
     except onecopy.OperationalError as error:
@@ -39,7 +40,8 @@ def outcome(sql: str = ENCRYPTED, **values: Any) -> Any:
 
 
 def reference(sql: str = ENCRYPTED, **values: Any) -> Any:
-    """The same with psycopg; an error is `None`."""
+    """Connects with psycopg and executes a query; returns its first value, or `None` for an
+    error."""
     try:
         con = psycopg.connect(keywords(**values))
     except psycopg.OperationalError:
@@ -51,7 +53,7 @@ def reference(sql: str = ENCRYPTED, **values: Any) -> Any:
 
 
 def same(**values: Any) -> Any:
-    """The outcome, checked to be that of psycopg."""
+    """The result of `outcome`, after a check that psycopg has the same one."""
     ours, theirs = outcome(**values), reference(**values)
     assert ours != "the password"
     assert ours == theirs if theirs is not None else isinstance(ours, str), (ours, theirs)
@@ -60,7 +62,7 @@ def same(**values: Any) -> Any:
 
 @pytest.fixture
 def where(secured: Secured) -> dict[str, Any]:
-    """The server, its database and the password of all users."""
+    """The connection parameters of the server, without a user; all users have the same password."""
     return {
         "host": "localhost",
         "hostaddr": "127.0.0.1",
@@ -209,7 +211,10 @@ def test_encrypted_keys_of_each_form(secured: Secured, where: dict[str, Any], tm
 
 
 def test_revoked_certificates_are_refused(secured: Secured, where: dict[str, Any], tmp_path: Path) -> None:
-    """Without verification, lists have no effect; libpq finds the files of a directory by the hash of the issuer."""
+    """Revocation lists have no effect unless the certificate is verified.
+
+    In a directory of lists, libpq finds a file by the hash of the issuer.
+    """
     found = ["openssl", "x509", "-hash", "-noout", "-in", str(secured.root)]
     issuer = subprocess.run(found, check=True, capture_output=True, text=True).stdout.strip()
     values = {**where, "user": "scram_user", "sslrootcert": secured.root}
@@ -251,7 +256,7 @@ def test_a_self_signed_certificate_is_its_own_authority(tmp_path: Path) -> None:
 
 
 def encrypted_session(peer: Peer, context: ssl.SSLContext, *, direct: bool) -> None:
-    """A server with TLS that accepts all clients."""
+    """Acts as a server with TLS that accepts any login."""
     if not direct:
         peer.exactly(8)
         peer.send(b"S")
@@ -355,7 +360,7 @@ def test_keepalives_are_set(where: dict[str, Any]) -> None:
 
 
 def peer_of(sock: socket.socket) -> Any:
-    """The peer of a socket; `None` if it has none."""
+    """The address of a socket's peer; `None` if the socket is not connected."""
     try:
         return sock.getpeername()
     except OSError:

@@ -1,5 +1,5 @@
-"""Connection strings have the same meaning as in libpq: psycopg and onecopy use one string for one
-server."""
+"""Connection strings have the same meaning as in libpq: psycopg and onecopy connect to one server
+with the same strings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Said = dict[str, Any]
 
 
 class Recorder:
-    """A server that requests a cleartext password, and records the client's messages."""
+    """A scripted server that requests a cleartext password, and records the values that a client
+    sends."""
 
     def __init__(self) -> None:
         self.said: Said = {}
@@ -43,7 +44,10 @@ class Recorder:
             peer.until(b"X")
 
     def of_psycopg(self, target: str) -> Said | None:
-        """The values that psycopg sends; `None` if it refuses the string or has no password."""
+        """The values that psycopg sends with this connection string.
+
+        `None` if psycopg refuses the string or has no password.
+        """
         self.said = {}
         try:
             psycopg.connect(target, connect_timeout=5).close()
@@ -52,7 +56,7 @@ class Recorder:
         return self.said
 
     def of_onecopy(self, target: str) -> Said:
-        """The values that onecopy sends."""
+        """The values that onecopy sends with this connection string."""
         self.said = {}
         onecopy.connect("postgresql:" + target.removeprefix("postgresql:")).close()
         # The default application name differs between the clients.
@@ -94,7 +98,8 @@ KEYWORDS = st.fixed_dictionaries(
 
 
 def escaped(text: str, data: st.DataObject) -> str:
-    """Percent-encoding of the characters that require it, and some others."""
+    """The text with percent-encoding of the characters that require it, and of some others at
+    random."""
     safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+ é"
     some = data.draw(st.sets(st.sampled_from(safe), max_size=5))
     return "".join(c if c in safe and c not in some else "".join(f"%{b:02x}" for b in c.encode()) for c in text)

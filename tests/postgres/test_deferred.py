@@ -1,5 +1,7 @@
-"""Deferred values without a driver: while a long row arrives, the values of its last columns are
-read in parts, and memory does not grow with a value.
+"""Deferred values by PostgreSQL's native protocol: the last columns of a long row are read in parts
+while the row arrives.
+
+Memory does not grow with the length of a value.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ def con(postgres_native: Database) -> Any:
 
 
 def text_of(cur: onecopy.Cursor, column: int) -> TextIOBase:
-    """The file of a text that is not NULL."""
+    """The file object of a deferred text that is not NULL."""
     file = cur.open_text(column)
     assert file is not None
     return file
 
 
 def read(cur: onecopy.Cursor, column: int, is_text: bool, step: int) -> str | bytes | None:
-    """The value, read in steps of this size."""
+    """Reads a whole deferred value in steps of ``step`` characters or bytes; `None` is NULL."""
     file: Any = cur.open_text(column) if is_text else cur.open_binary(column)
     if file is None:
         return None
@@ -76,7 +78,7 @@ def sql_of(columns: list[str], n_rows: int) -> str:
 @pytest.mark.parametrize("case", range(len(CASES)))
 @pytest.mark.parametrize("seed", range(3))
 def test_values_are_those_of_whole_rows(con: onecopy.Connection, case: int, seed: int) -> None:
-    """Some values are read completely, some in part, some not at all."""
+    """Some deferred values are read completely, some partly, some not at all."""
     n_whole, columns = CASES[case]
     draw = random.Random(seed)
     whole = con.execute(sql_of(columns, 4)).fetchall()
@@ -101,7 +103,7 @@ def test_values_are_those_of_whole_rows(con: onecopy.Connection, case: int, seed
 
 
 def values_of(column: Any) -> tuple[Any, ...]:
-    """The values of a column of `fetch_columns`: a list, or a buffer of numbers."""
+    """The values of one column of `fetch_columns`, which is a list or a buffer of numbers."""
     return tuple(column if isinstance(column, list) else memoryview(column).tolist())
 
 
@@ -131,7 +133,10 @@ def test_a_stream_after_defer_has_all_values(con: onecopy.Connection) -> None:
 
 @pytest.mark.parametrize("n", [1, 100_000])
 def test_values_are_read_in_the_order_of_columns(con: onecopy.Connection, n: int) -> None:
-    """Whatever their length; if a column that is not deferred follows, the order is free."""
+    """Deferred values can be read only from left to right, whatever their length.
+
+    If a column that is not deferred follows them, they can be read in any order.
+    """
     sql = sql_of(["1", TEXT.format(n), TEXT.format(n)], 2)
     cur = con.execute(sql, defer=[1, 2])
     cur.fetchone()
@@ -170,7 +175,10 @@ def test_a_value_whose_cursor_executes_again_cannot_be_read(con: onecopy.Connect
 
 
 def test_a_cancel_inside_of_a_value(con: onecopy.Connection) -> None:
-    """The server sends the row to its end; the second one would take a minute."""
+    """A cancel does not interrupt the value: the server has sent the first row completely.
+
+    The second row, which would take a minute, is cancelled.
+    """
     sleeping = "case when n = 2 then pg_sleep(60)::text end"
     cur = con.execute(sql_of([sleeping, TEXT.format(2_000_000)], 2), defer=[1])
     cur.fetchone()

@@ -1,4 +1,5 @@
-"""`onecopy.aio` on the native protocol: the event loop watches the socket, without a thread."""
+"""`onecopy.aio` on PostgreSQL's native protocol: the event loop watches the socket, without a
+thread."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SERIES = "select n, 'row ' || n from generate_series(1, ?::int) as n"
 
 @pytest.fixture(params=["disable", "require"])
 def target(request: pytest.FixtureRequest, secured: Secured) -> str:
-    """A connection string without and with TLS."""
+    """A connection string, without and with TLS."""
     return of_port(secured.port, request.param)
 
 
@@ -211,7 +212,10 @@ READS: dict[str, Callable[[aio.Cursor], Coroutine[Any, Any, object]]] = {
 
 @pytest.mark.parametrize("name", READS)
 def test_a_task_that_is_cancelled_before_its_next_call_cancels_its_statement(target: str, name: str) -> None:
-    """Each call first lets other tasks run if the event loop was busy; no call is under way then."""
+    """A task is cancelled while no call to the server is active.
+
+    This is possible because each call first lets other tasks run if the event loop was busy.
+    """
 
     async def main() -> None:
         con = await aio.connect(target, autocommit=True)

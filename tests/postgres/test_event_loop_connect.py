@@ -22,7 +22,7 @@ from tests.support.secured import PASSWORD, Secured
 
 @pytest.fixture(params=["disable", "require"])
 def target(request: pytest.FixtureRequest, secured: Secured) -> str:
-    """A connection string without and with TLS."""
+    """A connection string, without and with TLS."""
     return of_port(secured.port, request.param)
 
 
@@ -32,7 +32,7 @@ def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 @contextmanager
 def no_thread() -> Iterator[None]:
-    """`onecopy.aio` starts no thread in the block."""
+    """Checks that `onecopy.aio` starts no thread while the context is active."""
     before = set(threading.enumerate())
     yield
     started = set(threading.enumerate()) - before
@@ -90,7 +90,7 @@ def test_a_unix_socket(secured: Secured) -> None:
 
 
 def test_a_unix_socket_whose_queue_is_full(tmp_path: Any) -> None:
-    """The attempt is repeated until the queue has space."""
+    """The connection attempt is repeated until the listener's queue has space."""
     path = tmp_path / ".s.PGSQL.5432"
 
     async def main() -> None:
@@ -116,7 +116,8 @@ def test_a_unix_socket_whose_queue_is_full(tmp_path: Any) -> None:
 
 
 def test_several_hosts_are_tried(secured: Secured) -> None:
-    """The descriptor of a failed attempt is used again by the next one."""
+    """Hosts are tried in order; the kernel reuses the descriptor of a failed attempt for the next
+    one."""
     hosts = f"127.0.0.1:{free_port()},[::1]:{free_port()},name.invalid,127.0.0.1:{secured.port}"
     url = f"postgresql://scram_user:{PASSWORD}@{hosts}/postgres"
 
@@ -155,13 +156,13 @@ def test_errors_are_those_of_connect(secured: Secured) -> None:
 
 
 def silent(peer: Peer) -> None:
-    """Reads what the client sends, and never answers."""
+    """A server script that reads everything the client sends and never answers."""
     while peer.sock.recv(1 << 16):
         pass
 
 
 def half(peer: Peer) -> None:
-    """Begins to answer the login."""
+    """A server script that accepts the login, but never completes it."""
     peer.startup()
     peer.send(scripted.AUTH_OK)
     silent(peer)

@@ -1,4 +1,5 @@
-"""Streams, notifications and pools of `onecopy.aio` on the native protocol, without a thread."""
+"""Streams, notifications and pools of `onecopy.aio` on PostgreSQL's native protocol, without a
+thread."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ FAILS = "select n, 10000 / (3000 - n) as x, repeat('x', 100) as t from generate_
 
 @pytest.fixture(params=["disable", "require"])
 def target(request: pytest.FixtureRequest, secured: Secured) -> str:
-    """A connection string without and with TLS."""
+    """A connection string, without and with TLS."""
     return of_port(secured.port, request.param)
 
 
@@ -34,7 +35,7 @@ def lines(n_rows: int) -> bytes:
 
 
 def expected(target: str, format: str, n_rows: int) -> bytes:
-    """The bytes of a connection that blocks."""
+    """The bytes that a connection without asyncio returns in this format."""
     with onecopy.connect(target) as con:
         stream: onecopy.RowStream = getattr(con.execute(SERIES, [n_rows]), format)()
         return stream.read()

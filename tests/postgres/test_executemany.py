@@ -1,4 +1,4 @@
-"""`executemany` of an INSERT: rows are sent as INSERTs of several rows where that makes no difference."""
+"""`executemany` of an INSERT: several rows are sent in one INSERT if the result is the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def con(postgres_native: Database) -> Iterator[onecopy.Connection]:
 
 
 def repeats(con: onecopy.Connection) -> bool:
-    """True if the session has prepared an INSERT of several rows."""
+    """Returns true if the session has prepared an INSERT of several rows."""
     return con.execute(PREPARED).fetchall() != [(0,)]
 
 

@@ -1,5 +1,7 @@
-"""A server that violates the protocol: each result is an error or correct; nothing hangs, crashes
-or fills the memory."""
+"""A PostgreSQL server that violates the protocol: each outcome is a correct result or an error.
+
+The client never hangs or crashes, and its memory does not grow without limit.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ FORMATS: dict[str, Callable[[onecopy.Cursor], object]] = {
 
 
 def messages(data: bytes) -> list[bytes]:
-    """The messages of the server, one by one."""
+    """Splits bytes of the server into its messages."""
     found = []
     while data:
         length = struct.unpack(">i", data[1:5])[0] + 1
@@ -42,14 +44,17 @@ WHOLE = [messages(part) for part in (GREETING, DESCRIBED, ROWS)]
 
 
 class Script:
-    """Sends three responses: to the login, to Parse and Describe, to Bind and Execute; then it
-    disconnects."""
+    """Sends all responses of one query at once: to the login, to Parse and Describe, and to Bind
+    and Execute.
+
+    Then it disconnects, resets the connection, or stays silent.
+    """
 
     def __init__(self, parts: list[bytes], *, silent: bool = False, reset: bool = False) -> None:
         self.parts, self.silent, self.reset = parts, silent, reset
 
     def __call__(self, peer: Peer) -> None:
-        """Serves one client."""
+        """Serves one connection of a client."""
         peer.startup()
         # All at once, since a client that expects more of one response would block the script.
         peer.send(b"".join(self.parts))
@@ -67,14 +72,14 @@ class Script:
 
 
 class Hostile(Server):
-    """A server whose script changes for each connection."""
+    """A scripted server whose script can be replaced for each connection."""
 
     def __init__(self) -> None:
         self.script: Callable[[Peer], object] = lambda peer: None
         super().__init__(lambda peer: self.script(peer))
 
     def outcome(self, script: Callable[[Peer], object], read: Callable[[onecopy.Cursor], object]) -> object:
-        """The rows, or the error."""
+        """Connects, executes a query and reads its result; returns the result or the error."""
         self.script = script
         try:
             con = onecopy.connect(self.url(), autocommit=True, connect_timeout=20)
@@ -89,7 +94,7 @@ class Hostile(Server):
 
 
 def cut(parts: list[bytes], n_bytes: int) -> list[bytes]:
-    """The first bytes of the results."""
+    """The first ``n_bytes`` bytes of the responses, as a list of the truncated responses."""
     kept = []
     for part in parts:
         kept.append(part[:n_bytes])
@@ -101,7 +106,7 @@ def cut(parts: list[bytes], n_bytes: int) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def right() -> dict[str, object]:
-    """The correct outcome of each format."""
+    """The correct result in each format."""
     with Hostile() as server:
         script = Script([GREETING, DESCRIBED, ROWS])
         return {name: server.outcome(script, read) for name, read in FORMATS.items()}
@@ -130,7 +135,8 @@ def test_an_answer_that_is_cut_at_any_byte_is_an_error(name: str, reset: bool, r
 @pytest.mark.parametrize("name", ["one by one", "rows", "json", "csv"])
 @pytest.mark.parametrize("n_together", [1, 2, 3])
 def test_messages_that_arrive_apart_are_read_without_those_after_them(name: str, n_together: int) -> None:
-    """The end of the received bytes is the end of a message: the client waits for no more than it needs."""
+    """Each part that arrives ends with a complete message; the client processes it without waiting
+    for the next part."""
     sent = threading.Semaphore(0)
 
     def script(peer: Peer) -> None:
@@ -199,7 +205,8 @@ KINDS = [
 
 
 def is_right_or_error(found: object, right: list[tuple[int]], changed: object) -> None:
-    """True if no row is missing; rows that the server added are allowed."""
+    """Asserts that the outcome is an error or that no row is missing; added rows ``(7,)`` are
+    allowed."""
     if not isinstance(found, onecopy.Error):
         assert isinstance(found, list)
         assert [row for row in found if row != (7,)] == right, (changed, found)
@@ -272,7 +279,7 @@ def test_a_server_that_stops_at_any_message_is_abandoned_at_the_time_limit() -> 
 
 
 def memory() -> int:
-    """Resident bytes of this process."""
+    """The resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096
 
@@ -366,7 +373,10 @@ def test_bytes_after_the_response_to_the_request_for_tls_are_not_part_of_the_ses
 
 @pytest.mark.parametrize("n_ignored", [0, 1, 3])
 def test_an_ignored_cancel_request_is_repeated(n_ignored: int) -> None:
-    """PostgreSQL ignores a request that arrives between the messages of a statement."""
+    """A cancel request is repeated until the statement ends.
+
+    PostgreSQL ignores a request that arrives between two messages of a statement.
+    """
     running, obeyed, n_requests = threading.Event(), threading.Event(), iter(range(n_ignored))
 
     def script(peer: Peer) -> None:

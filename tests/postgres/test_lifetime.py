@@ -1,4 +1,5 @@
-"""Cancel, time limits, silent networks, lost connections, fork, threads and interpreter exit."""
+"""The lifetime of connections by PostgreSQL's native protocol: cancel, time limits, silent
+networks, lost connections, fork, threads and interpreter exit."""
 
 from __future__ import annotations
 
@@ -26,25 +27,26 @@ RUNS = "select count(*) from pg_stat_activity where pid = %s and state = 'active
 
 @pytest.fixture(params=["disable", "require"])
 def target(request: pytest.FixtureRequest, secured: Secured) -> str:
-    """A connection string without and with TLS."""
+    """A connection string, without and with TLS."""
     return of_port(secured.port, request.param)
 
 
 def of_port(port: int, mode: str) -> str:
-    """The connection string of a port."""
+    """The connection string of a server on ``port``; ``mode`` is its `sslmode`."""
     values = {"host": "127.0.0.1", "port": port, "dbname": "postgres", "user": "scram_user", "password": PASSWORD}
     return "postgresql:" + keywords(sslmode=mode, **values)
 
 
 def until(secured: Secured, sql: str, pid: int, count: int) -> None:
-    """Waits until the number of sessions, existing or running, is reached."""
+    """Executes ``sql`` (a count of sessions with the backend ``pid``) until the result is
+    ``count``."""
     with secured.admin() as admin:
         while admin.execute(sql, [pid]).fetchone() != (count,):
             pass
 
 
 def pid_of(con: onecopy.Connection) -> int:
-    """The process of the session."""
+    """The process ID of the connection's backend."""
     pid: int = con.execute("select pg_backend_pid()").fetchall()[0][0]
     return pid
 

@@ -1,5 +1,7 @@
-"""Rows that are longer than the receive buffer: streams write their long values in parts while the
-rows arrive, and memory does not grow with a value.
+"""Rows that are longer than the receive buffer.
+
+Streams write long values in parts while the row arrives, and memory does not grow with the length
+of a value.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def test_json_is_that_of_the_whole_values(con: onecopy.Connection, columns: list
 def test_each_format_is_that_of_odbc(
     con: onecopy.Connection, psqlodbc: Database, columns: list[str], format: str
 ) -> None:
-    """psqlodbc is the independent reader of the same rows."""
+    """The expected bytes are those of the same rows read through psqlodbc."""
     with onecopy.connect(psqlodbc.odbc) as other:
         expected = getattr(other.execute(sql_of(columns)), format)().read()
     assert getattr(con.execute(sql_of(columns)), format)().read() == expected

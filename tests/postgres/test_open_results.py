@@ -1,4 +1,5 @@
-"""Several open results on one connection: the rest of an earlier result is stored in bounded memory."""
+"""Several open results on one connection: the unread rows of an earlier result are stored in
+bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""PgBouncer in transaction mode, and sessions whose prepared statements are discarded or become stale."""
+"""Prepared statements that the server discards or that become stale, also with PgBouncer in
+transaction mode."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ pidfile =
 
 @pytest.fixture(scope="module")
 def pooler(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of PgBouncer, which has two connections to the server."""
+    """Starts PgBouncer with two connections to the server; yields its URL."""
     try:
         program = servers._program("pgbouncer")
     except Unavailable as error:
@@ -93,7 +94,7 @@ def test_rows_of_parameters_through_a_pooler(pooler: str) -> None:
 
 @pytest.fixture
 def con(secured: Secured) -> Iterator[onecopy.Connection]:
-    """A connection without a pooler."""
+    """A connection to the server without PgBouncer."""
     url = f"postgresql://scram_user:{PASSWORD}@127.0.0.1:{secured.port}/postgres"
     connection = onecopy.connect(url, autocommit=True)
     yield connection
@@ -101,7 +102,7 @@ def con(secured: Secured) -> Iterator[onecopy.Connection]:
 
 
 def repeat(con: onecopy.Connection, times: int = 8) -> None:
-    """Causes a statement to be prepared."""
+    """Executes a statement so often that onecopy prepares it."""
     for i in range(times):
         assert con.execute("select ?::int + 1", [i]).fetchall() == [(i + 1,)]
 

@@ -1,4 +1,4 @@
-"""Statements that are kept prepared on the server: `connect(prepare=…)`."""
+"""`connect(prepare=…)`: which statements are prepared on the server and reused."""
 
 from __future__ import annotations
 

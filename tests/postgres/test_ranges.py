@@ -1,4 +1,4 @@
-"""Ranges and multiranges of PostgreSQL as `onecopy.Range`; psycopg is the independent client."""
+"""PostgreSQL ranges and multiranges as `onecopy.Range`; the expected values are read by psycopg."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Values that only PostgreSQL has, by its native protocol; psycopg is the independent client."""
+"""Types that only PostgreSQL has, by its native protocol; the expected values are read by
+psycopg."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ ARRAYS = [
 
 
 def _value(oracle: psycopg.Connection[Any], sql: str) -> Any:
-    """The value that psycopg returns."""
+    """The value of a query with one row and column, read by psycopg."""
     row = oracle.execute(sql).fetchone()
     assert row is not None
     return row[0]

@@ -1,4 +1,4 @@
-"""Connections to SQLite for the tests of rows, and each ODBC database in turn."""
+"""Fixtures of the tests of rows: connections to SQLite, and each ODBC database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conftest import Database
 
 @pytest.fixture
 def con() -> Iterator[onecopy.Connection]:
-    """A database in memory."""
+    """A connection to an in-memory SQLite database."""
     connection = onecopy.connect("sqlite::memory:")
     yield connection
     connection.close()
@@ -20,7 +20,10 @@ def con() -> Iterator[onecopy.Connection]:
 
 @pytest.fixture
 def numbers(con: onecopy.Connection) -> onecopy.Connection:
-    """A database in memory with a table ``n`` of 1,000 rows: ``i`` from 0, and ``t``, its text."""
+    """A connection to an in-memory SQLite database with a table ``n`` of 1,000 rows.
+
+    Its columns are ``i``, an integer from 0, and ``t``, the integer as text.
+    """
     con.execute("create table n (i integer, t text)")
     con.executemany("insert into n values (?, ?)", ((i, f"näme {i}") for i in range(1000)))
     con.commit()
@@ -29,5 +32,5 @@ def numbers(con: onecopy.Connection) -> onecopy.Connection:
 
 @pytest.fixture
 def database(any_odbc: Database) -> Database:
-    """Each ODBC database, through each of its drivers."""
+    """A database for each ODBC driver."""
     return any_odbc

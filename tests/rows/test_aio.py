@@ -1,5 +1,4 @@
-"""`onecopy.aio`: the same rows with `await`, cancellation that reaches the database, pools for
-tasks."""
+"""`onecopy.aio`: rows with `await`, cancellation that reaches the database, and pools for tasks."""
 
 from __future__ import annotations
 
@@ -155,7 +154,7 @@ def test_calls_of_several_tasks_on_one_connection_run_one_after_the_other() -> N
 
 
 def calls(con: aio.Connection) -> list[Callable[[], Awaitable[object]]]:
-    """The ways to wait for a query that never ends."""
+    """Functions that each wait for an endless query in another way."""
 
     async def iterate() -> None:
         async for _ in await con.execute(ENDLESS):

@@ -1,5 +1,5 @@
-"""Bad input with every driver: the right exception with SQLSTATE, code and the driver's message,
-and a usable connection."""
+"""Bad input with every driver: the exception has the right class, SQLSTATE, code and message, and
+the connection remains usable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = {
 
 @pytest.fixture
 def con(database: Database) -> Iterator[onecopy.Connection]:
-    """A connection in a transaction, with a temporary table of its own."""
+    """A connection to a database with an empty table ``bad``."""
     connection = onecopy.connect(database.odbc)
     if database.profile.startswith("tds"):
         connection.execute("drop table bad")
@@ -38,7 +38,7 @@ def con(database: Database) -> Iterator[onecopy.Connection]:
 
 
 def lives(con: onecopy.Connection) -> None:
-    """Checks that it is usable, after a rollback, which some databases require."""
+    """Checks that the connection is usable after a rollback, which some databases require."""
     assert con.usable
     con.rollback()
     assert con.execute("select 1").fetchall() == [(1,)]

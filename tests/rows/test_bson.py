@@ -1,5 +1,5 @@
-"""Rows as BSON: documents that our reference reader and pymongo's `bson` read alike, whole ones in
-each chunk, and errors."""
+"""Rows as BSON: onecopy's reference reader and pymongo's `bson` read the same documents, each chunk
+has whole documents, and errors are raised."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_table_reads_as_by_fetchall(database: Database) -> None:
 
 
 def plain(value: Any) -> Element:
-    """The BSON form of a value of a row."""
+    """The BSON element for a Python value of a row."""
     match value:
         case None:
             return Element("null", None)
@@ -234,7 +234,7 @@ _CONNECTIONS: dict[str, onecopy.Connection] = {}
 
 
 def connected(database: Database) -> onecopy.Connection:
-    """One connection for all examples."""
+    """A connection to the database, which all examples of a property share."""
     if database.odbc not in _CONNECTIONS:
         _CONNECTIONS[database.odbc] = onecopy.connect(database.odbc)
     return _CONNECTIONS[database.odbc]

@@ -1,4 +1,4 @@
-"""`callproc`: stored procedures and functions, their output parameters and their results."""
+"""`Cursor.callproc`: stored procedures and functions, their output parameters and their results."""
 
 from __future__ import annotations
 
@@ -150,8 +150,10 @@ def test_sqlite_has_no_procedures(con: onecopy.Connection) -> None:
 
 @pytest.fixture(params=["tds_freetds", "tds_msodbc", "tds_rust"])
 def of_sql_server(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """Each driver; the procedures of the TDS responder are those of
-    `tests/support/tds/declared.py`."""
+    """A connection to the TDS responder, through each driver of SQL Server.
+
+    `tests/support/tds/declared.py` has its procedures.
+    """
     database: Database = request.getfixturevalue(request.param)
     con = onecopy.connect(database.odbc)
     yield con

@@ -1,4 +1,5 @@
-"""Statements for which no cursor can be declared, RETURNING without rows, and `rowcount`."""
+"""Statements for which PostgreSQL has no server-side cursor, RETURNING without rows, and
+`rowcount`."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 @pytest.fixture(params=[None, True, False], ids=["default", "stream", "whole"])
 def streamed(request: pytest.FixtureRequest, postgres: Database) -> Iterator[onecopy.Connection]:
-    """PostgreSQL with a table `t`, with and without server-side cursors."""
+    """A connection to PostgreSQL with a table `t`, with and without server-side cursors."""
     con = onecopy.connect(postgres.odbc, stream=request.param)
     con.execute("create temporary table t (id integer, s text)")
     con.execute("insert into t values (1, 'a'), (2, 'b')")

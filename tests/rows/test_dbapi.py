@@ -1,4 +1,4 @@
-"""The requirements of PEP 249 for a module, its connections and cursors."""
+"""The requirements of PEP 249 for the module, its connections and its cursors."""
 
 from __future__ import annotations
 

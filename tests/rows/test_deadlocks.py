@@ -1,7 +1,8 @@
-"""Callbacks of database calls use connections and cursors of threads that wait for them.
+"""Callbacks of a database call that use the connections and cursors of other threads, which wait
+for the callback.
 
-Each call ends, with a result or an error. A scenario runs in a separate process, which is killed if
-its threads do not end; then the test fails.
+Each call must end, with a result or an error. A scenario runs in a separate process. If its threads
+do not end, the process is killed and the test fails.
 """
 
 from __future__ import annotations

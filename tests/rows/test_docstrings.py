@@ -1,4 +1,4 @@
-"""Docstrings exist, and their examples run."""
+"""Every public name of the package has a docstring, and the examples in it run."""
 
 from __future__ import annotations
 

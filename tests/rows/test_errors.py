@@ -1,4 +1,5 @@
-"""Every kind of error has its class, its details as attributes, and never a password."""
+"""Every kind of error has its exception class, has its details as attributes, and never contains a
+password."""
 
 from __future__ import annotations
 

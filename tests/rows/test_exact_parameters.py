@@ -1,4 +1,4 @@
-"""Decimal parameters are exact, timedeltas are intervals, and operators may contain a question
+"""Parameters: decimals are exact, timedeltas are intervals, and operators may contain a question
 mark."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INDIA = dt.timezone(dt.timedelta(hours=5, minutes=30))
 
 @pytest.fixture
 def maria(mariadb: Database) -> Iterator[onecopy.Connection]:
-    """MariaDB with a table of exact numbers that are equal as doubles."""
+    """A connection to MariaDB with a table of exact decimals that would be equal as doubles."""
     con = onecopy.connect(mariadb.odbc)
     con.execute("create temporary table d (id integer, a decimal(40,0))")
     con.executemany("insert into d values (?, ?)", [(k, Decimal(10**30 + k)) for k in range(3)])
@@ -77,7 +77,7 @@ def test_sqlite_compares_decimals_as_numbers(request: pytest.FixtureRequest, pro
 
 @pytest.fixture(params=["postgres_native", "postgres", "postgres_ansi"])
 def pg(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """PostgreSQL through each of its drivers."""
+    """A connection to PostgreSQL, through each of its drivers."""
     con = onecopy.connect(request.getfixturevalue(request.param).odbc)
     yield con
     con.close()

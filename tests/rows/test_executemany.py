@@ -1,5 +1,5 @@
-"""`executemany` in slices, compared with one `execute` per row: the same rows, error and state
-afterwards."""
+"""`executemany`, which sends rows in groups: the rows, the error and the state afterwards are those
+of one `execute` per row."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def _value(column: str, draw: Random) -> Any:
 
 @pytest.fixture(params=["postgres_native", "postgres", "postgres_ansi", "mariadb"])
 def con(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """An empty table ``many`` in each database that supports parameter arrays."""
+    """A connection with an empty table ``many``, for each database that supports parameter
+    arrays."""
     database: Database = request.getfixturevalue(request.param)
     connection = onecopy.connect(database.odbc)
     place = 1 if request.param == "mariadb" else 0
@@ -89,8 +90,10 @@ def _rows(n: int, seed: int) -> list[tuple[Any, ...]]:
 
 
 def _is_native(con: onecopy.Connection) -> bool:
-    """PostgreSQL's native protocol: a failed statement ends its transaction; psqlodbc sets
-    savepoints."""
+    """Returns true for PostgreSQL's native protocol.
+
+    With it a failed statement ends the transaction, while psqlodbc sets savepoints.
+    """
     return con.driver_name == "onecopy"
 
 
@@ -285,8 +288,10 @@ def test_bytes_are_refused_in_a_text_column(postgres: Database, at: int) -> None
 
 @pytest.fixture(params=["postgres_native", "postgres", "mariadb", "sqlite"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The connection string of a database whose INSERT and DELETE can return rows, with an empty
-    table ``returned``."""
+    """The connection string of a database in which INSERT and DELETE can return rows.
+
+    The database has an empty table ``returned``.
+    """
     string = f"sqlite:{tmp_path / 'returned.db'}"
     if request.param != "sqlite":
         database: Database = request.getfixturevalue(request.param)

@@ -1,4 +1,4 @@
-"""Extensions of PEP 249: names of the database, time limits, types of parameters, counts of
+"""Extensions of PEP 249: the database's name, time limits, and the types and number of
 parameters."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Errors within the rows of an ODBC database: malformed text, an error, a connection that ends, a
+"""Errors within the rows of an ODBC result: malformed text, a database error, a lost connection, a
 stall.
 
-Each is an exception of its class, whatever the output, and never an apparently normal end of the
-rows.
+For each output format the error is raised as an exception of its class. It never looks like the
+normal end of the rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 @pytest.fixture(params=TDS)
 def sql_server(request: pytest.FixtureRequest) -> Database:
-    """Each driver of SQL Server, with the TDS responder."""
+    """The TDS responder, through each driver of SQL Server."""
     database: Database = request.getfixturevalue(request.param)
     return database
 

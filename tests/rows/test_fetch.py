@@ -1,4 +1,4 @@
-"""Fetches of every kind return the same rows, and a result that fails half-way never looks
+"""All fetch methods return the same rows, and a result that fails before its end never looks
 complete."""
 
 from __future__ import annotations

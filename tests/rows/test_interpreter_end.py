@@ -1,4 +1,4 @@
-"""Daemon threads inside of calls at the exit of the interpreter."""
+"""The interpreter exits while daemon threads are in calls of onecopy."""
 
 import subprocess
 import sys

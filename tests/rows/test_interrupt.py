@@ -1,4 +1,5 @@
-"""Ctrl-C during a long query: KeyboardInterrupt promptly, and a connection that still works."""
+"""Ctrl-C during a long query raises KeyboardInterrupt promptly, and the connection remains
+usable."""
 
 from __future__ import annotations
 

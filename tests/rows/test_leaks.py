@@ -1,4 +1,4 @@
-"""A thousand runs leak nothing."""
+"""A thousand repetitions of each operation leak nothing."""
 
 from __future__ import annotations
 

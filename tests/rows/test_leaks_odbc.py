@@ -1,4 +1,4 @@
-"""A thousand failures of each driver leak no memory, no handle and no thread."""
+"""A thousand failures with each ODBC driver leak no memory, no handle and no thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger counts text by stage, in the scope that started the work."""
+"""The ledger counts text by stage, in the scope in which the work was started."""
 
 from __future__ import annotations
 

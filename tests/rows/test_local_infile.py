@@ -1,4 +1,4 @@
-"""`LOAD DATA LOCAL`: a local file is sent to the server only if the connection allows it."""
+"""`LOAD DATA LOCAL INFILE`: a local file is sent to the server only if the connection allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deferred long values: files over the text and bytes of the current row."""
+"""Deferred long values: file objects that read the texts and bytes of the current row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ N_LINES = 40_000
 
 @pytest.fixture(params=["sqlite", "postgres_native", "postgres", "postgres_ansi", "mariadb"])
 def stored(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """A connection with a temporary table ``long`` of texts and bytes: long, short, null, empty."""
+    """A connection with a temporary table ``doc``, whose texts and bytes are long, short, null or
+    empty."""
     if request.param == "sqlite":
         con = onecopy.connect("sqlite::memory:")
         types = ("text", "blob")

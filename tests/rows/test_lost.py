@@ -1,5 +1,5 @@
-"""The state of a connection: usable after an error that leaves it intact, lost after one that ends
-it."""
+"""`Connection.usable`: true after an error that leaves the connection intact, false after one that
+ends it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def con(database: Database) -> Iterator[onecopy.Connection]:
 
 
 def end_session(database: Database, con: onecopy.Connection) -> None:
-    """End the session of `con` on its server, without a message to the client."""
+    """Ends the session of `con` on its server, so that the client is not notified in advance."""
     other = onecopy.connect(database.odbc, autocommit=True)
     if database.profile in POSTGRES:
         ((session,),) = con.execute("select pg_backend_pid()").fetchall()
@@ -50,7 +50,7 @@ def end_session(database: Database, con: onecopy.Connection) -> None:
 
 
 def is_lost(con: onecopy.Connection) -> None:
-    """The properties of a lost connection."""
+    """Asserts that the connection has all properties of a lost connection."""
     assert (con.usable, con.closed) == (False, False)
     calls: list[Callable[[], object]] = [
         con.commit,

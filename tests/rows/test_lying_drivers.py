@@ -1,5 +1,7 @@
-"""Wrong results of a driver are errors that name driver and column; no reader crashes, hangs or
-grows."""
+"""Wrong results of an ODBC driver raise errors that name the driver and the column.
+
+No way of reading crashes, hangs or uses unbounded memory.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _Outcomes = dict[tuple[str, str, str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> _Outcomes:
-    """The outcome of each reader for each wrong result."""
+    """The outcome of each way of reading, for each wrong result."""
     folder: Path = tmp_path_factory.mktemp("lying")
     return lying.outcomes(lying.compile_manager(folder))
 

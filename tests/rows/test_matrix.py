@@ -1,4 +1,4 @@
-"""Each type of each database in Python, JSON, CSV and BSON, value by value, as listed in
+"""The value of each type of each database in Python, JSON, CSV and BSON, compared with
 docs/reference/values.md."""
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def id_of(value: object) -> str:
 
 
 def check(con: onecopy.Connection, sql: str, value: Value) -> None:
-    """The value of one column ``x``, in each format."""
+    """Checks the value of a query with one row and one column ``x`` in Python, JSON, NDJSON, CSV
+    and BSON."""
     cur = con.execute(sql)
     ((got,),) = cur.fetchall()
     expected = value.python
@@ -52,8 +53,10 @@ UUIDS: CodecOptions[dict[str, Any]] = CodecOptions(uuid_representation=UuidRepre
 
 
 def check_bson(con: onecopy.Connection, sql: str, value: Value) -> None:
-    """The value in BSON, read by our reference reader and by pymongo, and as text if it has a text
-    form."""
+    """Checks the BSON of a one-row query with the reference reader and with pymongo.
+
+    The value as text, with `decimals="text"` and `datetimes="text"`, is checked too.
+    """
     expected = of_value(value)
     if expected is None:
         with pytest.raises(onecopy.DataError, match="34 digits") as caught:
@@ -74,7 +77,8 @@ def check_bson(con: onecopy.Connection, sql: str, value: Value) -> None:
 
 
 def of_type(row: Type) -> Iterator[Value]:
-    """The values, each checked to be of a class in the page."""
+    """The example values of a type; checks that the page names the class and the BSON type of
+    each."""
     words = row.python.replace(",", " ").replace(";", " ").replace(":", " ").split()
     for value in row.values:
         name = type(value.python).__name__
@@ -132,7 +136,7 @@ def of_mariadb(mariadb: Database) -> Iterator[onecopy.Connection]:
 
 
 def in_table(con: onecopy.Connection, sql_type: str, values: list[str]) -> list[str]:
-    """Queries of these values in a column of this type."""
+    """Stores the values in a column of the given type; returns a query for each value."""
     con.execute("drop temporary table if exists matrix")
     con.execute(f"create temporary table matrix (i int, x {sql_type} null)")
     for i, value in enumerate(values):

@@ -1,4 +1,5 @@
-"""Calls that need more memory than the system grants raise MemoryError; the process continues."""
+"""Calls that need more memory than the system grants raise MemoryError, and the process
+continues."""
 
 import re
 import subprocess

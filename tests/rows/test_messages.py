@@ -1,7 +1,7 @@
-"""Messages of databases arrive whole: errors and warnings of any length and script, with every
-driver.
+"""Error and warning messages of databases arrive completely, at any length and in any script, with
+every driver.
 
-The drivers have limits, which the tests state: psqlodbc keeps 4,095 bytes of an error; MariaDB's
+The drivers have limits, which the tests document: psqlodbc keeps 4,095 bytes of an error; MariaDB's
 server keeps 128 characters of a message, without characters outside of the Basic Multilingual
 Plane; SQLite ODBC keeps 511 bytes, and the driver manager garbles a message that is truncated
 inside of a character or has one outside of that plane; FreeTDS stops at a NUL.
@@ -36,7 +36,7 @@ def con(database: Database) -> Iterator[onecopy.Connection]:
 
 
 def failing(profile: str, text: str) -> str:
-    """A statement that fails with this text."""
+    """A statement that fails with the message ``text``."""
     if profile.startswith("postgres"):
         return f"do $do$ begin raise exception using message = '{text}', errcode = '22012'; end $do$"
     if profile == "mariadb":
@@ -47,14 +47,14 @@ def failing(profile: str, text: str) -> str:
 
 
 def warning(profile: str, text: str) -> str:
-    """A statement that succeeds, with this text as a message."""
+    """A statement that succeeds and sends the message ``text``."""
     if profile.startswith("postgres"):
         return f"do $do$ begin raise notice using message = '{text}'; end $do$"
     return f"print N'{text}'"
 
 
 def whole(profile: str, character: str, length: int) -> tuple[str, str]:
-    """The text to send, and the part of it that must arrive."""
+    """The message to send, and the part of it that must arrive through this driver."""
     text = f"<{character * length}>"
     if profile.startswith("postgres"):
         return text, text if len(text.encode()) <= POSTGRES_BYTES else text[: POSTGRES_BYTES // len(character.encode())]

@@ -1,4 +1,4 @@
-"""Python objects as parameters."""
+"""Python objects as parameters of statements."""
 
 from __future__ import annotations
 

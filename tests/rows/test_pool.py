@@ -1,5 +1,5 @@
-"""`onecopy.Pool`: connections are lent and returned, in order, between threads, despite forks and
-broken connections."""
+"""`onecopy.Pool`: connections are lent in order of request, to any thread, despite forks and lost
+connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEMORY = "sqlite::memory:"
 
 
 class Clock:
-    """The pool's clock, set by hand."""
+    """A clock for the pool whose time the test sets."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -47,7 +47,7 @@ def file(tmp_path: pathlib.Path) -> str:
 
 
 def until_waiting(pool: onecopy.Pool, n: int) -> None:
-    """Return when ``n`` callers are waiting."""
+    """Waits until ``n`` callers wait for a connection of the pool."""
     while pool.stats().waiting != n:
         pass
 

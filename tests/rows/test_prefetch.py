@@ -1,4 +1,5 @@
-"""Chunks prefetched for asyncio: at most two, no thread for a slow reader, no silent loss."""
+"""Chunks prefetched for asyncio: at most two are stored, no thread waits for a slow reader, and
+none is lost silently."""
 
 from __future__ import annotations
 
@@ -27,8 +28,7 @@ SILENT = f"{ENDLESS} where i = 1 or i < 0"
 
 
 class Chunks:
-    """A stream of ``n`` chunks, each of which records how many chunks are ready when it is
-    created."""
+    """A stream of ``n_chunks`` chunks, which records the threads that create them."""
 
     def __init__(self, n_chunks: int) -> None:
         self.left, self.made, self.threads = n_chunks, 0, set[int]()

@@ -1,5 +1,5 @@
-"""Random values of each column type of each database in results of several lengths, compared with
-an independent client."""
+"""Random values of each column type of each database, compared with an independent client in
+results of several lengths."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _connected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="module", params=NAMES)
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Both clients of each database, with the table `random_theirs`, written by the independent
-    one."""
+    """Both clients of each database; the independent client has filled the table
+    `random_theirs`."""
     both = _connected(request, tmp_path_factory)
     both.fill("random_theirs", random_values.rows(both.columns, max(ROW_COUNTS)))
     yield both
@@ -42,7 +42,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def passes(tally: Tally) -> None:
-    """Checks that cells were compared and all were equal."""
+    """Checks that some cells were compared and that all were equal."""
     assert tally.compared.total() > 0
     assert not tally.wrong, tally.examples[:5]
 

@@ -1,5 +1,7 @@
-"""Random values of SQL Server's types in results of several rows, with each driver: the SQL
-contains the expected values."""
+"""Random values of SQL Server's types in results of several rows, with each driver.
+
+The expected values are literals in the SQL.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""SQLite's `REGEXP` compared with Python's `re`, for the syntax with the same meaning in both."""
+"""SQLite's `REGEXP` operator compared with Python's `re`, for patterns that have the same meaning
+in both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and their sources: named parameters, factories, converters, adapters, further results,
+"""Results of queries: named parameters, row factories, converters, adapters, further results,
 messages."""
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ def test_a_cursor_closes_after_its_block(con: onecopy.Connection) -> None:
 
 @pytest.fixture(params=["postgres_native", "postgres", "mariadb"])
 def several(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
-    """Databases that execute several statements in one text."""
+    """A connection to each database that can execute several statements in one SQL text."""
     database: Database = request.getfixturevalue(request.param)
     options = ";OPTION=67108864" if request.param == "mariadb" else ""
     con = onecopy.connect(database.odbc + options)

@@ -1,5 +1,5 @@
-"""Equal short texts of a column may share one `str`: the values are correct, whatever came
-before."""
+"""Equal short texts of a column may share one `str`: the values are correct for any order of
+texts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ ALPHABETS = ("ab", "0123456789", "äöüß", "шжыъ", "東京都北海道", "
 
 
 def text(choose: random.Random) -> str:
-    """A text of up to about 60 bytes, around the limit for sharing."""
+    """A random text of up to 49 characters of one script; some exceed the length up to which a
+    `str` is shared."""
     return "".join(choose.choices(choose.choice(ALPHABETS), k=choose.choice((0, 1, 2, 3, 8, 12, 16, 24, 47, 48, 49))))
 
 
 def column(choose: random.Random, n_texts: int, n_rows: int) -> list[Any]:
-    """Values of one column: texts from a small pool, and others between them."""
+    """``n_rows`` random values of one column: texts from a pool of ``n_texts``, and some other
+    values."""
     pool = [text(choose) for _ in range(n_texts)]
     others = (None, 7, 2.5, b"ab", "")
     return [choose.choice(others) if choose.random() < 0.05 else choose.choice(pool) for _ in range(n_rows)]

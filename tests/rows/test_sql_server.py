@@ -1,7 +1,7 @@
-"""SQL Server through its three drivers, with the TDS responder: parameters of every type, many
-rows, errors, results, transactions.
+"""SQL Server's three drivers with the TDS responder: parameters of every type, many rows, errors,
+results, transactions.
 
-Also through FreeTDS with each protocol version from 7.2 (SQL Server 2005) to 7.4 (2012 and later).
+FreeTDS is tested with each protocol version from 7.2 (SQL Server 2005) to 7.4 (2012 and later).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ with_dates = pytest.mark.parametrize("target", TARGETS[:-1], indirect=True)
 
 @pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
-    """A connection string: each driver, and FreeTDS with older protocol versions."""
+    """The connection string of each driver, and of FreeTDS with older protocol versions."""
     name = request.param
     database: Database = request.getfixturevalue(name if name.startswith("tds") else "tds_freetds")
     return database.odbc if name.startswith("tds") else database.odbc.replace("TDS_Version=7.4", f"TDS_Version={name}")
@@ -36,7 +36,7 @@ def target(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def con(target: str) -> Iterator[onecopy.Connection]:
-    """A connection, without a table `kept`."""
+    """A connection to the TDS responder; the table `kept` does not exist."""
     connection = onecopy.connect(target)
     connection.execute("drop table kept")
     connection.commit()
@@ -83,7 +83,8 @@ def test_a_date_round_trips(con: onecopy.Connection, target: str, value: Any) ->
 
 
 def comes_back(con: onecopy.Connection, target: str, value: Any) -> None:
-    """A value as a parameter and in a result, prepared once and executed again."""
+    """Checks that a parameter is returned unchanged, also by a statement that is prepared and
+    executed again."""
     rows = con.execute("select ? as a, 7 as b", [value]).fetchall()
     if value == dt.date(1, 1, 1) and "libtdsodbc" in target:
         value = "0001-01-01"  # FreeTDS sends dates before 1600 wrong, so this one is sent as text.

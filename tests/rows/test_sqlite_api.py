@@ -1,5 +1,5 @@
-"""Features of SQLite: functions in Python, collations, backups, operators and functions that
-distributions compile in."""
+"""Features of SQLite: functions in Python, collations, backups, and operators and functions that
+are optional in SQLite's build."""
 
 from __future__ import annotations
 

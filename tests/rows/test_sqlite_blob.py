@@ -1,4 +1,4 @@
-"""Blobs of SQLite that are read and written in place."""
+"""SQLite blobs that are read and written in place."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""A silent server: each call ends at its time limit, or after Ctrl-C and a grace period, and the
-connection is lost."""
+"""A server that becomes silent: each call ends at its time limit, or after Ctrl-C and a grace
+period.
+
+The connection is lost afterwards.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ DRIVERS = ["postgres_native", "postgres", "mariadb", "tds_freetds", "tds_msodbc"
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A port that accepts connections, and sends nothing."""
+    """A port that accepts connections and never sends anything."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
 
 def through(database: Database, port: int) -> str:
-    """The connection string of a database, with another port."""
+    """The connection string of a database with its port replaced."""
     own = str(database.native["port"])
     assert own in database.odbc
     return database.odbc.replace(own, str(port))

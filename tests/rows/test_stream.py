@@ -1,4 +1,5 @@
-"""Row streams: correct bytes in every destination, and never complete after an error."""
+"""Row streams: the bytes are correct in every destination, and a stream is never complete after an
+error."""
 
 from __future__ import annotations
 
@@ -137,7 +138,7 @@ def into_gzip(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
 
 
 class Slow(io.RawIOBase):
-    """A raw file that accepts a few bytes at a time."""
+    """A raw file that accepts at most 1,000 bytes per write."""
 
     def __init__(self) -> None:
         self.data = bytearray()

@@ -1,4 +1,4 @@
-"""Streams that are begun, read in parts, and call functions when they are over."""
+"""Row streams that are begun explicitly, read in parts, and call functions when they are closed."""
 
 from __future__ import annotations
 

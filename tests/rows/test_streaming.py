@@ -1,4 +1,4 @@
-"""`connect(stream=…)`: a result is read incrementally, or whole before its first row."""
+"""`connect(stream=…)`: a result is read incrementally, or completely before its first row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PSQLODBC = ("postgres", "postgres_ansi")
 
 
 def _server_cursors(con: onecopy.Connection) -> int:
-    """The number of cursors that the server has for this connection, while a result is being
+    """The number of cursors that the server has for this connection while a result is being
     read."""
     reading = con.execute("select * from t1000")
     assert reading.fetchone() is not None

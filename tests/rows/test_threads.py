@@ -1,4 +1,4 @@
-"""Threads, forks, and the GIL. Progress is counted by events, never by time."""
+"""Threads, forks and the GIL. The tests measure progress by events, never by time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ MANY = "with recursive c(i) as (select 1 union all select i + 1 from c where i <
 
 @pytest.fixture
 def eager_switching() -> Iterator[None]:
-    """Makes a waiting thread request the GIL at once; it gets it at the next bytecode, or when a
-    call releases it."""
+    """Makes a waiting thread request the GIL after 10 µs.
+
+    The thread gets the GIL at the next bytecode of another thread, or when a call releases it.
+    """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield

@@ -1,4 +1,4 @@
-"""Values through ODBC, compared cell by cell with the database's native driver."""
+"""Values through each driver, compared cell by cell with those of the database's native driver."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 
 def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
-    """True if value and type are equal."""
+    """Asserts that two lists of rows have equal values of equal types."""
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
         assert [(type(v), v) for v in a] == [(type(v), v) for v in b]
@@ -49,7 +49,7 @@ EXPECTED = [tuple(row) for row in table.rows(1000)]
     ]
 )
 def database(request: pytest.FixtureRequest) -> Database:
-    """Each driver that returns every type of the table correctly."""
+    """A database, for each driver that returns all column types of the table `t1000` correctly."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Database)
     return found
@@ -127,7 +127,7 @@ def test_every_type_of_postgresql_is_that_of_psycopg(postgres: Database) -> None
 
 @pytest.mark.parametrize("profile", ["postgres_native", "postgres", "postgres_ansi"])
 def test_doubles_of_postgresql_are_the_same_to_the_last_bit(request: pytest.FixtureRequest, profile: str) -> None:
-    """They are bound as text and parsed by us."""
+    """Through ODBC doubles are fetched as text, which onecopy parses."""
     random = Random(1)
     doubles = [0.0, -0.0, 0.1, 1e23, 5e-324, 2.2250738585072011e-308, 2.2250738585072014e-308, sys.float_info.max]
     doubles += [float("inf"), float("-inf"), float("nan"), 123456789012345680.0, -1e16, 1e15, 9007199254740993.0]

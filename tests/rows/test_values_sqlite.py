@@ -1,4 +1,4 @@
-"""SQLite's values, compared cell by cell with Python's sqlite3."""
+"""SQLite's values, compared cell by cell with those of Python's sqlite3."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ VALUE = st.one_of(
 
 
 def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
-    """True if value and type are equal: 1 differs from 1.0, and -0.0 from 0.0."""
+    """Asserts that two lists of rows have equal values of equal types: 1 differs from 1.0, -0.0
+    from 0.0."""
     assert [[(type(v), repr(v)) for v in row] for row in ours] == [[(type(v), repr(v)) for v in row] for row in theirs]
 
 

@@ -1,9 +1,9 @@
 """The WSGI application that every server under test runs: each path does one thing that PEP 3333
 allows or forbids.
 
-It uses only the standard library, so that any server can run it. Events are recorded under a word
-that the test chooses, and returned by `/seen/WORD`: if a body was read whole, if `close()` was
-called.
+It uses only the standard library, so that any server can run it. A request may name a word, under
+which the application records events: that a body was read completely, or that `close()` was called.
+`/seen/WORD` returns them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ atexit.register(_file.close)
 
 
 class Watched:
-    """A body whose end is recorded: the rest of it when ``close()`` is called."""
+    """A response body that records the event ``closed`` when the server calls ``close()``."""
 
     def __init__(self, items: Iterator[bytes], word: str) -> None:
         self._items, self._word = items, word
@@ -48,8 +48,8 @@ class Watched:
         return self._items
 
     def close(self) -> None:
-        """PEP 3333: called upon completion, normal, by an exception, or because the client
-        disconnected."""
+        """Called by the server at the end of the response (PEP 3333): after the last item, after an
+        exception, or because the client disconnected."""
         _seen[self._word].append("closed")
 
 
@@ -60,13 +60,13 @@ def _json(start: Start, value: object) -> list[bytes]:
 
 
 def hello(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Twelve bytes with their length; the request's body is not read."""
+    """Responds with twelve bytes and their Content-Length; does not read the request's body."""
     start("200 OK", [*PLAIN, ("Content-Length", "12")])
     return [b"hello, world"]
 
 
 def echo(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """The request, as the application saw it."""
+    """Returns the request as JSON, as the application received it."""
     body = environ["wsgi.input"].read()
     # The two CGI names without the prefix HTTP_.
     names = ("CONTENT_TYPE", "CONTENT_LENGTH")
@@ -83,7 +83,7 @@ def echo(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def keeps(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Reads the body and records the outcome."""
+    """Reads the request's body, and records the number of bytes or the error."""
     try:
         n_bytes = len(environ["wsgi.input"].read())
     except Exception as error:
@@ -94,12 +94,12 @@ def keeps(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def seen(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """The events recorded under that word."""
+    """Returns the events recorded under the word."""
     return _json(start, _seen[word])
 
 
 def generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
-    """Items of which one is empty, without a length."""
+    """Yields several items without a Content-Length; one of them is empty."""
     start("200 OK", PLAIN)
     yield b"one,"
     yield b""
@@ -108,7 +108,7 @@ def generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
 
 
 def bodiless(environ: Environ, start: Start, status: str) -> list[bytes]:
-    """A body with a status that has no body."""
+    """Returns a body with status 204 or 304, which must not have a body."""
     start({"204": "204 No Content", "304": "304 Not Modified"}[status], [])
     return [b"nothing of this may be sent"]
 
@@ -130,33 +130,33 @@ INJECTIONS: dict[str, tuple[str, tuple[str, str]]] = {
 
 
 def inject(environ: Environ, start: Start, kind: str) -> list[bytes]:
-    """A header that would break out of its line."""
+    """Sends a header or status that contains a line end or other forbidden characters."""
     status, header = INJECTIONS[kind]
     start(status, [*PLAIN, header, ("Content-Length", "5")])
     return [b"after"]
 
 
 def framings(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Transfer-Encoding, which the application must not set, together with a length."""
+    """Sets Transfer-Encoding, which an application must not do, together with Content-Length."""
     start("200 OK", [*PLAIN, ("Transfer-Encoding", "chunked"), ("Content-Length", "5")])
     return [b"5\r\nhello\r\n0\r\n\r\n"]
 
 
 def longer(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """More bytes than its Content-Length."""
+    """Returns more bytes than its Content-Length."""
     start("200 OK", [*PLAIN, ("Content-Length", "10")])
     return [b"0123456", b"789abcdef", b"and more"]
 
 
 def shorter(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Fewer bytes than its Content-Length."""
+    """Returns fewer bytes than its Content-Length."""
     start("200 OK", [*PLAIN, ("Content-Length", "10")])
     return [b"01234"]
 
 
 def raises(environ: Environ, start: Start, when: str) -> Iterable[bytes]:
-    """An exception: `before` start_response, `after` it, in the `first` item, or `late`, after one
-    was sent."""
+    """Raises an exception: `before` start_response, `after` it, in the `first` item, or `late`,
+    after an item was sent."""
 
     def items() -> Iterator[bytes]:
         if when == "late":
@@ -172,8 +172,10 @@ def raises(environ: Environ, start: Start, when: str) -> Iterable[bytes]:
 
 
 def replaces(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """A second `start_response` with `exc_info` before anything was sent: it replaces the first
-    response."""
+    """Calls `start_response` a second time, with `exc_info`, before anything was sent.
+
+    The second call replaces the first response.
+    """
     start("200 OK", [*PLAIN, ("X-First", "1")])
     try:
         raise RuntimeError("replaced")
@@ -183,7 +185,7 @@ def replaces(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def latin(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Echoes a Latin-1 value, and its code points."""
+    """Returns the code points of the request's header X-Text as JSON, and its value in X-Back."""
     value = environ["HTTP_X_TEXT"]
     body = json.dumps([ord(character) for character in value]).encode()
     start("200 OK", [*PLAIN, ("X-Back", value), ("Content-Length", str(len(body)))])
@@ -191,7 +193,7 @@ def latin(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def writes(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """The legacy `write()`, then items."""
+    """Sends data by the legacy function `write()`, then returns an item."""
     write = start("200 OK", PLAIN)
     write(b"written,")
     write(b"twice,")
@@ -199,7 +201,7 @@ def writes(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def write_gate(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Two blocks; the second one after `/open/WORD` was requested."""
+    """Writes two blocks; the second one after `/open/WORD` was requested."""
     write = start("200 OK", PLAIN)
     write(b"written,")
     if not _gates[word].wait(30):
@@ -209,7 +211,7 @@ def write_gate(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def write_many(environ: Environ, start: Start, number: str) -> list[bytes]:
-    """That many blocks of 1 MiB, each a separate object."""
+    """Writes ``number`` blocks of 1 MiB, each a separate object."""
     write = start("200 OK", [*PLAIN, ("Content-Length", str(int(number) << 20))])
     for _ in range(int(number)):
         write(bytes(1 << 20))
@@ -217,7 +219,7 @@ def write_many(environ: Environ, start: Start, number: str) -> list[bytes]:
 
 
 def write_generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
-    """Blocks before the first item, once the server has called `next`."""
+    """Writes a block before the first item, when the server calls `next` for the first time."""
     write = start("200 OK", PLAIN)
     write(b"written,")
     yield b"yielded,"
@@ -225,7 +227,7 @@ def write_generator(environ: Environ, start: Start, _: str) -> Iterator[bytes]:
 
 
 def write_long(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """More bytes than announced, in both ways."""
+    """Sends more bytes than its Content-Length, by `write()` and as an item."""
     write = start("200 OK", [*PLAIN, ("Content-Length", "10")])
     write(b"0123456")
     write(b"789abc")
@@ -234,25 +236,26 @@ def write_long(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def write_none(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """An empty block, which does not start the response."""
+    """Writes an empty block, which must not start the response."""
     start("200 OK", PLAIN)(b"")
     return [b"returned"]
 
 
 def write_short(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """Fewer bytes than announced."""
+    """Writes fewer bytes than its Content-Length."""
     start("200 OK", [*PLAIN, ("Content-Length", "10")])(b"01234")
     return []
 
 
 def write_raises(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """An exception after a block."""
+    """Raises an exception after a block was written."""
     start("200 OK", PLAIN)(b"written,")
     raise RuntimeError("raised after a block")
 
 
 def write_replaces(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """A second head with `exc_info` after a block: the server re-raises the application's error."""
+    """Calls `start_response` with `exc_info` after a block was written: the server raises that
+    exception."""
     start("200 OK", PLAIN)(b"written,")
     try:
         raise RuntimeError("replaced")
@@ -266,7 +269,10 @@ def write_replaces(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def write_endless(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Blocks without an end; the error of the last one is passed on, except for `…-swallows`."""
+    """Writes blocks until `write()` raises; records the exception.
+
+    The exception is raised again if the word ends with `passes`.
+    """
     write = start("200 OK", PLAIN)
     try:
         while True:
@@ -279,7 +285,7 @@ def write_endless(environ: Environ, start: Start, word: str) -> list[bytes]:
 
 
 def write_late(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
-    """A block written while the body is iterated, which PEP 3333 forbids."""
+    """Writes a block while the body is iterated, which PEP 3333 forbids; records the exception."""
     write = start("200 OK", PLAIN)
     yield b"one,"
     try:
@@ -290,14 +296,18 @@ def write_late(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
 
 
 def write_echo(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """The body of the request as one block."""
+    """Returns the request's body as one written block."""
     body = environ["wsgi.input"].read()
     start("200 OK", PLAIN)(body)
     return []
 
 
 def closes(environ: Environ, start: Start, word: str) -> Watched:
-    """A body with `close()`: complete, with an exception (`…-raises`), or without an end (`…-endless`)."""
+    """Returns a body with `close()`, which records its call.
+
+    The body ends normally, raises if the word ends with `raises`, or never ends if it ends with
+    `endless`.
+    """
 
     def items() -> Iterator[bytes]:
         yield b"begun"
@@ -311,14 +321,15 @@ def closes(environ: Environ, start: Start, word: str) -> Watched:
 
 
 def file(environ: Environ, start: Start, _: str) -> Any:
-    """The whole file by `wsgi.file_wrapper`."""
+    """Returns the whole file by `wsgi.file_wrapper`."""
     opened = open(_file.name, "rb")  # noqa: SIM115
     start("200 OK", [*PLAIN, ("Content-Length", str(len(LINES)))])
     return environ["wsgi.file_wrapper"](opened, 1 << 16)
 
 
 def cut(environ: Environ, start: Start, _: str) -> Any:
-    """16 bytes of the file, from byte 160,000; the file continues after them."""
+    """Returns 16 bytes of the file by `wsgi.file_wrapper`, from byte 160,000; the file has more
+    bytes."""
     opened = open(_file.name, "rb")  # noqa: SIM115
     opened.seek(160_000)
     start("206 Partial Content", [*PLAIN, ("Content-Length", "16")])
@@ -326,13 +337,14 @@ def cut(environ: Environ, start: Start, _: str) -> Any:
 
 
 def no_descriptor(environ: Environ, start: Start, _: str) -> Any:
-    """`wsgi.file_wrapper` of an object without a descriptor: it is read."""
+    """Passes an object without a file descriptor to `wsgi.file_wrapper`; the server has to read
+    it."""
     start("200 OK", [*PLAIN, ("Content-Length", str(len(LINES)))])
     return environ["wsgi.file_wrapper"](io.BytesIO(LINES), 1 << 12)
 
 
 def environ_types(environ: Environ, start: Start, _: str) -> list[bytes]:
-    """The types of everything in the environ, and the values that JSON can represent."""
+    """Returns the types of all values in the environ, and those values that JSON can represent."""
     values = {
         k: v if isinstance(v, (str, bool)) else list(v) if isinstance(v, tuple) else None for k, v in environ.items()
     }
@@ -341,7 +353,7 @@ def environ_types(environ: Environ, start: Start, _: str) -> list[bytes]:
 
 
 def gate(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
-    """One item, then nothing until `/open/WORD` is requested."""
+    """Yields an item, and a second one after `/open/WORD` was requested."""
     start("200 OK", PLAIN)
     yield b"first"
     _seen[word].append("waits")
@@ -351,20 +363,20 @@ def gate(environ: Environ, start: Start, word: str) -> Iterator[bytes]:
 
 
 def blocks(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """No response until `/open/WORD` is requested."""
+    """Does not respond until `/open/WORD` is requested."""
     _seen[word].append("waits")
     _gates[word].wait(30)
     return _json(start, "let through")
 
 
 def opens(environ: Environ, start: Start, word: str) -> list[bytes]:
-    """Opens the gate for the responses that wait."""
+    """Lets the requests continue that wait for `/open/WORD`."""
     _gates[word].set()
     return _json(start, "open")
 
 
 def large(environ: Environ, start: Start, how: str) -> Any:
-    """More than a socket accepts at once, for a client that does not read."""
+    """Returns more data than a socket accepts at once: as bytes, as a file or by a generator."""
     start("200 OK", [*PLAIN, ("Content-Length", str(LARGE_BYTES))])
     if how == "bytes":
         return [bytes(LARGE_BYTES)]
@@ -376,7 +388,7 @@ def large(environ: Environ, start: Start, how: str) -> Any:
 
 
 def nonsense(environ: Environ, start: Start, kind: str) -> Any:
-    """Actions that PEP 3333 forbids to an application."""
+    """Does something that PEP 3333 forbids: wrong statuses, headers, lengths or bodies."""
     bodies: dict[str, Any] = {"none": None, "number": 5, "list-of-str": ["text"], "list-of-none": [None]}
     if kind == "no-start":
         return [b"without start_response"]
@@ -417,7 +429,7 @@ def _validated(environ: Any, start: Any) -> Iterable[bytes]:
 
 
 def validated(environ: Environ, start: Start, _: str) -> Iterable[bytes]:
-    """An application wrapped in `wsgiref.validate`."""
+    """The response of an application that is wrapped in `wsgiref.validate`."""
     return _validated(environ, start)
 
 
@@ -462,7 +474,7 @@ PAGES: dict[str, Page] = {
 
 
 def app(environ: Environ, start_response: Start) -> Any:
-    """The application: `/PAGE/WORD`."""
+    """The WSGI application, which calls the function of the path `/PAGE/WORD`."""
     _, page, word = (environ["PATH_INFO"] + "//").split("/", 3)[:3]
     found = PAGES.get(page)
     if found is None:

@@ -1,4 +1,4 @@
-"""One running server for all tests without special requirements."""
+"""A fixture with one running server, which tests without special requirements share."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ def _serving() -> Iterator[list[Serving]]:
 
 @pytest.fixture
 def server(_serving: list[Serving]) -> Iterator[Serving]:
-    """The server, which must be alive and respond after the test; otherwise it is replaced for the
-    next one."""
+    """A running server, which must be alive and respond after the test.
+
+    If it does not, the test fails and the next test gets a new server.
+    """
     yield _serving[0]
     try:
         _serving[0].must_serve()

@@ -1,4 +1,5 @@
-"""A reference implementation of `Range`: RFC 9110, section 14, with sets of bytes."""
+"""A reference implementation of the header `Range` (RFC 9110, section 14), with sets of byte
+offsets."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ MOST_RANGES = 16
 
 
 def requested_parts(value: str, n_bytes: int) -> list[tuple[int, int]] | None:
-    """The parts that a `Range` requests of ``n_bytes``, as first and last byte; none if it is
-    refused (416), `None` for the whole (200)."""
+    """The parts of a file of ``n_bytes`` that a `Range` value requests, as pairs of first and last
+    offset.
+
+    The result is empty if the range is refused (416), and `None` if the whole file is sent (200).
+    """
     unit, equals, text = value.partition("=")
     if unit.lower() != "bytes" or not equals:
         return None
@@ -74,7 +78,7 @@ HOSTILE = [
 
 
 def by_chance(seed: int, n: int) -> list[str]:
-    """Range fields, some with mistakes, determined by the seed."""
+    """``n`` random `Range` values, some of them malformed; the same seed gives the same values."""
     chance = random.Random(seed)
 
     def spec() -> str:

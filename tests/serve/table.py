@@ -1,11 +1,11 @@
-"""The conformance table of a server: ours, or the one started by `ONECOPY_CONFORM_COMMAND`
-(`tests/support/serving.py`).
+"""Prints the conformance table of a server: onecopy's, or the one started by
+`ONECOPY_CONFORM_COMMAND` (`tests/support/serving.py`).
 
 python -m tests.serve.table [WORDS OF A ROW]
 
-`ok`: refused, or correct. `len`: accepted where the RFCs leave a choice. `F`: wrong. `waits`:
-neither response nor end. `DEAD`: the server ended, or no longer responds; the next row gets a new
-one.
+`ok`: refused, or correct. `len`: accepted where the RFCs permit it. `F`: wrong. `waits`: the server
+neither responded nor closed the connection. `DEAD`: the server ended, or no longer responds; the
+next row is tested with a new server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.serving import Serving
 
 
 def verdict(case: Case, server: Serving) -> tuple[str, str]:
-    """The result of one row, and the reason."""
+    """Runs one case; returns the word for its result, and the reason."""
     word, why = "ok", ""
     try:
         case.check(server)
@@ -38,7 +38,7 @@ def verdict(case: Case, server: Serving) -> tuple[str, str]:
 
 
 def main() -> int:
-    """Prints the table; returns 1 if a row is not `ok`."""
+    """Runs the cases and prints the table; returns 1 if a result is not `ok`."""
     chosen = [case for case in CASES if " ".join(sys.argv[1:]) in case.name]
     server, words = Serving(), Counter[str]()
     try:

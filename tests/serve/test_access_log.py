@@ -1,5 +1,5 @@
-"""The access log of `onecopy run` and of `Server`: the contents of its lines, and that none is
-missing."""
+"""The access log of `onecopy run` and of `Server`: the contents of its lines, and that no line is
+lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Socket activation and notifications of a service manager: as systemd does it, without systemd."""
+"""Socket activation and notifications of a service manager, in the protocol of systemd but without
+systemd."""
 
 from __future__ import annotations
 

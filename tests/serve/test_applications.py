@@ -1,4 +1,5 @@
-"""Misbehaving applications: a correct response, a line in the log, and the next request works."""
+"""Misbehaving applications: the server sends a correct response, logs the error, and handles the
+next request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Each row of the conformance table: refused, or answered correctly; and the server survives."""
+"""The cases of the conformance table: the server refuses each request or responds correctly, and
+remains alive."""
 
 from __future__ import annotations
 

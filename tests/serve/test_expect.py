@@ -1,5 +1,8 @@
-"""`Expect: 100-continue`: the application is called at once, and its first read sends 100. Over
-TCP, unix sockets and TLS."""
+"""`Expect: 100-continue`: the application is called at once, and its first read of the body sends
+100.
+
+The tests use TCP, unix sockets and TLS.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ PLAIN = [("Content-Type", "text/plain")]
 
 
 class Application:
-    """Does what the path says, and records events."""
+    """A WSGI application that calls the method named by the path, and records events."""
 
     def __init__(self) -> None:
         self.seen: queue.Queue[object] = queue.Queue()
@@ -44,11 +47,11 @@ class Application:
         return answer
 
     def next(self) -> object:
-        """The next recorded event."""
+        """Waits for the next recorded event."""
         return self.seen.get(timeout=PATIENCE_S)
 
     def reads(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads all at once; the length is known before."""
+        """Reads the whole body at once; records its Content-Length before."""
         self.seen.put(environ["CONTENT_LENGTH"])
         read = body.read()
         assert body.read() == body.readline() == b""
@@ -56,7 +59,7 @@ class Application:
         return [read]
 
     def parts(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads in parts, of which the first is empty."""
+        """Reads the body in several parts, after two reads of length 0."""
         assert body.read(0) == body.readline(0) == b""
         self.seen.put("called")
         assert self.gate.wait(PATIENCE_S)
@@ -65,30 +68,30 @@ class Application:
         return [b"|".join(read)]
 
     def lines(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads line by line: in three ways."""
+        """Reads the body line by line, with each method that reads lines."""
         read = [body.readline(), body.readline(2), next(body), *body.readlines()]
         start("200 OK", PLAIN)
         return [b"|".join(read)]
 
     def iterates(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads by a loop over the lines."""
+        """Reads the body by iterating over its lines."""
         read = list(body)
         start("200 OK", PLAIN)
         return read
 
     def ignores(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Never reads."""
+        """Responds without reading the body."""
         start("403 Forbidden", PLAIN)
         return [b"not wanted"]
 
     def ignores_slowly(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Never reads, and responds item by item."""
+        """Responds item by item without reading the body."""
         start("200 OK", PLAIN)
         yield b"not "
         yield b"wanted"
 
     def late(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads after `start_response`, and before `write`: nothing was sent."""
+        """Reads the body after `start_response`, and before a `write` that sends data."""
         write = start("200 OK", PLAIN)
         assert callable(write)
         write(b"")
@@ -97,21 +100,22 @@ class Application:
         return [come]
 
     def after_a_block(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads after `write`, which has started the response."""
+        """Reads the body after `write` has started the response."""
         write = start("200 OK", PLAIN)
         assert callable(write)
         write(b"begun")
         return [body.read()]
 
     def lazily(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads in a generator, before its first item; the rest after it."""
+        """Reads a part of the body before the first item of the response, the rest after it."""
         start("200 OK", PLAIN)
         yield body.read(2)
         yield b"|"
         yield body.read()
 
     def too_late(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads in a generator, for the first time after its first item."""
+        """Reads the body for the first time after the first item of the response; records the
+        error."""
         start("200 OK", PLAIN)
         yield b"begun"
         try:
@@ -121,7 +125,7 @@ class Application:
             raise
 
     def catches(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Responds itself if no body arrives, and reads again."""
+        """Catches the errors of three reads if no body arrives, and responds with 503."""
         errors = []
         for read in (body.read, body.readline, lambda: next(body)):
             try:
@@ -132,13 +136,13 @@ class Application:
         return [" ".join(errors).encode()]
 
     def breaks(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Raises its own exception when reading the body has failed."""
+        """Raises an exception of its own after a failed read of the body."""
         with contextlib.suppress(OSError):
             body.read()
         raise RuntimeError("of its own")
 
     def forks(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Reads in a child process too, where nothing receives the body."""
+        """Reads the body in a forked child, where the read must fail, and then in the parent."""
         child = os.fork()
         if child == 0:
             try:
@@ -152,31 +156,31 @@ class Application:
         return [b"%d " % code, body.read()]
 
     def keeps(self, body: Any, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Returns the input object to another thread."""
+        """Passes the input object to the test, which reads it in another thread."""
         self.seen.put(body)
         start("200 OK", PLAIN)
         return [b"kept"]
 
 
 class Client:
-    """A connection, and the data received on it."""
+    """A client's connection, with methods to send requests and to parse responses."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
         self._file: BinaryIO = connected.makefile("rb")
 
     def ask(self, path: str, *fields: str, body: bytes = b"") -> Client:
-        """Sends a head that expects 100, and the bytes after it."""
+        """Sends a request with `Expect: 100-continue`, followed by ``body``."""
         head = [f"POST /{path} HTTP/1.1", "Host: a", "Expect: 100-continue", *fields]
         self.send("\r\n".join([*head, "", ""]).encode() + body)
         return self
 
     def send(self, data: bytes) -> None:
-        """Sends bytes unchanged."""
+        """Sends ``data`` unchanged."""
         self.socket.sendall(data)
 
     def head(self) -> tuple[int, dict[str, str]]:
-        """Status and fields of the next response."""
+        """Reads the head of the next response; returns its status and its header fields."""
         line = self._file.readline()
         assert line.startswith(b"HTTP/1.1 "), line
         fields = {}
@@ -186,13 +190,13 @@ class Client:
         return int(line.split()[1]), fields
 
     def goes_on(self, body: bytes = b"") -> None:
-        """Receives 100 Continue, and sends the body."""
+        """Reads the response 100 Continue, then sends ``body``."""
         assert self.head() == (100, {})
         self.send(body)
 
     def answer(self) -> tuple[int, bytes, bool]:
-        """The final response: its status and body, and if it announces the end of the
-        connection."""
+        """Reads the final response; returns its status, its body, and true if it has `Connection:
+        close`."""
         status, fields = self.head()
         if "content-length" in fields:
             body = self._file.read(int(fields["content-length"]))
@@ -208,23 +212,23 @@ class Client:
         return status, body, fields.get("connection") == "close"
 
     def rest(self) -> bytes:
-        """All bytes up to the end."""
+        """All bytes up to the end of the connection."""
         return self._file.read()
 
     def close(self) -> None:
-        """Disconnects."""
+        """Closes the connection."""
         self._file.close()
         self.socket.close()
 
 
 class Place:
-    """An application on a server, and its clients."""
+    """A running server with an application, and the clients of a test."""
 
     def __init__(self, server: onecopy.Server, context: ssl.SSLContext | None) -> None:
         self.server, self._context, self._clients = server, context, contextlib.ExitStack()
 
     def connect(self) -> Client:
-        """A new client."""
+        """A new client that is connected to the server."""
         if isinstance(self.server.address, str):
             plain = socket.socket(socket.AF_UNIX)
             plain.settimeout(PATIENCE_S)
@@ -236,11 +240,11 @@ class Place:
         return client
 
     def ask(self, path: str, *fields: str, body: bytes = b"") -> Client:
-        """A new client, with a request."""
+        """A new client that has sent a request with `Expect: 100-continue`."""
         return self.connect().ask(path, *fields, body=body)
 
     def close(self) -> None:
-        """Disconnects all clients."""
+        """Closes the connections of all clients."""
         self._clients.close()
 
 
@@ -264,7 +268,7 @@ def app() -> Application:
 def place(
     request: pytest.FixtureRequest, app: Application, identity: tuple[onecopy.Tls, ssl.SSLContext], tmp_path: Path
 ) -> Iterator[Place]:
-    """A server for each transport."""
+    """A server with the application, for each transport."""
     bind = f"unix:{tmp_path / 's'}" if request.param == "unix" else "127.0.0.1:0"
     tls, context = identity if request.param == "tls" else (None, None)
     with onecopy.Server(app, bind, tls=tls) as server:
@@ -275,7 +279,7 @@ def place(
 
 @contextlib.contextmanager
 def serving(app: Application, **options: Any) -> Iterator[Place]:
-    """A server on TCP with options."""
+    """A server with the application on TCP, with further options."""
     with onecopy.Server(app, "127.0.0.1:0", **options) as server:
         made = Place(server, None)
         yield made

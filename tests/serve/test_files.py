@@ -1,5 +1,5 @@
-"""A folder as an application, and `Range` of files that applications return: compared with a
-reference implementation, on our server and others."""
+"""`onecopy.files` and `Range` requests for files that applications return, on onecopy's server and
+others, compared with a reference implementation."""
 
 from __future__ import annotations
 
@@ -55,13 +55,14 @@ def _ask(address: Any, path: str, *lines: bytes, method: str = "GET") -> Answer:
 
 @pytest.fixture(scope="module")
 def native(folder: Path) -> Iterator[Any]:
-    """The address of our server, which serves the folder itself."""
+    """The address of a server of onecopy whose application is the folder."""
     with onecopy.Server(onecopy.files(folder), "127.0.0.1:0") as server:
         yield server.address
 
 
 def _between(app: Any) -> Callable[..., Any]:
-    """A middleware that inspects each block: our server then treats the response like any other."""
+    """A middleware that iterates over the response, so that onecopy's server cannot send the file
+    itself."""
 
     def wrapped(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         body = app(environ, start_response)
@@ -74,7 +75,7 @@ def _between(app: Any) -> Callable[..., Any]:
 
 
 def _starts(app: Any) -> Callable[..., Any]:
-    """A middleware with its own `start_response`."""
+    """A middleware that passes its own `start_response` to the application."""
     return lambda environ, start: app(
         environ, lambda status, fields, *more: start(status, [*fields, ("X-Seen", "1")], *more)
     )
@@ -114,7 +115,10 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
 
 
 def _parts(answer: Answer) -> list[tuple[int, int]] | None:
-    """The parts of a response, each checked to be those bytes of the text; `None` for the whole."""
+    """The byte ranges in a response, after a check that each contains those bytes of the text.
+
+    The result is `None` for a complete response, and empty if the range was refused (416).
+    """
     if answer.status == 200:
         assert answer.body == TEXT
         return None

@@ -1,4 +1,4 @@
-"""The metrics of servers, read by Prometheus's own parser and compared with the counts of a
+"""The metrics of servers, parsed by Prometheus's own parser and compared with the counts of a
 client."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.serving import ROOT, Serving
 
 
 def _read(text: str) -> dict[tuple[str, tuple[str, ...]], float]:
-    """Values by name and labels."""
+    """The values in a text of metrics, keyed by their name and their labels."""
     values = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation.endswith("."), family.name
@@ -52,7 +52,7 @@ def _app(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
 
 
 def _all_that_comes(server: onecopy.Server, data: bytes) -> bytes:
-    """All bytes that the server sends until the connection ends."""
+    """Sends ``data`` on a new connection; returns all bytes up to the end of the connection."""
     with Line(server.address, 60) as line:
         line.send(data)
         come = b""

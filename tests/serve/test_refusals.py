@@ -1,4 +1,4 @@
-"""Further invalid requests, and similar valid ones, in addition to the rows of the table."""
+"""Invalid requests in addition to those of the conformance table, and similar valid ones."""
 
 from __future__ import annotations
 

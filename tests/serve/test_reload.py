@@ -1,4 +1,5 @@
-"""SIGHUP to `onecopy run --workers` loads the current files, and no client notices."""
+"""SIGHUP to `onecopy run --workers` starts workers with the current files, without any failed
+request."""
 
 from __future__ import annotations
 
@@ -23,15 +24,18 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def _answers_with(supervised: Supervised, version: str) -> None:
-    """Waits until that version responds; the former one may accept a connection while it receives
-    its stop."""
+    """Waits until responses come from that version of the application.
+
+    An old worker may still accept a connection while it receives the signal to stop.
+    """
     end = time.monotonic() + PATIENCE_S
     while (answered := supervised.ask()[0]) != version:
         assert time.monotonic() < end, f"it still answers with {answered}; it said:\n{supervised.said()}"
 
 
 class Client(threading.Thread):
-    """Sends requests without pause, on one connection or on a new one each time."""
+    """A thread that sends requests without pause, on one connection or on a new one for each
+    request."""
 
     def __init__(self, supervised: Supervised, *, keeps: bool) -> None:
         super().__init__()
@@ -61,12 +65,12 @@ class Client(threading.Thread):
             line.close()
 
     def asks(self, n: int) -> None:
-        """Waits until it has sent ``n`` more requests."""
+        """Waits until the client has sent ``n`` more requests."""
         for _ in range(n):
             assert self._has_asked.acquire(timeout=60)
 
     def end(self) -> None:
-        """Stops it, and waits for its end."""
+        """Stops the client, and waits for the end of its thread."""
         self._stop_asked.set()
         self.join(60)
 

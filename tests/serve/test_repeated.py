@@ -1,5 +1,5 @@
-"""Repetition: requests with the same fields, responses with the same ones. The server caches both,
-invisibly."""
+"""Repeated requests and responses with the same header fields, which the server caches: the results
+are correct."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ CONSTANT = [("X-Kept", "the same tuple each time"), ("X-Cafe", "caf\xe9"), ("X-E
 
 
 def line_to(server: onecopy.Server) -> Line:
-    """A connection to a server on TCP."""
+    """A connection to a server that listens on TCP."""
     assert isinstance(server.address, tuple)
     return Line(server.address)
 
 
 def environ_of(fields: list[tuple[str, bytes]]) -> dict[str, str]:
-    """The reference implementation: header fields by PEP 3333 and RFC 9110 (5.3)."""
+    """The reference implementation: a request's header fields as environ variables, by PEP 3333 and
+    RFC 9110 (5.3)."""
     environ: dict[str, str] = {}
     for name, value in fields:
         key = name.upper().replace("-", "_")
@@ -50,7 +51,7 @@ def environ_of(fields: list[tuple[str, bytes]]) -> dict[str, str]:
 
 
 def headers_back(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-    """The header fields of the request, as JSON."""
+    """A WSGI application that returns the request's header fields as JSON."""
     start("200 OK", [])
     kept = {key: value for key, value in environ.items() if key.startswith("HTTP_") or key == "CONTENT_TYPE"}
     environ.clear()  # An application may modify the environ.

@@ -1,5 +1,5 @@
-"""`onecopy serve-files` as a process: its output, the system calls that move bytes, the cost of
-downloads."""
+"""The process of `onecopy serve-files`: its output, the system calls that transfer bytes, and the
+memory and threads of downloads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _serving(folder: Path, *options: str) -> Iterator[Serving]:
 
 
 def _status(pid: int, name: str) -> int:
-    """A number in /proc/PID/status: KiB, or a count."""
+    """A number from /proc/PID/status: a size in KiB, or a count."""
     text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     match = re.search(rf"^{name}:\s*(\d+)", text, re.MULTILINE)
     assert match is not None, text

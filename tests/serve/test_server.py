@@ -1,5 +1,5 @@
-"""`onecopy.Server` in this process: its start and end, and applications that combine several
-outputs."""
+"""`onecopy.Server` in the process of the tests: its start and end, and applications with several
+kinds of output."""
 
 from __future__ import annotations
 

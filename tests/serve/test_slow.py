@@ -1,5 +1,5 @@
-"""Slow clients and applications: no other request waits for them, and bytes that are ready are
-sent."""
+"""Slow clients and applications: other requests do not wait for them, and each item is sent as soon
+as it exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ N_THREADS = 4
 
 @pytest.fixture
 def hasty() -> Iterator[Serving]:
-    """A server that gives a client one second for the head."""
+    """A server that closes connections whose request head takes longer than `HEADER_TIMEOUT_S`."""
     with Serving("--threads", str(N_THREADS), "--header-timeout", str(HEADER_TIMEOUT_S)) as serving:
         yield serving
         serving.must_serve()

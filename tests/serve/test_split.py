@@ -1,4 +1,5 @@
-"""Connections split at every byte: the responses equal those for the bytes in one piece."""
+"""Requests that arrive in two parts, split at every byte: the responses are those of the undivided
+requests."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ ALL_STATES = ANY = 0xFFFFFFFF
 
 
 def unread_bytes(line: Line) -> int:
-    """The bytes of that connection in the kernel: sent by us and not yet read by the server.
-    sock_diag(7)."""
+    """The bytes that the client has sent and the server has not read, as counted by the kernel
+    (sock_diag(7))."""
     (own, own_port), (other, other_port) = line.socket.getsockname(), line.socket.getpeername()
     ends = struct.pack("!HH4s12x4s12x", other_port, own_port, socket.inet_aton(other), socket.inet_aton(own))
     # Any interface, any cookie.
@@ -53,7 +54,7 @@ def unread_bytes(line: Line) -> int:
 
 
 def wait_until_read(line: Line, patience_s: float = 5.0) -> None:
-    """Returns when the server has read everything, so that the next bytes arrive separately."""
+    """Waits until the server has read all bytes, so that the next ones arrive separately."""
     end = time.monotonic() + patience_s
     while unread_bytes(line):
         assert time.monotonic() < end, "the server does not read"
@@ -74,7 +75,7 @@ def test_unread_bytes_are_counted_until_they_are_read() -> None:
 
 
 def same(answer: Answer) -> Answer:
-    """A response without its date."""
+    """The response without its header field Date, for a comparison."""
     fields = [(name, value) for name, value in answer.fields if name != "date"]
     return answer._replace(fields=fields)
 

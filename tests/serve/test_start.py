@@ -1,5 +1,5 @@
-"""The start of `onecopy run`: wrong values, applications that are not WSGI, limits of open
-files."""
+"""The start of `onecopy run`: wrong values of options, applications that are not WSGI, and limits
+of open files."""
 
 from __future__ import annotations
 
@@ -75,18 +75,19 @@ def test_a_limit_of_0_is_accepted_where_it_has_a_meaning(folder: Folder) -> None
 
 
 async def _asgi(scope: Any, receive: Any, send: Any) -> None:
-    """An ASGI application that is a function."""
+    """An ASGI application that is an asynchronous function."""
 
 
 class _Framework:
-    """One that is an object, as in Starlette and FastAPI."""
+    """An ASGI application that is an object with an asynchronous `__call__`, as in Starlette and
+    FastAPI."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handle a request."""
+        """Handles one ASGI connection."""
 
 
 def _decorated(scope: Any, receive: Any, send: Any) -> Any:
-    """A function that returns a coroutine."""
+    """An ASGI application that is a normal function which returns a coroutine."""
     return _asgi(scope, receive, send)
 
 
@@ -102,7 +103,7 @@ class _OfClass:
 
 class _Method:
     def call(self, environ: Any, start: Any, more: Any = None) -> list[bytes]:
-        """A WSGI application with a third parameter that has a default."""
+        """A WSGI application whose third parameter has a default."""
         return []
 
 
@@ -122,7 +123,7 @@ def test_an_asgi_application_is_refused_at_the_start(folder: Folder, options: li
 
 @contextlib.contextmanager
 def _with_files(folder: Folder, soft: int, hard: int, *options: str) -> Iterator[Supervised]:
-    """`onecopy run` with limits of open files."""
+    """Starts `onecopy run` with a soft and a hard limit for the number of open files."""
     code = (
         "import os, resource, sys; "
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); "

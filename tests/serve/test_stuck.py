@@ -61,7 +61,7 @@ def _line_of(folder: Folder, comment: str) -> int:
 
 @contextlib.contextmanager
 def _request(supervised: Supervised, path: str) -> Iterator[http.client.HTTPConnection]:
-    """A request that has no response yet."""
+    """Sends a request on a new connection, without reading its response."""
     with contextlib.closing(supervised.connect()) as line:
         line.request("GET", path)
         yield line
@@ -73,8 +73,10 @@ def _ends_without_an_answer(line: http.client.HTTPConnection) -> None:
 
 
 def _wait_for_the_second_thread(supervised: Supervised, folder: Folder) -> None:
-    """Server threads that start while the interpreter is held do not run: both of them have run
-    after this."""
+    """Waits until both threads of the server have run once.
+
+    A server thread cannot start while another thread holds the interpreter.
+    """
     with _request(supervised, "/gate") as waiting:
         gate = folder.enter()
         with contextlib.closing(supervised.connect()) as line:

@@ -1,4 +1,5 @@
-"""TLS, tested with OpenSSL: the data, the end of the stream, and unusable files."""
+"""TLS between onecopy's server and OpenSSL: the data, the end of the stream, and unusable
+certificate files."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ PATIENCE_S = 60
 
 
 class Identity(NamedTuple):
-    """A certificate in files, and a client's context that trusts it."""
+    """The files of a server's certificate, and a client's context that trusts this certificate."""
 
     tls: onecopy.Tls
     context: ssl.SSLContext
@@ -49,7 +50,7 @@ def identity(tmp_path_factory: pytest.TempPathFactory) -> Identity:
 
 @pytest.fixture
 def server(identity: Identity) -> Iterator[onecopy.Server]:
-    """The pages of `app.py`, over TLS."""
+    """A server with the application of `app.py` over TLS."""
     with onecopy.Server(pages, "127.0.0.1:0", tls=identity.tls) as server:
         yield server
 
@@ -66,13 +67,13 @@ def _ask(server: onecopy.Server, identity: Identity, target: str = "/", body: by
 
 
 def _connect(server: onecopy.Server, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """A connection that raises if the peer did not send close_notify."""
+    """A TLS connection whose reads raise if the peer closes it without close_notify."""
     plain = socket.create_connection(("127.0.0.1", _port(server)), PATIENCE_S)
     return context.wrap_socket(plain, server_hostname="localhost", suppress_ragged_eofs=False)
 
 
 def _rest(connection: ssl.SSLSocket) -> tuple[bytes, bool]:
-    """The bytes up to the end, and if close_notify was received."""
+    """All bytes up to the end of the connection, and true if close_notify was received."""
     come = b""
     try:
         while block := connection.recv(1 << 16):

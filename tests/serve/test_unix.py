@@ -1,5 +1,5 @@
-"""Unix sockets: requests and responses, the socket files, and listeners shared by several
-processes."""
+"""Servers on unix sockets: requests and responses, socket files, and listeners that several
+processes share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Start = Callable[..., object]
 
 
 class Connection(http.client.HTTPConnection):
-    """The standard library's client on a socket that is already connected."""
+    """The HTTP client of the standard library, connected to a unix socket."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=60)
@@ -38,7 +38,7 @@ class Connection(http.client.HTTPConnection):
 
 
 def ask(path: Path, target: str = "/", body: bytes | None = None) -> bytes:
-    """One request on a new connection."""
+    """Sends one request on a new connection; returns the body of the response."""
     connection = Connection(path)
     try:
         connection.request("GET" if body is None else "POST", target, body)
@@ -50,7 +50,8 @@ def ask(path: Path, target: str = "/", body: bytes | None = None) -> bytes:
 
 
 def environ_and_body(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-    """The address part of the environ, and the body."""
+    """A WSGI application that returns the environ variables with addresses, and the request's
+    body."""
     start("200 OK", [])
     names = ("REMOTE_ADDR", "REMOTE_PORT", "SERVER_NAME", "SERVER_PORT", "wsgi.url_scheme")
     return [repr([environ[name] for name in names]).encode(), environ["wsgi.input"].read()]
@@ -58,7 +59,7 @@ def environ_and_body(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A path for a socket: short enough, whatever the test folder is called."""
+    """A path for a socket; the test fails if the temporary folder's path is too long for one."""
     if len(os.fspath(tmp_path)) < 90:
         return tmp_path / "s.sock"
     pytest.fail(f"the folder of the tests is too long for a socket: {tmp_path}")
@@ -161,7 +162,7 @@ def test_processes_share_a_listener(path: Path) -> None:
 
 @contextlib.contextmanager
 def _running(command: list[str], *descriptors: int) -> Iterator[subprocess.Popen[str]]:
-    """A server in a separate process, once it has printed its address."""
+    """Starts a server in a separate process, and waits until it has printed its address."""
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd=ROOT, text=True, pass_fds=descriptors
     ) as process:

@@ -1,5 +1,5 @@
-"""`onecopy run --workers`: processes that are replaced when they die, and end with their
-supervisor."""
+"""`onecopy run --workers`: processes that the supervisor replaces when they die, and that end when
+it ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def folder(tmp_path: Path) -> Folder:
 
 @contextlib.contextmanager
 def _stopped(pid: int) -> Iterator[None]:
-    """Meanwhile other workers accept connections."""
+    """Suspends a worker (SIGSTOP) while the context is active, so that other workers accept
+    connections."""
     os.kill(pid, signal.SIGSTOP)
     try:
         # One of its threads may still be running.
@@ -41,7 +42,10 @@ def _stopped(pid: int) -> Iterator[None]:
 
 
 def _two_workers(supervised: Supervised) -> list[int]:
-    """The ids of two workers that respond; the kernel may give all connections to one."""
+    """The process IDs of two workers that respond.
+
+    The first worker is suspended meanwhile, since the kernel may assign it all connections.
+    """
     one = int(supervised.ask()[1])
     with _stopped(one):
         return sorted((one, int(supervised.ask()[1])))
@@ -162,7 +166,7 @@ def test_a_closed_descriptor_is_reported(folder: Folder, workers: list[str]) -> 
 
 
 def _refused(port: int) -> None:
-    """Waits until nothing listens any more."""
+    """Waits until no process listens on the port."""
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=60).close()

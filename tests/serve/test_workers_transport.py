@@ -1,5 +1,5 @@
-"""Workers with other transports: TLS, whose certificate is reloaded, and unix sockets, kept by the
-supervisor."""
+"""Workers with other transports: TLS, whose certificate is loaded again, and unix sockets, which
+the supervisor keeps open."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def folder(tmp_path: Path) -> Folder:
 
 
 class Certificates:
-    """A sequence of certificates in the same files, and a client that trusts them all."""
+    """Certificates that replace each other in the same files, and a client's context that trusts
+    them all."""
 
     def __init__(self, folder: Path) -> None:
         self.certfile, self.keyfile = folder / "cert.pem", folder / "key.pem"
@@ -36,13 +37,13 @@ class Certificates:
         self.renew()
 
     def renew(self) -> bytes:
-        """Creates the next one; returns its bytes in DER, as a client sees them."""
+        """Replaces the certificate and its key by new ones; returns the certificate in DER."""
         made = self._authority.issue_cert("localhost", "127.0.0.1")
         self.put(made.cert_chain_pems[0].bytes(), made.private_key_pem.bytes())
         return ssl.PEM_cert_to_DER_cert(made.cert_chain_pems[0].bytes().decode())
 
     def put(self, certificate: bytes, key: bytes) -> None:
-        """Replaces a file atomically."""
+        """Replaces the files of the certificate and of the key, each atomically."""
         for path, content in ((self.certfile, certificate), (self.keyfile, key)):
             new = path.with_suffix(".new")
             new.write_bytes(content)
@@ -50,7 +51,8 @@ class Certificates:
 
 
 def _ask(port: int, context: ssl.SSLContext) -> tuple[bytes, list[str]]:
-    """The presented certificate, and the words of a response, on a new connection."""
+    """Sends a request on a new connection; returns the server's certificate and the words of the
+    response."""
     with contextlib.closing(
         http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE_S, context=context)
     ) as line:
@@ -98,8 +100,10 @@ def test_a_reload_loads_the_new_certificate(folder: Folder) -> None:
 
 
 def _shows(supervised: Supervised, port: int, certificates: Certificates, wanted: bytes) -> None:
-    """Waits until that one is presented; a former worker may accept a connection while it receives
-    its stop."""
+    """Waits until new connections get the certificate ``wanted``.
+
+    An old worker may still accept a connection while it receives the signal to stop.
+    """
     end = time.monotonic() + PATIENCE_S
     while _ask(port, certificates.context)[0] != wanted:
         assert time.monotonic() < end, f"it shows another one; it said:\n{supervised.said()}"
@@ -139,7 +143,7 @@ def test_a_unix_socket_is_kept_over_reloads_and_deaths(folder: Folder, handed_ov
 
 
 def _words(path: Path) -> list[str]:
-    """The words of a response on the socket."""
+    """Sends a request to a unix socket; returns the words of the response."""
     with contextlib.closing(Connection(path)) as line:
         line.request("GET", "/")
         with line.getresponse() as answer:

@@ -1,4 +1,4 @@
-"""The `write` function of `start_response` (PEP 3333): each block is sent at once."""
+"""The function `write` that `start_response` returns (PEP 3333): each block is sent at once."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Long runs that are not part of `make test`."""
+"""Long-running tests, which are not part of `make test`."""

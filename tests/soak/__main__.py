@@ -4,8 +4,9 @@ complete one.
     make soak    # 100 rounds per format, over HTTP and from the command line
     python3 -m tests.soak --rounds 5 --formats ndjson
 
-Each round starts PostgreSQL (a separate one), lets readers receive a random number of bytes of an
-export of 400,000 rows, kills the server (SIGKILL), and checks how every reader ended:
+Each round starts a PostgreSQL server that is used for nothing else. Readers receive a random number
+of bytes of an export of 400,000 rows. Then the server is killed (SIGKILL), and the end of every
+reader is checked:
 
 - curl must exit with an error, Python's `http.client` must raise, and neither may have seen the
   success trailer;
@@ -14,9 +15,9 @@ export of 400,000 rows, kills the server (SIGKILL), and checks how every reader 
 Points are counted in bytes received, never in time.
 
 psqlodbc 13.02 dereferences a null pointer inside SQLFetch when its connection dies in the middle of
-a result (about one kill in ten). Such a round counts as a failure seen by every reader, and the
-crash is counted separately. `onecopy query` ends with it; `onecopy serve` must not: its supervisor
-starts a new process on the same port, and the rounds continue.
+a result (about one kill in ten). Every reader sees such a crash as a failure, so the round is
+valid; crashes are counted separately. `onecopy query` crashes with the driver. `onecopy serve` must
+not: its supervisor starts a new process on the same port, and the rounds continue.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ ROWS = 400_000
 
 
 def read(stream: IO[bytes], n_bytes: int) -> int:
-    """Read until ``n_bytes`` arrived or the stream ended; return the bytes."""
+    """Reads ``n_bytes`` bytes, or up to the end of the stream; returns the number of bytes."""
     got = 0
     while got < n_bytes:
         data = stream.read(min(1 << 16, n_bytes - got))
@@ -60,7 +61,7 @@ def read(stream: IO[bytes], n_bytes: int) -> int:
 
 
 class Gateway:
-    """`onecopy serve` with one query of the database that is to be killed."""
+    """A process of `onecopy serve` with one query of the database that is to be killed."""
 
     def __init__(self, command: str, url: str, folder: Path) -> None:
         self.port = free_port()
@@ -83,11 +84,11 @@ class Gateway:
         raise RuntimeError(f"the gateway ended with {self.process.returncode}; see {config.with_name('gateway.log')}")
 
     def crashes(self) -> int:
-        """The number of crashes of the serving process, from the log."""
+        """The number of crashes of the serving process, counted in the log."""
         return Path(self.log.name).read_bytes().count(b" crash: process ")
 
     def close(self) -> None:
-        """Stop it; the server must still be able to stop cleanly."""
+        """Stops the gateway, which must exit with 0."""
         self.process.send_signal(signal.SIGINT)
         code = self.process.wait(timeout=60)
         self.log.close()
@@ -96,7 +97,8 @@ class Gateway:
 
 
 def over_http(gateway: Gateway, fmt: str, point: int, kill: threading.Event, killed: threading.Event) -> list[str]:
-    """One round with curl and `http.client` in parallel. Returns the errors found."""
+    """Runs one round with curl and `http.client` in parallel; returns descriptions of wrong
+    results."""
     wrong: list[str] = []
     path = f"/t.{fmt}"
     with tempfile.TemporaryFile() as head:
@@ -143,8 +145,10 @@ def from_the_command_line(
     killed: threading.Event,
     crashed: Counter[str],
 ) -> list[str]:
-    """One round with `onecopy query`, to a pipe and to a file in parallel; crashes are counted in
-    ``crashed``."""
+    """Runs one round with two processes of `onecopy query`, one to a pipe and one to a file.
+
+    Returns descriptions of wrong results; adds the number of crashes to ``crashed``.
+    """
     wrong: list[str] = []
     target = folder / f"export.{fmt}"
     target.unlink(missing_ok=True)
@@ -177,7 +181,7 @@ def from_the_command_line(
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="soak", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=100, help="rounds for each format and way (100)")
     parser.add_argument("--formats", nargs="*", default=FORMATS, choices=FORMATS)

@@ -1,11 +1,11 @@
-"""Ends PostgreSQL's connections at random points: each end is an error for the caller, without
-silent loss.
+"""Ends PostgreSQL connections at random points: each is an error for the caller, without silent
+loss of rows.
 
     python3 -m tests.soak.kills --rounds 1000
 
 A relay passes the server's bytes to the client up to a random point. Then it closes or resets the
-connection, or the server's backend is terminated. Each round reads a result in one format, or
-inserts rows, and compares.
+connection, or terminates the server's backend. Each round reads a result in one format, or inserts
+rows, and compares them with the expected ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUERY = f"select n, 'text ' || n as t, n * 1.5 as d from generate_series(1, {N_R
 
 
 def arrow(cur: onecopy.Cursor) -> object:
-    """The rows through Arrow."""
+    """The rows of the result, read through Arrow."""
     import pyarrow
 
     return pyarrow.table(cur.arrow()).to_pylist()
@@ -49,7 +49,8 @@ WAYS = ("close", "reset", "terminate")
 
 
 class Cutter:
-    """A relay for one connection, which ends it after a number of the server's bytes."""
+    """A relay for one connection that passes ``point`` bytes of the server and then ends the
+    connection."""
 
     def __init__(self, port: int, point: int, way: str, terminate: Callable[[int], object]) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -95,14 +96,14 @@ class Cutter:
                         return
 
     def close(self) -> None:
-        """Closes the relay."""
+        """Closes the relay and waits for its thread."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listener.close()
 
 
 class Kills:
-    """Rounds with one server."""
+    """Repeated rounds with one PostgreSQL server."""
 
     def __init__(self, native: dict[str, Any], seed: int) -> None:
         self._native = native
@@ -155,7 +156,7 @@ class Kills:
         return int(found[0])
 
     def round(self) -> None:
-        """One round.
+        """Ends a connection at a random point and checks the outcome.
 
         Raises:
             AssertionError: rows were lost or duplicated without an error.
@@ -183,13 +184,13 @@ class Kills:
         self.counts[f"{name}, {way}: {'error' if is_error else 'right'}"] += 1
 
     def close(self) -> None:
-        """Closes the relay."""
+        """Drops the table of the rounds, and closes the connection of the administrator."""
         self._admin.execute("drop table killed")
         self._admin.close()
 
 
 def main() -> None:
-    """The command line of this module."""
+    """Runs the command line of this module."""
     parser = argparse.ArgumentParser(prog="tests.soak.kills", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

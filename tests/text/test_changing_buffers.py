@@ -1,5 +1,7 @@
-"""Buffers that change while they are read or written to: each result is a canonical `str`, valid
-objects or an error, and no byte is written outside of a destination.
+"""Buffers that change while they are read or written: each result is a canonical `str`, a valid
+object or an error.
+
+No byte outside of a destination is written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Incremental decoders and encoders of `codecs`: their state, and files that are read and written
-with them."""
+"""Incremental decoders and encoders for `codecs`: their state, and text files that use them."""
 
 from __future__ import annotations
 
@@ -40,21 +39,21 @@ SAMPLES = {
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """The encodings under `onecopy-` and their names."""
+    """Registers onecopy's codecs, whose names begin with `onecopy-`, during each test."""
     codecs.register(text.find_codec)
     yield
     codecs.unregister(text.find_codec)
 
 
 def opened(data: bytes, encoding: str, **options: Any) -> io.TextIOWrapper:
-    """A text file, decoded from the bytes in small parts."""
+    """A text file over ``data`` that decodes the bytes in small parts."""
     file = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, **options)
     file._CHUNK_SIZE = 7  # type: ignore[attr-defined]
     return file
 
 
 def read_by_character(file: io.TextIOWrapper) -> list[tuple[int, str]]:
-    """Each character, after its position."""
+    """Reads a file character by character; returns each with the position before it."""
     read = []
     while True:
         at = file.tell()
@@ -167,7 +166,7 @@ def test_a_decoder_with_the_state_of_another_continues_like_it(encoding: str, er
 
 
 def outcome(decoder: text.Decoder, data: bytes, final: bool) -> Any:
-    """The text, or the message of the error."""
+    """The decoded text; if decoding raises, the details of the error."""
     try:
         return decoder.decode(data, final)
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Each codec compared with CPython's: the same text, the same bytes, the same errors at the same
+"""Each codec compared with CPython's: the same text and bytes, and the same errors at the same
 positions."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _nearly = st.tuples(_texts, st.sampled_from(CODECS), st.lists(_harm, max_size=3)
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """The result of a call, or its error."""
+    """The result of a call; if it raises, the details of the error."""
     try:
         return call()
     except (UnicodeDecodeError, UnicodeEncodeError) as e:
@@ -167,7 +167,7 @@ def test_arguments_are_accepted_by_name() -> None:
 
 
 class Chunked:
-    """A buffer made in Python (PEP 688)."""
+    """A class written in Python that supports the buffer protocol (PEP 688)."""
 
     def __buffer__(self, flags: int, /) -> memoryview:
         return memoryview(b"Z\xc3\xbcrich")

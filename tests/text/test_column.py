@@ -1,4 +1,5 @@
-"""Columns of fixed stride."""
+"""`text.decode_column`: texts in a buffer of cells with the same size, as ODBC drivers return
+them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from onecopy import text
 
 
 def column(cells: list[str | None], stride: int, encoding: str = "utf-16-le") -> tuple[bytes, array.array[int]]:
-    """The data and the lengths, as a driver fills them in."""
+    """The buffer and the lengths in bytes of a column, as an ODBC driver would return them.
+
+    Each cell has ``stride`` bytes; the length of NULL is -1.
+    """
     data, lengths = bytearray(), array.array("q")
     for cell in cells:
         encoded = b"" if cell is None else cell.encode(encoding, "surrogatepass")

@@ -1,4 +1,5 @@
-"""Streams split anywhere: the same result as for the whole, and as CPython's incremental codecs."""
+"""Incremental decoding: for any division into parts the result is that of the undivided text, and
+that of CPython's incremental codecs."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ HARM = (b"", b"\xff", b"\x00\xd8", b"\xed\xa0\x80", b"\xe4\xb8", b"\x81", b"\x00
 
 
 def decoded(parts: list[bytes], encoding: str, errors: str) -> str | None:
-    """The text of parts; None if they are refused."""
+    """The text of the parts, decoded one after the other; None if they are refused."""
     decoder = text.Decoder(encoding, errors)
     try:
         return "".join([decoder.decode(part) for part in parts] + [decoder.decode(b"", final=True)])
@@ -35,7 +36,7 @@ def decoded(parts: list[bytes], encoding: str, errors: str) -> str | None:
 
 
 def whole(data: bytes, encoding: str, errors: str) -> str | None:
-    """The text of the whole; None if it is refused."""
+    """The text of the undivided data; None if it is refused."""
     try:
         return text.decode(data, encoding, errors)
     except UnicodeDecodeError:

@@ -1,5 +1,7 @@
-"""The encodings of the WHATWG Encoding Standard, compared with CPython's tables, except documented
-differences."""
+"""The legacy encodings of the WHATWG Encoding Standard, compared with CPython's tables.
+
+Only documented differences are allowed.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,10 @@ POLICIES = ("strict", "replace", "ignore", "backslashreplace", "xmlcharrefreplac
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> Any:
-    """The result of a call, or its error; without the encoding's name, which CPython reports as
-    `charmap`."""
+    """The result of a call; if it raises, the details of the error.
+
+    The name of the encoding is omitted, since CPython reports `charmap` for many encodings.
+    """
     try:
         return call(*args)
     except (UnicodeDecodeError, UnicodeEncodeError) as e:

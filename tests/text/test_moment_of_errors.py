@@ -1,5 +1,8 @@
-"""Errors occur in the same part of a stream as in CPython, with the same message: all short strings
-of critical bytes, split everywhere."""
+"""Incremental decoders raise an error in the same part of a stream as CPython's, with the same
+message.
+
+All short strings of critical bytes are tested, divided into parts in every way.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ POLICIES = ("strict", "replace", "ignore", "surrogatepass", "surrogateescape", "
 
 
 def cuts(data: bytes) -> Iterator[list[bytes]]:
-    """The data split into parts, in every way."""
+    """Every way to divide the data into parts."""
     for bits in range(1 << max(len(data) - 1, 0)):
         ends = [n + 1 for n in range(len(data) - 1) if bits >> n & 1]
         yield [data[a:b] for a, b in itertools.pairwise([0, *ends, len(data)])]
 
 
 def outcomes(decoder: Any, parts: list[bytes]) -> list[Any]:
-    """The result of each part up to an error, and the state before it."""
+    """The text of each part; the details of the error are the last item if a part is refused."""
     made: list[Any] = []
     for n, part in enumerate([*parts, b""]):
         try:
@@ -40,7 +43,7 @@ def outcomes(decoder: Any, parts: list[bytes]) -> list[Any]:
 
 
 def _is_allowed(parts: list[bytes], ours: list[Any], theirs: list[Any], encoding: str, errors: str) -> bool:
-    """True for a difference that the reference documents."""
+    """Returns true if the documentation mentions the difference between both outcomes."""
     n = next((n for n, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
     if encoding in ("utf-16", "utf-32"):
         return theirs[-1] is None or (type(theirs[n]) is tuple and "BOM" in theirs[n][2])
@@ -54,7 +57,11 @@ def _is_allowed(parts: list[bytes], ours: list[Any], theirs: list[Any], encoding
 
 
 def check(encoding: str, alphabet: bytes, n_bytes: int, begin: bytes = b"") -> int:
-    """Compares all strings of at most so many bytes; returns the number of equal outcomes."""
+    """Compares all strings of at most ``n_bytes`` bytes of the alphabet, each after the bytes
+    ``begin``.
+
+    Returns the number of equal outcomes.
+    """
     n_equal = 0
     decode = codecs.getincrementaldecoder(encoding)
     for errors in POLICIES:

@@ -1,4 +1,4 @@
-"""Code units in other byte orders, at any address, at lengths around the block sizes."""
+"""Text in each byte order, at any memory address, and of lengths around the block sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large new objects use huge pages if the system provides them."""
+"""Large new objects use huge pages if the operating system provides them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ print(advised(id(small) + (1 << 19)))
 
 
 def advised(address: int) -> bool:
-    """True if huge pages were requested for the mapping that contains the address."""
+    """Returns true if huge pages were requested for the memory mapping that contains the
+    address."""
     inside = False
     for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
         head = line.split()[0]

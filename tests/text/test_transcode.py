@@ -1,4 +1,4 @@
-"""`transcode` between buffers and files, and `detect`."""
+"""`text.transcode` between buffers and files, and `text.detect`."""
 
 from __future__ import annotations
 

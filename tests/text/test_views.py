@@ -1,4 +1,4 @@
-"""Views: nothing is copied, and no cached form is created on a `str`."""
+"""Views of the UTF-8 of a `str`: no copy is made, and no cached UTF-8 is created in the `str`."""
 
 from __future__ import annotations
 

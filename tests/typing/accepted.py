@@ -1,4 +1,5 @@
-"""Code that a type checker accepts: `mypy --strict` reads this file; it is never run."""
+"""Code that type checkers must accept: `mypy --strict` checks this file, which is never
+executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Code that a type checker must refuse: each line is an error that `warn_unused_ignores` checks."""
+"""Code that type checkers must refuse: each line has an error, which `warn_unused_ignores`
+verifies."""
 
 from __future__ import annotations
 

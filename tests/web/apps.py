@@ -1,7 +1,8 @@
-"""The same application in each framework: named streams, and one connection for all, so that a
-leaked one is noticed.
+"""The same application in each web framework: it streams the results of named queries.
 
-The database is in the environment; servers import this module in other processes.
+The pool has only one connection, so that a connection that is not returned blocks the next request.
+The environment variable `ONECOPY_WEB_DATABASE` has the connection string, since servers import this
+module in other processes.
 """
 
 from __future__ import annotations
@@ -45,23 +46,23 @@ FILENAME = "Städte.json"
 
 @functools.cache
 def pool() -> onecopy.Pool:
-    """A pool with one connection: a leak blocks the next request."""
+    """The pool of the WSGI applications, with one connection."""
     return onecopy.Pool(os.environ["ONECOPY_WEB_DATABASE"], max_size=1, timeout=60)
 
 
 @functools.cache
 def aio_pool() -> aio.Pool:
-    """The same for asyncio."""
+    """The pool of the ASGI applications that use `onecopy.aio`, with one connection."""
     return aio.Pool(os.environ["ONECOPY_WEB_DATABASE"], max_size=1, timeout=60)
 
 
 def rows(name: str) -> onecopy.RowStream:
-    """The stream with a name."""
+    """A row stream with the result of the query ``name``."""
     return pool().stream(QUERIES[name])
 
 
 def plain(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """A plain WSGI application; the server handles an error before the response."""
+    """A WSGI application without a framework; the server handles errors before the response."""
     name = environ["PATH_INFO"].strip("/")
     return onecopy.web.wsgi(start_response, rows(name), filename=FILENAME)
 
@@ -77,7 +78,8 @@ def _flask(name: str) -> flask.Response:
 
 @flask_app.post("/upload/<how>")
 def _flask_upload(how: str) -> flask.Response:
-    """Echoes the request's body, or refuses it without reading; the same in each framework."""
+    """Returns the request's body, or refuses the request without reading it; as in the other
+    frameworks."""
     if how == "refused":
         return flask.Response("not wanted", 403)
     return flask.Response(flask.request.get_data())
@@ -141,7 +143,7 @@ fastapi_app = fastapi.FastAPI()
 
 @fastapi_app.get("/async/{name}")
 async def _fastapi_async(name: str) -> fastapi.Response:
-    """A stream of `onecopy.aio`."""
+    """Responds with a stream of `onecopy.aio`."""
     stream = await aio_pool().stream(QUERIES[name])
     made: fastapi.Response = onecopy.web.response(stream, filename=FILENAME)
     return made
@@ -149,13 +151,13 @@ async def _fastapi_async(name: str) -> fastapi.Response:
 
 @fastapi_app.get("/{name}")
 def _fastapi(name: str) -> fastapi.Response:
-    """A stream of `onecopy`, created in a thread."""
+    """Responds with a stream of `onecopy`, created in a thread of FastAPI."""
     made: fastapi.Response = onecopy.web.response(rows(name), filename=FILENAME)
     return made
 
 
 async def _starlette(request: Request) -> Any:
-    """A stream of `onecopy`, created on the event loop."""
+    """Responds with a stream of `onecopy`, created on the event loop."""
     return onecopy.web.response(rows(request.path_params["name"]), filename=FILENAME)
 
 
@@ -174,7 +176,10 @@ _ASGI = {
 
 
 def all_wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Each WSGI application under its name: one server serves them all."""
+    """A WSGI application that passes a request to the application whose name begins the path.
+
+    One server can therefore serve all applications.
+    """
     _, name, rest = environ["PATH_INFO"].split("/", 2)
     environ = {**environ, "PATH_INFO": f"/{rest}"}
     app: Callable[..., Iterable[bytes]] = _WSGI[name]
@@ -182,7 +187,7 @@ def all_wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Ite
 
 
 async def all_asgi(scope: Any, receive: Any, send: Any) -> None:
-    """Each ASGI application under its name."""
+    """An ASGI application that passes a request to the application whose name begins the path."""
     if scope["type"] != "http":
         return
     _, name, rest = scope["path"].split("/", 2)

@@ -1,4 +1,4 @@
-"""Each framework through its own test client: from a path to a status, fields and a body."""
+"""Requests to each framework's application through the framework's own test client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """A client's response; field names are in lower case."""
+    """The response that a test client received; names of header fields are in lower case."""
 
     status: int
     fields: dict[str, str]
@@ -20,7 +20,7 @@ def _lower(headers: Any) -> dict[str, str]:
 
 
 def by_wsgi(path: str, method: str = "GET") -> Answer:
-    """The plain application, called as PEP 3333 specifies, with the checks of
+    """Sends a request to the application without a framework, with the checks of
     `wsgiref.validate`."""
     from wsgiref.util import setup_testing_defaults
     from wsgiref.validate import validator
@@ -45,7 +45,7 @@ def by_wsgi(path: str, method: str = "GET") -> Answer:
 
 
 def by_flask(path: str, method: str = "GET") -> Answer:
-    """Flask."""
+    """Sends a request to the Flask application."""
     from tests.web import apps
 
     apps.flask_app.testing = True
@@ -54,7 +54,7 @@ def by_flask(path: str, method: str = "GET") -> Answer:
 
 
 def by_django(path: str, method: str = "GET") -> Answer:
-    """Django under WSGI."""
+    """Sends a request to the Django application under WSGI."""
     from django.test import Client
 
     import tests.web.apps  # noqa: F401  # Django is set up there.
@@ -67,7 +67,7 @@ def by_django(path: str, method: str = "GET") -> Answer:
 
 
 def by_falcon(path: str, method: str = "GET") -> Answer:
-    """Falcon under WSGI."""
+    """Sends a request to the Falcon application under WSGI."""
     from falcon.testing import TestClient
 
     from tests.web import apps
@@ -76,7 +76,7 @@ def by_falcon(path: str, method: str = "GET") -> Answer:
 
 
 def by_falcon_asgi(path: str, method: str = "GET") -> Answer:
-    """Falcon under ASGI, with `onecopy.aio`."""
+    """Sends a request to the Falcon application under ASGI, which uses `onecopy.aio`."""
     from falcon.testing import TestClient
 
     from tests.web import apps

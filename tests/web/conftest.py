@@ -1,5 +1,8 @@
-"""Web frameworks and servers. If one of them is not installed, no test of this folder is collected,
-since other CPythons are tested without them."""
+"""Fixtures of the tests with web frameworks and servers.
+
+If one of them is not installed, no test of this folder is collected: some CPythons are tested
+without them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ collect_ignore_glob = ["test_*.py", "apps.py"] if missing else []
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The file that the applications of `apps` read, in this process and in servers."""
+    """The file of the database that the applications of `apps` read, in this process and in
+    servers."""
     path: pathlib.Path = tmp_path_factory.mktemp("web") / "rows.db"
     con = onecopy.connect(f"sqlite:{path}")
     con.execute("create table city (id integer, name text)")

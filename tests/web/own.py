@@ -1,5 +1,8 @@
-"""`apps.all_wsgi` for tests with onecopy's own server, and `apps.all_asgi`: the ledger, and the
-type of the body that the server got, can be requested."""
+"""The applications of `apps` with a path `/ledger`, for tests with onecopy's own server and
+uvicorn.
+
+`/ledger` returns the ledger's counts, and the type of the bodies that the server received.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _given = ""
 
 
 def _told() -> bytes:
-    """The ledger and the bodies since the last call."""
+    """The ledger's counts and the types of bodies since the last call, as JSON."""
     global _counted, _given
     counts = {name: getattr(_counted, name) for name in ("taken", "converted", "copied")}
     body = onecopy.json.dumps({**counts, "given": _given})
@@ -23,8 +26,8 @@ def _told() -> bytes:
 
 
 def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Each WSGI application under its name; ``/ledger`` returns the counts of the last request, and
-    resets them."""
+    """Passes a request to `apps.all_wsgi`; ``/ledger`` returns the counts since its last
+    request."""
     global _given
     path = environ["PATH_INFO"]
     if path in ("/hello", "/ledger"):
@@ -45,7 +48,8 @@ def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable
 
 
 async def asgi(scope: Any, receive: Any, send: Any) -> None:
-    """Each ASGI application under its name; ``/ledger`` as above, with the types of all bodies."""
+    """Passes a request to `apps.all_asgi`; ``/ledger`` returns the counts since its last
+    request."""
     if scope["type"] != "http":
         return
     if scope["path"] == "/ledger":

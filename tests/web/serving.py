@@ -1,5 +1,4 @@
-"""Third-party servers in separate processes on loopback, and responses that record if they are
-complete."""
+"""Servers of other projects in separate processes on loopback, and requests to them."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _PATIENCE_S = 60.0
 
 
 class Reply(NamedTuple):
-    """The bytes received from the wire."""
+    """A response as received, also if it is incomplete."""
 
     status: int
     fields: dict[str, str]
@@ -26,27 +25,27 @@ class Reply(NamedTuple):
 
 
 class Server:
-    """A server on a free port; ``command`` is the arguments of ``python -m``."""
+    """A server process on a free port; ``command`` has the arguments of ``python -m``."""
 
     def __init__(self, command: list[str]) -> None:
         self._serving = Serving(module=command, patience_s=_PATIENCE_S)
 
     def log(self) -> str:
-        """Its output so far."""
+        """Everything that the server has written to its output."""
         return self._serving.said()
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stops the server."""
         self._serving.stop()
 
     def connect(self, path: str, method: str = "GET") -> socket.socket:
-        """A connection on which a path was requested."""
+        """Sends a request on a new connection; returns the socket, from which nothing was read."""
         line = self._serving.connect()
         line.send(request(path, b"Connection: close", method=method))
         return line.socket
 
     def ask(self, path: str, method: str = "GET") -> Reply:
-        """Request a path, and read the response as far as it arrives."""
+        """Sends a request, and reads the response as far as it arrives."""
         answer = self._serving.ask(path, b"Connection: close", method=method)
         fields = {name: value.decode("latin-1") for name, value in answer.fields}
         return Reply(answer.status, fields, answer.body, answer.whole)
@@ -54,7 +53,7 @@ class Server:
 
 @contextlib.contextmanager
 def running(command: list[str]) -> Iterator[Server]:
-    """A server for a block."""
+    """Starts a server for the duration of a `with` block."""
     server = Server(command)
     try:
         yield server

@@ -1,4 +1,4 @@
-"""An application of FastAPI under `onecopy run`: refused at the start, since it is ASGI."""
+"""`onecopy run` refuses a FastAPI application at the start, since it is ASGI."""
 
 from __future__ import annotations
 

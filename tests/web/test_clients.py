@@ -21,7 +21,7 @@ def _database(database: str) -> None:
 
 @pytest.fixture
 def expected(database: str) -> dict[str, bytes]:
-    """The bytes of the stream itself."""
+    """The bytes of each named query's stream, without a framework."""
     con = onecopy.connect(database)
     return {name: con.execute(apps.QUERIES[name]).json().read() for name in ("short", "long", "empty")}
 

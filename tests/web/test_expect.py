@@ -1,4 +1,4 @@
-"""Clients that send `Expect: 100-continue`, with each framework on our server."""
+"""Requests with `Expect: 100-continue` to each framework's application on onecopy's server."""
 
 from __future__ import annotations
 

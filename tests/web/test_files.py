@@ -1,5 +1,5 @@
-"""`onecopy.files` under gunicorn: the same responses as under our server, whole files by gunicorn's
-sendfile."""
+"""`onecopy.files` under gunicorn: the responses are those of onecopy's server, and gunicorn sends
+whole files with sendfile."""
 
 from __future__ import annotations
 

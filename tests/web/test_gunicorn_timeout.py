@@ -1,4 +1,5 @@
-"""gunicorn's own timeout: a worker of `onecopy.gunicorn` that holds the interpreter is replaced."""
+"""gunicorn's own timeout replaces a worker of class `onecopy.gunicorn.Worker` that never releases
+the GIL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`gunicorn -k onecopy.gunicorn.Worker`: gunicorn's processes, onecopy's server."""
+"""`gunicorn -k onecopy.gunicorn.Worker`: gunicorn manages the processes, onecopy's server handles
+requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a response."""
+"""The header fields of a response that is a row stream."""
 
 from __future__ import annotations
 

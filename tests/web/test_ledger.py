@@ -1,5 +1,5 @@
-"""Each framework, by the ledger: the rows of a response are converted once, into the bytes that are
-sent, and never copied."""
+"""The ledger with each framework: the rows of a response are converted once, into the bytes that
+are sent, and never copied."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ask = Callable[[str], bytes]
 
 @pytest.fixture(scope="module", params=["tcp", "unix", "tls"])
 def ask(request: pytest.FixtureRequest, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Sends requests to onecopy's own server, over each transport, on one connection."""
+    """Returns a function that sends a request to onecopy's own server, for each transport."""
     from tests.web import own
 
     apps.pool.cache_clear()
@@ -78,7 +78,7 @@ def test_rows_reach_our_server_as_the_stream_itself(ask: Ask, database: str, app
 
 @pytest.fixture(scope="module")
 def uvicorn(database: str) -> Iterator[Server]:
-    """Serves ASGI, which our servers do not."""
+    """A running uvicorn for the ASGI applications, which onecopy's servers do not support."""
     command = ["uvicorn", "--host", "127.0.0.1", "--port", "0", "--lifespan", "off", "tests.web.own:asgi"]
     with running(command) as started:
         yield started

@@ -1,5 +1,5 @@
-"""Row streams of each framework under onecopy's own server: streamed from the database to the
-socket."""
+"""Row streams of each framework on onecopy's own server: they are sent while the database returns
+rows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The owner of a stream and its release; the choice of the framework; the object that the server
-gets."""
+"""`onecopy.web`: the owner of a stream and its release, the choice of the framework, and the body
+that the server receives."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ def _database(database: str) -> None:
 
 
 def held(database: str, name: str = "long") -> tuple[onecopy.RowStream, weakref.ref[Any], threading.Event]:
-    """A stream that is the only owner of its connection, and a weak reference that shows its
-    release."""
+    """A stream that is the only owner of its connection, a weak reference to the connection, and an
+    event.
+
+    The event is set when the stream is closed.
+    """
     con = onecopy.connect(database)
     rows = con.execute(apps.QUERIES[name]).json()
     gone = threading.Event()
@@ -127,7 +130,8 @@ def test_flask_closes_the_stream_of_a_head(database: str) -> None:
 
 
 class _Wrapper:
-    """A replacement of the `wsgi.file_wrapper` of onecopy's server, which accepts streams."""
+    """A class that looks like the `wsgi.file_wrapper` of onecopy's server, which accepts
+    streams."""
 
     __module__ = "onecopy"
 

@@ -1,5 +1,5 @@
-"""Row streams on third-party servers: the same bytes, a truncated response after an error, a
-returned connection."""
+"""Row streams on servers of other projects: the bytes are the same, a response is truncated after
+an error, and the connection is returned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ every_pair = pytest.mark.parametrize(("server", "app"), PAIRS)
 
 @pytest.fixture(scope="module")
 def start(database: str) -> Iterator[Callable[[str], Server]]:
-    """Starts each server once; they are stopped at the end."""
+    """Returns a function that starts each server once; all are stopped at the end."""
     started: dict[str, Server] = {}
 
     def started_once(name: str) -> Server:

@@ -1,4 +1,5 @@
-"""The wheel is self-contained: in an empty environment it runs the README's first example."""
+"""The wheel is self-contained: the README's first example runs in an environment that has only the
+wheel."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.builds, pytest.mark.timeout(2400)]
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """The wheel of this interpreter, built by the command of `make wheel`."""
+    """The path of the wheel for this interpreter, built as by `make wheel`."""
     done = subprocess.run([sys.executable, "tools/wheel.py"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r"^ +(dist/\S+\.whl)$", done.stdout, re.M)
@@ -30,7 +31,7 @@ def wheel() -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` folder of an environment that contains only the wheel, not even pip."""
+    """The `bin` folder of an environment in which only the wheel is installed, not even pip."""
     directory = tmp_path_factory.mktemp("empty")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(directory / "bin" / "python"), "install", "-q", "--no-index"]

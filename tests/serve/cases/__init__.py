@@ -1,10 +1,10 @@
-"""The rows of the conformance table: each is a case that talks to a server through a raw socket.
+"""The cases of the conformance table: each sends requests to a server through a raw socket.
 
 ``lengths``      Content-Length and Transfer-Encoding: where a body ends
 ``chunks``       the chunked coding
 ``heads``        names, values, line ends
-``targets``   the request line, Host, and sizes over the limits
-``answers``   rules that an application cannot break: HEAD, 204, header injection, body lengths
+``targets``      the request line, Host, and sizes over the limits
+``answers``      rules that an application cannot break: HEAD, 204, header injection, body lengths
 ``connections``  keep-alive, pipelining, Expect, HTTP/1.0, slow clients
 ``wsgi``         PEP 3333: environ, write(), close(), file_wrapper, exceptions
 """

@@ -1,5 +1,5 @@
-"""Rules that an application cannot break: responses without a body, headers within their lines,
-bodies of their length."""
+"""Rules that the server enforces against an application: responses without a body, headers without
+line ends, and bodies of the announced length."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _(server: Serving) -> None:
 
 
 def injected(server: Serving, kind: str) -> None:
-    """A response of 500, or none: nothing from the application."""
+    """Asserts that an injected header is not sent: the response has status 500 or the connection
+    closes."""
     with server.connect() as line:
         line.send(request(f"/inject/{kind}"))
         try:

@@ -1,4 +1,5 @@
-"""The chunked coding: sizes and ends that two readers interpret differently. RFC 9112, 7.1."""
+"""The chunked coding (RFC 9112, 7.1): sizes and ends that two implementations could interpret
+differently."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ END = b"0\r\n\r\n"
 
 
 def chunked(body: bytes) -> bytes:
-    """A POST to `/echo` with this coded body."""
+    """A POST request to `/echo` whose body is ``body``, already in chunked coding."""
     return request("/echo", b"Transfer-Encoding: chunked", method="POST", body=body)
 
 

@@ -1,5 +1,5 @@
-"""Connections: their lifetime, the order of messages, and slow clients. RFC 9112, 9; RFC 9110,
-10.1.1."""
+"""Connections (RFC 9112, 9; RFC 9110, 10.1.1): their lifetime, the order of messages, and slow
+clients."""
 
 from __future__ import annotations
 
@@ -132,8 +132,10 @@ def _(server: Serving) -> None:
 
 
 def _dribble(lines: list[Line], until: float) -> list[Line]:
-    """Sends a byte on each connection now and then; returns those that are still open when the time
-    is up."""
+    """Repeatedly sends a byte on each connection until the time ``until``.
+
+    Returns the connections that the server has not closed.
+    """
     selector = selectors.DefaultSelector()
     for line in lines:
         selector.register(line.socket, selectors.EVENT_READ, line)

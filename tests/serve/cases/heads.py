@@ -1,4 +1,4 @@
-"""The lines of a head: their ends, names and values. RFC 9112, 2.2 and 5; RFC 9110, 5."""
+"""The lines of a request's head (RFC 9112, 2.2 and 5; RFC 9110, 5): line ends, names and values."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ CASES = Cases()
 
 
 def get(*lines: bytes) -> bytes:
-    """A GET of `/echo`."""
+    """A GET request for `/echo` with these header lines."""
     return request("/echo", *lines)
 
 
 def post(*lines: bytes) -> bytes:
-    """A POST of `hello` to `/echo`; its Content-Length is among the lines."""
+    """A POST request to `/echo` with the body `hello`; ``lines`` contain its Content-Length."""
     return request("/echo", *lines, method="POST", body=b"hello")
 
 

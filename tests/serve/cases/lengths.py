@@ -1,5 +1,7 @@
-"""The end of a request's body: two readers that disagree enable request smuggling. RFC 9112, 6; RFC
-9110, 8.6."""
+"""The end of a request's body (RFC 9112, 6; RFC 9110, 8.6).
+
+If two implementations determine different ends, request smuggling is possible.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ HELLO = b"5\r\nhello\r\n0\r\n\r\n"
 
 
 def post(*lines: bytes, body: bytes = b"hello", version: bytes = b"HTTP/1.1") -> bytes:
-    """A POST to `/echo`."""
+    """A POST request to `/echo` with these header lines and this body."""
     return request("/echo", *lines, method="POST", body=body, version=version)
 
 
@@ -40,7 +42,11 @@ CASES.refuses("CL 5 5", post(b"Content-Length: 5 5"))
 
 
 def _one_answer(server: Serving, sent: bytes, chunked: str, counted: str) -> None:
-    """Refused; or read as chunked, and the connection is closed after it."""
+    """Checks a request whose body has both a chunked coding and a Content-Length.
+
+    The server must refuse it, or read the chunked body and then close the connection. To read the
+    body by its Content-Length, or to keep the connection open, is lenient.
+    """
     with server.connect() as line:
         line.send(sent)
         try:

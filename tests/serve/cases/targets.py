@@ -1,5 +1,5 @@
-"""The request line, the host, and sizes over the limits. RFC 9112, 2.3, 3 and 3.2; RFC 9110, 5.4
-and 4.1."""
+"""The request line, Host, and sizes over the limits (RFC 9112, 2.3, 3 and 3.2; RFC 9110, 5.4 and
+4.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONG = 100_000
 
 
 def line(first: bytes) -> bytes:
-    """A request with this first line."""
+    """A request with this request line."""
     return first + b"\r\nHost: a\r\n\r\n"
 
 

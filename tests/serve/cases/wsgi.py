@@ -1,4 +1,4 @@
-"""PEP 3333: the arguments of an application, and the guarantees of the server."""
+"""PEP 3333: the arguments with which a server calls an application, and the server's guarantees."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ CASES = Cases()
 
 
 def _word(end: str = "") -> str:
-    """A name that no other case uses."""
+    """A random word that no other case uses, followed by ``end``."""
     return uuid.uuid4().hex + end
 
 
 def _seen(server: Serving, word: str) -> list[str]:
-    """The events that the application recorded under that word."""
+    """The events that the application has recorded under the word."""
     answer = server.ask(f"/seen/{word}")
     assert answer.status == 200
     return [str(event) for event in json.loads(answer.body)]
 
 
 def wait_until_seen(server: Serving, word: str, event: str, patience_s: float = PATIENCE_S) -> bool:
-    """True if the application records that event in time."""
+    """Returns true if the application records the event within ``patience_s``."""
     end = time.monotonic() + patience_s
     while event not in _seen(server, word):
         if time.monotonic() > end:
@@ -65,7 +65,7 @@ def _(server: Serving) -> None:
 
 
 def points(body: bytes) -> list[int]:
-    """The code points that the application saw."""
+    """The code points in a response of `/latin`."""
     points: list[int] = json.loads(body)
     return points
 

@@ -1,4 +1,5 @@
-"""Generates `vectors.jsonl`: BSON documents and their meaning, from the specification.
+"""Generates `vectors.jsonl`: BSON documents, and the value or the error that the specification
+requires.
 
 python -m tests.vectors.bson.make
 """
@@ -16,7 +17,10 @@ OID = "0123456789abcdef01234567"
 
 
 class Case(NamedTuple):
-    """A line of the file."""
+    """One test vector, which is a line of the file.
+
+    It has a name, the bytes, and their canonical Extended JSON or the reason of the error.
+    """
 
     name: str
     data: bytes
@@ -24,35 +28,35 @@ class Case(NamedTuple):
     error: str = ""
 
     def line(self) -> str:
-        """The line of the file."""
+        """The vector as a line of JSON."""
         said = {"error": self.error} if self.error else {"json": self.json}
         return json.dumps({"name": self.name, "hex": self.data.hex(), **said}, ensure_ascii=False)
 
 
 def document(*members: bytes) -> bytes:
-    """Members, with the length before and NUL after them."""
+    """A document: its length, its elements and a NUL."""
     body = b"".join(members)
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
 
 def member(tag: int, data: bytes, key: str = "v") -> bytes:
-    """A tag, a key, a value."""
+    """An element of a document: its type tag, its key and the bytes of its value."""
     return bytes([tag]) + key.encode() + b"\0" + data
 
 
 def text(value: str) -> bytes:
-    """A length, UTF-8, a NUL."""
+    """The bytes of a string value: its length, the text in UTF-8 and a NUL."""
     data = value.encode()
     return struct.pack("<i", len(data) + 1) + data + b"\0"
 
 
 def binary(data: bytes, subtype: int) -> bytes:
-    """A length, a subtype, bytes."""
+    """The bytes of a binary value: its length, its subtype and the data."""
     return struct.pack("<iB", len(data), subtype) + data
 
 
 def decimal(digits: int, exponent: int, negative: bool = False) -> bytes:
-    """The 128 bits of a decimal."""
+    """The 16 bytes of a decimal128 value."""
     return (int(negative) << 127 | exponent + 6176 << 113 | digits).to_bytes(16, "little")
 
 
@@ -73,7 +77,8 @@ def _date(ms: int) -> Any:
 
 
 def _single() -> Iterator[tuple[str, int, bytes, Any]]:
-    """Documents of one member `v`: a name, a tag, the bytes of the value, its meaning."""
+    """The valid documents with one element `v`: for each a name, its type tag, the bytes of the
+    value, and its Extended JSON."""
     for value, said in (
         (0.0, "0.0"), (-0.0, "-0.0"), (1.5, "1.5"), (-1234567890.125, "-1234567890.125"), (5e-324, "5e-324"),
         (float("inf"), "Infinity"), (float("-inf"), "-Infinity"),
@@ -138,7 +143,7 @@ def _single() -> Iterator[tuple[str, int, bytes, Any]]:
 
 
 def _wrong() -> Iterator[tuple[str, bytes, str]]:
-    """Bytes that are not a document: a name, the bytes, the reason."""
+    """Byte strings that are not valid documents: for each a name, the bytes, and the reason."""
     whole = document(member(2, text("abc")))
     yield "no bytes", b"", "no length"
     yield "half a length", b"\5\0", "no length"
@@ -165,7 +170,7 @@ def _wrong() -> Iterator[tuple[str, bytes, str]]:
 
 
 def cases() -> Iterator[Case]:
-    """All vectors, in the order of the file."""
+    """All test vectors, in the order of the file."""
     yield Case("empty", document(), {})
     for name, tag, data, said in _single():
         yield Case(name, document(member(tag, data)), {"v": said})
@@ -182,7 +187,7 @@ def cases() -> Iterator[Case]:
 
 
 def made() -> str:
-    """The whole file."""
+    """The contents of the whole file."""
     return "".join(f"{case.line()}\n" for case in cases())
 
 
