@@ -1,5 +1,5 @@
-"""Calls of a few nanoseconds to some milliseconds, ours and the peer's alternately in one process;
-prints one line of JSON per row.
+"""Measures calls of a few nanoseconds to some milliseconds: onecopy's and a peer's, alternately in
+one process. Prints one line of JSON per row.
 
 python calls.py ENGINE [--only PART] [--rounds N] [--once]
 """
@@ -23,7 +23,7 @@ ROUND_S = 0.004
 
 
 def round_of(call: Callable[[], Any], n: int, apart: bool = False) -> float:
-    """Seconds for `n` calls; `apart`: without the deallocation of the results."""
+    """The seconds for `n` calls; if `apart`, without the time to deallocate the results."""
     turns = range(n)
     if apart:
         spent = 0.0
@@ -40,11 +40,14 @@ def round_of(call: Callable[[], Any], n: int, apart: bool = False) -> float:
 
 
 def empty() -> None:
-    """The cost of an empty call in the loop, which is subtracted from both sides."""
+    """Does nothing: its time is the cost of the loop and is subtracted from both sides."""
 
 
 def measure(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int, apart: bool) -> dict[str, float]:
-    """Nanoseconds per call on both sides, and the ratio of neighbouring rounds."""
+    """The nanoseconds per call of both sides, and the ratio of peer to onecopy in the same round.
+
+    If `apart`, the deallocation of results is not timed.
+    """
     round_of(ours, 1), round_of(peer, 1)  # The first call of a process fills caches.
     once = max(round_of(ours, 1), round_of(peer, 1), round_of(ours, 3) / 3, 1e-8)
     n = max(1, min(20_000, int(ROUND_S / once)))
@@ -69,7 +72,7 @@ def measure(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int, apart
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine")
     parser.add_argument("--only", default="")

@@ -1,11 +1,11 @@
-"""Memory of one call of a codec, in a separate process; prints one line of JSON.
+"""Measures the memory of one codec call in a separate process; prints one line of JSON.
 
 python codec_memory.py ENGINE ROW(JSON) LIBRARY
 
-Encoding, and the iterator of chunks: resident pages (VmHWM, VmRSS), after freed memory was returned
+Encoding, and iterating over chunks: resident pages (VmHWM, VmRSS) after freed memory was returned
 to the system. Decoding: the heap as counted by the C library, with `peers/heap.c` preloaded and
-PYTHONMALLOC=malloc: `kept` is the live memory while the result exists, `peak` the maximum. The
-memory of the objects themselves is what the standard library's `json` keeps for them.
+PYTHONMALLOC=malloc. `kept` is the live memory while the result exists, `peak` the maximum. The
+`kept` of the standard library's `json` serves as the memory of the decoded objects themselves.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def _call(engine: Any, row: dict[str, Any], library: str) -> Callable[[Any], Any
 
 
 def encoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
-    """Resident pages at the peak and afterwards, above the start; the strings are new."""
+    """Encodes new strings; returns the growth of resident memory in bytes, at the peak and
+    afterwards."""
     call = _call(engine, row, library)
     one = pickle.dumps(engine.given(row["corpus"], row["way"])[library == "onecopy"], 5)
     made = [pickle.loads(one) for _ in range(row["times"])]
@@ -58,7 +59,8 @@ def encoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
 
 
 def decoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
-    """Bytes of the heap at the peak and with the result alive, above the start."""
+    """Decodes a text; returns the growth of the heap in bytes, at the peak and while the result
+    exists."""
     for name in ("heap_live", "heap_peak"):
         getattr(_libc, name).restype = ctypes.c_longlong
     call = _call(engine, row, library)
@@ -76,7 +78,8 @@ def decoded(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
 
 
 def chunks(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
-    """Resident pages at the peak while an iterator of chunks consumes rows of a generator."""
+    """Iterates over chunks whose rows a generator yields; returns the growth of resident memory in
+    bytes."""
     iter_chunks = _call(engine, row, library)
     pickled = [pickle.dumps(each, 5) for each in engine.given(row["corpus"], "encode")[0][:1000]]
 
@@ -92,7 +95,7 @@ def chunks(engine: Any, row: dict[str, Any], library: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     engine, row, library = (
         importlib.import_module(f"benches.engines.{sys.argv[1]}"),
         json.loads(sys.argv[2]),

@@ -1,10 +1,11 @@
-"""Codecs of Python objects: one row per process, all libraries in turns; prints one line of JSON.
+"""Times codecs of Python objects: one row of a definition per process, all libraries in turns.
+Prints one line of JSON.
 
 python codec_race.py ENGINE ROW(JSON) [--once]
 
-Each call that encodes gets new objects: a `str` with a cached UTF-8 form, left by another library,
-is a different, faster case, and not that of text from a database. The deallocation of results is
-not timed. Python's collector is off unless the row turns it on.
+Each call that encodes gets new objects. A `str` with cached UTF-8, which another library may have
+created, is faster to encode, and text from a database has none. The deallocation of results is not
+timed. Python's garbage collector is off unless the row turns it on.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SHORT_S = 5e-6
 
 
 class Contender:
-    """One library and its arguments."""
+    """One library: its function and the arguments that it gets."""
 
     def __init__(self, call: Callable[[Any], Any], made: Any, way: str, fresh: bool) -> None:
         self._call = call
@@ -45,7 +46,7 @@ class Contender:
         self._made = made
 
     def once(self) -> Any:
-        """One answer."""
+        """The result of one call."""
         return self._call(self._fresh())
 
     def _fresh(self) -> Any:
@@ -76,12 +77,13 @@ class Contender:
 
 
 def plain(answer: Any) -> str:
-    """An answer in a comparable form: the decoded value, also of an encoder's output."""
+    """The decoded value of a result as text, so that results of several libraries can be
+    compared."""
     return repr(json.loads(answer) if isinstance(answer, (bytes, str)) else answer)
 
 
 def able(contenders: dict[str, Contender], base: str) -> dict[str, Contender]:
-    """The libraries that support the type; the base and ours must."""
+    """The libraries that support the type of the data; the base and onecopy are always included."""
 
     def supports(contender: Contender) -> bool:
         try:
@@ -94,13 +96,13 @@ def able(contenders: dict[str, Contender], base: str) -> dict[str, Contender]:
 
 
 def different(contenders: dict[str, Contender], base: str, plain: Callable[[Any], str] = plain) -> str | None:
-    """The libraries whose answer differs from the base's."""
+    """The name of the first library whose result differs from the base's; None if all agree."""
     wanted = plain(contenders[base].once())
     return next((name for name, contender in contenders.items() if plain(contender.once()) != wanted), None)
 
 
 def size(data: Any) -> int:
-    """The size in bytes of the encoded form; a number counts as one."""
+    """The size of the encoded form in bytes; an int is already such a size."""
     if isinstance(data, int):
         return data
     if isinstance(data, list):
@@ -109,14 +111,18 @@ def size(data: Any) -> int:
 
 
 def orders(names: list[str]) -> Iterator[list[str]]:
-    """The order of a round; each round starts with another library."""
+    """The order of the libraries in each round, endlessly; each round starts with another
+    library."""
     for k in itertools.count():
         at = k % len(names)
         yield names[at:] + names[:at]
 
 
 def race(contenders: dict[str, Contender], base: str, collector: bool, seconds: float) -> dict[str, list[float]]:
-    """Seconds per call of each library, round by round."""
+    """Times all libraries in turns; returns the seconds per call of each, round by round.
+
+    Libraries that are much slower than the base are excluded after the first rounds.
+    """
     gc.disable()
     first = max(contenders[base].time(3, False), 1e-9)
     n = 2000 if first < SHORT_S else max(1, int(0.002 / first))
@@ -139,12 +145,13 @@ def race(contenders: dict[str, Contender], base: str, collector: bool, seconds: 
 
 
 def ratios(of: list[float], to: list[float]) -> list[float]:
-    """The factor by which `of` is faster than `to`, in the rounds of both."""
+    """The factors by which `of` is faster than `to`, one for each round that both took part in,
+    sorted."""
     return sorted(b / a for a, b in zip(of, to, strict=False))
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine")
     parser.add_argument("row")

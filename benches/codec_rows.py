@@ -1,4 +1,5 @@
-"""The rows of a codec definition, each in a separate process: the printed and recorded table."""
+"""Measures the rows of a codec definition, each in a separate process; prints and returns the
+table."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ ROOT = HERE.parent
 
 
 def ask(command: list[str], **environment: str) -> dict[str, Any]:
-    """The last line that a process prints."""
+    """Runs a process; returns the JSON of the last line that it prints, or `failed`."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | environment, check=False
     )
@@ -25,7 +26,7 @@ def ask(command: list[str], **environment: str) -> dict[str, Any]:
 
 
 def results_of(row: dict[str, Any], base: str, got: dict[str, Any], of_best: float) -> list[dict[str, Any]]:
-    """Two lines of the record: compared with the base, and with the best peer."""
+    """Two lines of the record for a row: onecopy compared with the base, and with the best peer."""
     common = {"row": row["name"], "ours_us": got["us"]["onecopy"]}
     to_base = {
         "size": base,
@@ -49,7 +50,7 @@ def results_of(row: dict[str, Any], base: str, got: dict[str, Any], of_best: flo
 
 
 def line_of(row: dict[str, Any], base: str, got: dict[str, Any], results: list[dict[str, Any]]) -> tuple[str, bool]:
-    """One line of the table, and true if the row misses its target."""
+    """The line of a row in the printed table, and true if the row misses its target."""
     speed = {name: got["bytes"] / us for name, us in got["us"].items()}
     others = {name: ratio for name, ratio in got["ratio"].items() if name not in ("onecopy", base)}
     peers = "  ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(others.items(), key=lambda x: -x[1]))
@@ -70,7 +71,7 @@ def line_of(row: dict[str, Any], base: str, got: dict[str, Any], results: list[d
 def timed(
     definition: dict[str, Any], arguments: argparse.Namespace, pinned: list[str]
 ) -> tuple[list[dict[str, Any]], int]:
-    """The rows that are timed."""
+    """Measures the times of all rows; returns the records, and the number of missed targets."""
     results: list[dict[str, Any]] = []
     short = 0
     base = definition["base"]
@@ -104,7 +105,8 @@ KEPT_MIB = 0.5
 
 
 def memory(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """The memory rows, ours first, then the peers."""
+    """Measures the memory of all rows, onecopy first; returns the records, and the number of missed
+    targets."""
     results: list[dict[str, Any]] = []
     short = 0
     heap = HERE / ".data" / "heap.so"
@@ -152,7 +154,8 @@ def memory(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[l
 def measure(
     definition: dict[str, Any], arguments: argparse.Namespace, pinned: list[str]
 ) -> tuple[list[dict[str, Any]], int]:
-    """All rows of the definition: the records, and the number of rows that miss their target."""
+    """Measures all rows of the definition; returns the records, and the number of missed
+    targets."""
     results, short = ([], 0) if arguments.memory_only else timed(definition, arguments, pinned)
     if not (arguments.no_memory or arguments.once):
         more, also = memory(definition, arguments)

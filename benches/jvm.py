@@ -1,5 +1,5 @@
-"""The Java part of the benchmarks: finds JDKs, builds the JMH module with Maven, runs it and reads
-the results."""
+"""The Java side of the benchmarks: finds JDKs, builds the JMH module with Maven, runs it and reads
+its results."""
 
 from __future__ import annotations
 
@@ -54,12 +54,13 @@ def build(jdk: Jdk) -> None:
 
 
 def native(jdk: Jdk) -> list[str]:
-    """The flag that allows native libraries to be loaded, if the JDK has it."""
+    """The JVM flag that allows native libraries to be loaded; an empty list if the JDK does not
+    have it."""
     return ["--enable-native-access=ALL-UNNAMED"] if jdk.version >= maven.NATIVE else []
 
 
 def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
-    """The output of a class of the module, run on the core of the benchmarks."""
+    """Runs a class of the module on the core of the benchmarks; returns its output."""
     path = f"{BUILT / 'onecopy-bench-0.1.0.jar'}:{BUILT / 'lib'}/*"
     command = ["taskset", "-c", CORE, str(jdk.home / "bin" / "java"), *native(jdk), *flags, "-cp", path, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -71,10 +72,11 @@ def java(jdk: Jdk, arguments: list[str], flags: Iterable[str] = ()) -> str:
 def jmh(
     jdk: Jdk, pattern: str, parameters: dict[str, Iterable[str]], flags: Iterable[str] = (), once: bool = False
 ) -> dict[Key, float]:
-    """One fork of each benchmark that the pattern matches, with each combination of parameters:
+    """Runs each benchmark that the pattern matches with each combination of parameters; returns the
     nanoseconds per call.
 
-    With ``once`` each is called once, in one process, and any error is raised.
+    Each combination is one fork of JMH. With ``once`` each benchmark is called once, all in one
+    process, and any error is raised.
     """
     chosen = [part for name, values in parameters.items() for part in ("-p", f"{name}={','.join(values)}")]
     how = ["-f", "0", "-bm", "ss", "-wi", "0", "-i", "1"] if once else ["-f", "1", "-bm", "avgt", *ITERATIONS]
@@ -92,5 +94,5 @@ def jmh(
 
 
 def key(method: str, **parameters: str) -> Key:
-    """The key under which `jmh` returns the figure of a method with these parameters."""
+    """The key of a benchmark method with these parameters in the result of `jmh`."""
     return method, tuple(sorted(parameters.items()))

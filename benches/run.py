@@ -1,5 +1,5 @@
-"""Runs one definition: compares answers, measures in turns, prints the table, appends to the
-record, plots."""
+"""Runs one benchmark definition: compares results, measures libraries in turns, prints the table,
+appends to the record, plots."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ CORE = os.environ.get("BENCH_CORE", "0")
 
 
 def machine() -> str:
-    """A name for this kind of machine, without the host name: processor, family, widest vectors,
-    cores."""
+    """A name for this kind of machine, without its host name: processor, family, vector
+    instructions, number of cores."""
     about: dict[str, str] = {}
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         name, _, value = line.partition(":")
@@ -49,7 +49,7 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """The measured commit, with `+` if the tree has changes."""
+    """The measured commit; `+` is appended if the working tree has changes."""
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run(
         [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
@@ -61,7 +61,7 @@ def commit() -> str:
 
 
 class Worker:
-    """A process for one engine."""
+    """A process that runs one engine."""
 
     def __init__(self, module: str, function: str, target: dict[str, Any], size: int) -> None:
         command = ["taskset", "-c", CORE, sys.executable, str(HERE / "worker.py"), module, function]
@@ -74,7 +74,7 @@ class Worker:
         )
 
     def ask(self, do: str) -> dict[str, Any]:
-        """Send one command, and wait for its answer."""
+        """Sends one command, and waits for its answer."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps({"do": do}), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
@@ -83,14 +83,14 @@ class Worker:
         return dict(json.loads(line))
 
     def close(self) -> None:
-        """End the process."""
+        """Ends the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
 
 
 def target_of(profile: str, home: servers.Home) -> dict[str, Any]:
-    """The address of a profile's database, for the engines."""
+    """The connection strings and keywords of a profile's database, for the engines."""
     if profile == "sqlite":
         file = servers.native("sqlite", home)["database"]
         return {"profile": profile, "onecopy": f"sqlite:{file}?mode=ro", "file": file}
@@ -101,7 +101,8 @@ def target_of(profile: str, home: servers.Home) -> dict[str, Any]:
 
 
 def measure(row: dict[str, Any], target: dict[str, Any], size: int, rounds: int) -> dict[str, Any]:
-    """One row at one size: ours and the peer in turns."""
+    """Measures one row at one size, onecopy and the peer in turns; returns the line of the
+    record."""
     module = row.get("module", "rows")
     ours, peer = (Worker(module, row[side], target, size) for side in ("ours", "peer"))
     try:
@@ -128,7 +129,7 @@ def measure(row: dict[str, Any], target: dict[str, Any], size: int, rounds: int)
 
 
 def same_answers(row: dict[str, Any], target: dict[str, Any], size: int) -> str | None:
-    """None if both engines return the same rows; otherwise the difference."""
+    """None if both engines return the same rows; otherwise a description of the difference."""
     answers = []
     for function in (row["ours"], row["peer"]):
         worker = Worker(row.get("module", "rows"), function, target, size)
@@ -141,7 +142,8 @@ def same_answers(row: dict[str, Any], target: dict[str, Any], size: int) -> str 
 
 
 def memory(definition: dict[str, Any], home: servers.Home) -> list[dict[str, Any]]:
-    """The growth of the process while each profile streams, at each size."""
+    """Measures how much the memory of the process grows while each profile streams, at each
+    size."""
     results = []
     for row in definition["row"]:
         for size in definition["sizes"]:
@@ -174,8 +176,11 @@ AVX2 = {"ONECOPY_KERNEL": "avx2", "SIMDUTF_FORCE_IMPLEMENTATION": "haswell"}
 
 
 def measure_calls(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """Calls of ours and of the peer in one process, with the best kernels and with those for
-    AVX2."""
+    """Measures the calls of onecopy and of the peer in one process.
+
+    They are measured with the best kernels and again with those for AVX2. Returns the records, and
+    the number of missed targets.
+    """
     command = ["taskset", "-c", CORE, sys.executable, str(HERE / "calls.py"), definition["engine"]]
     command += ["--only", arguments.only, *(["--once"] if arguments.once else [])]
     command += ["--rounds", str(definition.get("rounds", 15))]
@@ -224,7 +229,7 @@ def measure_calls(definition: dict[str, Any], arguments: argparse.Namespace) -> 
 
 
 def save(name: str, results: list[dict[str, Any]]) -> Path:
-    """Append the results to the record of this machine and day."""
+    """Appends the results to the record of this machine and day; returns its path."""
     folder = HERE / "record" / machine()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{datetime.date.today()}.csv"
@@ -240,8 +245,10 @@ def save(name: str, results: list[dict[str, Any]]) -> Path:
 
 
 def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
-    """Plot one bar per row and size: the factor, with a mark for the target. Returns true if there
-    were any."""
+    """Plots a bar for each row and size: the ratio, with a mark for the target.
+
+    Returns false if there is nothing to plot.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -290,8 +297,11 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
 def finish(
     arguments: argparse.Namespace, results: list[dict[str, Any]], short: int | None, draw: Callable[..., bool] = plot
 ) -> int:
-    """Plot, append to the record, report the number of rows below their target; None if no row has
-    a target."""
+    """Plots the results, appends them to the record, and prints the number `short` of missed
+    targets.
+
+    `short` is None if no row has a target.
+    """
     if results:
         folder = HERE / ".data"
         folder.mkdir(exist_ok=True)
@@ -311,7 +321,7 @@ def finish(
 
 
 def definition_of(name: str) -> dict[str, Any]:
-    """A definition, with the rows of those that it includes."""
+    """The definition with that name, including the rows of the definitions that it includes."""
     definition = tomllib.loads((HERE / "definitions" / f"{name}.toml").read_text(encoding="utf-8"))
     for included in definition.pop("include", []):
         definition["row"] += definition_of(included)["row"]
@@ -319,7 +329,7 @@ def definition_of(name: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("name", help="a file of definitions/, without .toml")
     parser.add_argument("--save", action="store_true", help="append to the record")

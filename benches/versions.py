@@ -2,13 +2,13 @@
 
     python versions.py BEFORE AFTER [NAME …] [--only TEXT] [--rounds N]
 
-BEFORE and AFTER are directories with an unpacked wheel each (`python -m zipfile -e FILE DIR`). Rows
-are ours of the definitions NAME (default: all that measure codecs, calls or rows). Each build runs
-in a separate process, both pinned to one core, in turns; the figure is the median of before/after
-of neighbouring rounds, so larger than 1 is faster. A row below the limit is measured up to two
-more times, with more rounds and in new processes, and judged by all rounds together. If valgrind is
-installed, the instructions of such a row are counted as well: their number does not depend on what
-else the machine does.
+BEFORE and AFTER are directories, each with an unpacked wheel (`python -m zipfile -e FILE DIR`). The
+rows are onecopy's side of the definitions NAME (default: all that measure codecs, calls or rows).
+Each build runs in a separate process. Both are pinned to one core and measured in turns. The figure
+is the median of before/after in the same round, so larger than 1 is faster. A row below the limit
+is measured up to two more times, with more rounds and in new processes, and judged by all rounds
+together. If valgrind is installed, the instructions of such a row are counted as well: their number
+does not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ def job_of(case: dict[str, Any]) -> Callable[[int], float]:
 
 
 def serve(case: dict[str, Any]) -> None:
-    """The process of one build: for each number of calls on stdin, the seconds per call."""
+    """Runs the process of one build.
+
+    It reads numbers of calls from stdin, and prints the seconds per call for each.
+    """
     import gc
 
     job = job_of(case)
@@ -86,7 +89,7 @@ def serve(case: dict[str, Any]) -> None:
 
 
 class Build:
-    """A process that runs a case with one build."""
+    """A process that runs a case with one build of onecopy."""
 
     def __init__(self, directory: str, case: dict[str, Any]) -> None:
         self._process = subprocess.Popen(
@@ -99,7 +102,7 @@ class Build:
         )
 
     def time(self, n: int) -> float:
-        """Seconds per call, the mean of n."""
+        """The mean seconds per call over n calls."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             print(n, file=self._process.stdin, flush=True)
@@ -109,12 +112,12 @@ class Build:
             raise RuntimeError(self._process.stderr.read().splitlines()[-1:]) from None
 
     def close(self) -> None:
-        """End the process."""
+        """Ends the process."""
         self._process.communicate()
 
 
 def compare(before: str, after: str, case: dict[str, Any], rounds: int) -> list[float]:
-    """before/after of each round."""
+    """Measures a case with both builds; returns before/after of each round."""
     builds = (Build(before, case), Build(after, case))
     try:
         once = min(build.time(1) for build in builds)
@@ -134,7 +137,7 @@ def compare(before: str, after: str, case: dict[str, Any], rounds: int) -> list[
 
 
 def instructions(directory: str, case: dict[str, Any]) -> float:
-    """The instructions of one call with one build, counted by cachegrind."""
+    """The number of instructions of one call with one build, counted by cachegrind."""
     build = Build(directory, case)
     build.time(1)  # The first call is slower.
     once = build.time(3)
@@ -154,7 +157,7 @@ def instructions(directory: str, case: dict[str, Any]) -> float:
 
 
 def cases(name: str) -> Iterator[dict[str, Any]]:
-    """Our side of each row of a definition."""
+    """The cases of a definition: onecopy's side of each row."""
     from benches.run import definition_of, target_of
     from tests.support import servers
     from tests.support.drivers import Unavailable
@@ -197,7 +200,7 @@ def cases(name: str) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line; returns the exit status."""
     if sys.argv[1:2] == ["--serve"]:
         serve(json.loads(sys.argv[2]))
         return 0

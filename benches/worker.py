@@ -1,8 +1,9 @@
-"""One engine in a separate process: reads commands from stdin, responds with a line of JSON each.
+"""Runs one engine in a separate process: reads commands from stdin, and answers each with a line of
+JSON.
 
-{"do": "time"}     run the job once: wall and CPU seconds
-{"do": "answer"}   run the job once: a digest of its result, comparable between engines
-{"do": "memory"}   run the job once: growth of the peak resident set, in bytes
+{"do": "time"}     run the job once: wall and CPU seconds {"do": "answer"}   run the job once: a
+digest of its result, comparable between engines {"do": "memory"}   run the job once: growth of the
+peak resident set, in bytes
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 
 def plain(value: Any) -> Any:
-    """A value in a form common to all engines: decimals and timestamps as JSON writers format
+    """A value in a form that all engines share: decimals and timestamps as JSON writers format
     them."""
     if isinstance(value, Decimal):
         return float(value)
@@ -30,14 +31,15 @@ def plain(value: Any) -> Any:
 
 
 def typed(row: list[str]) -> list[Any]:
-    """A row of CSV with the table's types; a row without numbers is the header."""
+    """A row of CSV with the table's types; a row without numbers is the header and is returned as
+    text."""
     if row[0] == "id":
         return list(row)
     return [int(row[0]), *row[1:4], float(row[4]), float(row[5]), row[6], row[7] or None]
 
 
 def digest(made: Any) -> str:
-    """The same digest for the same rows, whichever engine returned them, in whichever form."""
+    """A digest of a result's rows; it does not depend on the engine or the form of the result."""
     if isinstance(made, int):
         return f"{made} rows"
     if hasattr(made, "tobytes"):  # NumPy's: a column of numbers
@@ -60,19 +62,19 @@ def digest(made: Any) -> str:
 
 
 def peak() -> int:
-    """The process's peak resident set since the last reset, in bytes."""
+    """The peak of the process's resident set since the last reset, in bytes."""
     with open("/proc/self/status", encoding="ascii") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
 def reset_peak() -> int:
-    """Reset the peak to the current resident set; return it."""
+    """Resets the peak to the current resident set, which is returned in bytes."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return peak()
 
 
 def main() -> None:
-    """Serve one engine: the arguments are module, function, target (JSON), rows."""
+    """Runs one engine; the arguments are module, function, target (JSON) and number of rows."""
     module, function, target, size = sys.argv[1:]
     engine = getattr(importlib.import_module(f"benches.engines.{module}"), function)
     importlib.import_module("onecopy")

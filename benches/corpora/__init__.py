@@ -1,1 +1,1 @@
-"""Generated inputs of the benchmarks, the same in every run."""
+"""Generated inputs of the benchmarks; they are the same in every run."""

@@ -1,7 +1,8 @@
-"""Documents in the shape of three common benchmarks: a page of search results, a catalogue of
-events, a feed of events.
+"""Documents in the shape of those in three common JSON benchmarks: a page of search results, a
+catalogue of events, a feed of events.
 
-Structure, keys, repetition, proportion of text and size are theirs; the values are generated.
+Structure, keys, repetition, proportion of text and size are those of the originals; the values are
+generated.
 """
 
 from __future__ import annotations
@@ -189,7 +190,10 @@ def _status(draw: random.Random, again: float) -> dict[str, Any]:
 
 
 def search_results() -> dict[str, Any]:
-    """Twitter's: a hundred statuses, most of which hold another; a third of the bytes are Japanese."""
+    """A document like twitter.json: a hundred statuses, most of which contain another status.
+
+    A third of the bytes are Japanese.
+    """
     draw = random.Random(40)
     statuses = [_status(draw, 0.65) for _ in range(100)]
     return {
@@ -209,7 +213,10 @@ def search_results() -> dict[str, Any]:
 
 
 def catalogue() -> dict[str, Any]:
-    """CITM's: performances with prices and areas of seats: many small dicts, numbers and keys, little text."""
+    """A document like citm_catalog.json: performances with prices and areas of seats.
+
+    It has many small dicts, numbers and keys, and little text.
+    """
     draw = random.Random(41)
     names = [f"{draw.choice(_FRENCH)} {draw.choice(_FRENCH)} - {draw.choice(_WORDS)}" for _ in range(200)]
     areas = [205705993 + k for k in range(17)]
@@ -276,7 +283,10 @@ def catalogue() -> dict[str, Any]:
 
 
 def feed() -> list[dict[str, Any]]:
-    """GitHub's: thirty events of a few kinds, long ASCII strings (addresses, digests, messages)."""
+    """A document like github_events.json: thirty events of a few kinds.
+
+    It has long ASCII strings: addresses, digests and messages.
+    """
     draw = random.Random(42)
     events = []
     for k in range(30):
@@ -362,5 +372,5 @@ def feed() -> list[dict[str, Any]]:
 
 
 def indented(document: Any, by: int) -> bytes:
-    """A document as such files are stored: indented, in UTF-8."""
+    """The document as indented JSON in UTF-8, as such files are usually stored."""
     return json.dumps(document, indent=by, ensure_ascii=False).encode()

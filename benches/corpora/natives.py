@@ -1,4 +1,5 @@
-"""Values of standard library types and custom classes, for codecs, with fixed seeds."""
+"""Values of standard-library types and custom classes as inputs of the codec benchmarks, generated
+with fixed seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Point:
 
 @dataclasses.dataclass(slots=True)
 class SlottedPoint:
-    """The same with slots."""
+    """A dataclass with three fields and `__slots__`."""
 
     id: int
     name: str
@@ -36,7 +37,7 @@ class SlottedPoint:
 
 
 class NamedPoint(NamedTuple):
-    """The same as a named tuple."""
+    """A named tuple with three fields."""
 
     id: int
     name: str
@@ -102,17 +103,17 @@ def datetimes_utc() -> list[dt.datetime]:
 
 
 def datetimes_zoneinfo() -> list[dt.datetime]:
-    """Datetimes in a zone with daylight saving time."""
+    """Datetimes in a `zoneinfo` time zone with daylight saving time."""
     return _moments(BERLIN)
 
 
 def datetimes_fixed() -> list[dt.datetime]:
-    """Datetimes in a zone with a fixed offset."""
+    """Datetimes in a time zone with a fixed offset."""
     return _moments(dt.timezone(dt.timedelta(hours=5, minutes=45)))
 
 
 def dates() -> list[dt.date]:
-    """Dates."""
+    """Random dates."""
     return [moment.date() for moment in _moments(None)]
 
 
@@ -138,12 +139,12 @@ def dataclasses_of_three() -> list[Point]:
 
 
 def dataclasses_slotted() -> list[SlottedPoint]:
-    """The same with slots."""
+    """Instances of a dataclass with three fields and `__slots__`."""
     return [SlottedPoint(*fields) for fields in _fields()]
 
 
 def named_tuples() -> list[NamedPoint]:
-    """The same as named tuples."""
+    """Named tuples with three fields."""
     return [NamedPoint(*fields) for fields in _fields()]
 
 
@@ -158,54 +159,54 @@ def int_enums() -> list[Level]:
 
 
 def str_enums() -> list[Unit]:
-    """Members of an enumeration of strings that are strings themselves."""
+    """Members of an enumeration whose members are instances of `str`."""
     return random.Random(34).choices(list(Unit), k=N)
 
 
 def nones() -> list[None]:
-    """`None`."""
+    """A list that contains only `None`."""
     return [None] * N
 
 
 def bools() -> list[bool]:
-    """True and False, at random."""
+    """Random booleans."""
     return random.Random(35).choices([True, False], k=N)
 
 
 def small_ints() -> list[int]:
-    """Numbers of one to five digits."""
+    """Integers of one to five digits."""
     draw = random.Random(36)
     return [draw.randrange(10 ** draw.randint(1, 5)) for _ in range(N)]
 
 
 def str_subclasses() -> list[Text]:
-    """Texts of a subclass of `str`."""
+    """Instances of a subclass of `str`."""
     return [Text(text) for text in values.ascii_short()[:N]]
 
 
 def int_subclasses() -> list[Number]:
-    """Numbers of a subclass of `int`."""
+    """Instances of a subclass of `int`."""
     return [Number(number) for number in values.ints()[:N]]
 
 
 def dict_subclasses() -> list[Members]:
-    """Objects of a subclass of `dict`."""
+    """Instances of a subclass of `dict`."""
     return [Members(id=number, name=text, price=price) for number, text, price in _fields()]
 
 
 def list_subclasses() -> list[Items]:
-    """Arrays of a subclass of `list`."""
+    """Instances of a subclass of `list`."""
     return [Items(fields) for fields in _fields()]
 
 
 def decimals_exact() -> list[decimal.Decimal]:
-    """Prices as `Decimal`."""
+    """Prices as `Decimal` objects."""
     draw = random.Random(37)
     return [decimal.Decimal(draw.randrange(10_000_000)) / 100 for _ in range(N)]
 
 
 def rows_with_datetime() -> list[dict[str, Any]]:
-    """The rows of the table with a `datetime` instead of its text."""
+    """The rows of `values.rows_mixed` with a naive `datetime` instead of its text."""
     rows = values.rows_mixed()
     for row in rows:
         row["created"] = dt.datetime.fromisoformat(row["created"])
@@ -213,7 +214,7 @@ def rows_with_datetime() -> list[dict[str, Any]]:
 
 
 def rows_with_aware_datetime() -> list[dict[str, Any]]:
-    """The same in `timezone.utc`."""
+    """The rows of `values.rows_mixed` with a `datetime` in UTC instead of its text."""
     rows = rows_with_datetime()
     for row in rows:
         row["created"] = row["created"].replace(tzinfo=dt.timezone.utc)
@@ -221,7 +222,7 @@ def rows_with_aware_datetime() -> list[dict[str, Any]]:
 
 
 def dicts_of_natives() -> list[dict[str, Any]]:
-    """An object of each type, as an API returns it."""
+    """Dicts with a value of each type, similar to the records of a web API."""
     columns = zip(_fields(), uuids(), datetimes_utc(), dates(), enums(), bools(), strict=True)
     return [
         {"id": key, "name": text, "price": price, "at": moment, "day": day, "color": color, "on": flag, "none": None}
@@ -236,14 +237,14 @@ def controls() -> list[str]:
 
 
 def controls_sparse() -> list[str]:
-    """Texts with one such character in forty."""
+    """Texts in which one character in forty is a control character."""
     draw = random.Random(38)
     alphabet = "abcdefghij klmnopqrs" * 2 + "\x01"
     return ["".join(draw.choices(alphabet, k=draw.randint(20, 200))) for _ in range(N)]
 
 
 def escapes_in_60() -> list[str]:
-    """Texts where one character in sixty is escaped."""
+    """Texts in which one character in sixty must be escaped."""
     draw = random.Random(39)
     alphabet = "abcdefghijklmnopqrst uvwxyz,ABCDEFGHIJKLMNOPQRSTUVWXYZ.0123" + '"'
     return ["".join(draw.choices(alphabet, k=draw.randint(40, 300))) for _ in range(N)]

@@ -1,5 +1,5 @@
-"""Plain values for codecs: short and long text in each script, escapes, numbers, rows; with fixed
-seeds."""
+"""Plain values as inputs of the codec benchmarks: short and long text in each script, text with
+escapes, numbers, and rows. They are generated with fixed seeds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _pool(alphabet: str, seed: int, length: int = 1 << 17) -> str:
 
 
 def _cut(pool: str, n: int, shortest: int, longest: int, seed: int) -> list[str]:
-    """`n` texts, each a separate string."""
+    """`n` separate strings of random length, cut from `pool`."""
     draw = random.Random(seed)
     made = []
     for _ in range(n):
@@ -42,7 +42,7 @@ def _cut(pool: str, n: int, shortest: int, longest: int, seed: int) -> list[str]
 
 
 def _with_one(made: list[str], characters: str, seed: int) -> list[str]:
-    """The same texts with one of these characters in each, as in most place names."""
+    """The texts with one random character of `characters` in each, as in many place names."""
     draw = random.Random(seed)
     out = []
     for text in made:
@@ -52,7 +52,7 @@ def _with_one(made: list[str], characters: str, seed: int) -> list[str]:
 
 
 def seed_list() -> list[str]:
-    """The list of the UltraJSON example: one string, a hundred times."""
+    """The list of the example in UltraJSON's documentation: one string, a hundred times."""
     return ["a" * 10] * 100
 
 
@@ -62,22 +62,22 @@ def ascii_short() -> list[str]:
 
 
 def latin_1_short() -> list[str]:
-    """The same with accents in each."""
+    """100,000 short strings of letters, each with an accented letter."""
     return _with_one(_cut(_pool(_LATIN_1, 3), N_SHORT, 4, 24, 4), "éèüöäßñçåø", 5)
 
 
 def cyrillic_short() -> list[str]:
-    """Russian letters and spaces."""
+    """Short strings of Russian letters and spaces."""
     return _with_one(_cut(_pool(_CYRILLIC, 6), N_SHORT, 4, 28, 7), "оеаинт", 8)
 
 
 def cjk_short() -> list[str]:
-    """Han characters, as names and titles have them."""
+    """Short strings of Han characters, as in names and titles."""
     return _cut(_pool(_CJK, 9), N_SHORT, 3, 19, 10)
 
 
 def emoji_short() -> list[str]:
-    """Reactions: emoji, with one letter or space in ten."""
+    """Short strings of emoji, in which one character in ten is a letter or a space."""
     return _with_one(_cut(_pool(_EMOJI * 10 + _ASCII[-80:], 11), N_SHORT, 3, 16, 12), _EMOJI, 13)
 
 
@@ -111,12 +111,12 @@ def cjk_long() -> list[str]:
 
 
 def escapes_dense() -> list[str]:
-    """Text in which half of the characters are escaped: code, quoted again."""
+    """Texts in which half of the characters must be escaped, like quoted source code."""
     return _cut(_pool("abcdefgh ()=" + '"\\\n\t"\\' * 2, 19), 30_000, 20, 200, 20)
 
 
 def escapes_sparse() -> list[str]:
-    """Log lines: one escape in a hundred characters."""
+    """Log lines, in which one character in a hundred must be escaped."""
     return _cut(_pool(_ASCII * 6 + '"\n\\\t"\n', 21), 20_000, 40, 300, 22)
 
 
@@ -170,7 +170,8 @@ def _in_script(alphabet: str, seed: int) -> Callable[[str], str]:
 
 
 def rows_mixed_tuples() -> list[tuple[Any, ...]]:
-    """The table of tests/support: names, cities with accents, notes in many scripts."""
+    """The rows of the table in tests/support as tuples: names, cities with accents, notes in many
+    scripts."""
     return _tuples(lambda text: text[:1] + text[1:])  # A separate string in each row, as a driver creates it.
 
 
@@ -179,22 +180,23 @@ def _dicts(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
 
 
 def rows_mixed() -> list[dict[str, Any]]:
-    """The same as dicts, whose keys are the same eight objects."""
+    """The rows of `rows_mixed_tuples` as dicts, which share the eight key objects."""
     return _dicts(rows_mixed_tuples())
 
 
 def rows_ascii() -> list[dict[str, Any]]:
-    """The same with only ASCII."""
+    """The rows of `rows_mixed` with only ASCII in their texts."""
     return _dicts(_tuples(_in_script(_ASCII, 30)))
 
 
 def rows_cyrillic() -> list[dict[str, Any]]:
-    """Russian in each text."""
+    """The rows of `rows_mixed` with Russian letters in their texts."""
     return _dicts(_tuples(_in_script(_CYRILLIC, 26)))
 
 
 def rows_cjk() -> list[dict[str, Any]]:
-    """Han characters in each text, two thirds as many as Latin ones."""
+    """The rows of `rows_mixed` with Han characters in their texts, which have two thirds of the
+    length."""
     cut = _in_script(_CJK, 28)
     return _dicts(_tuples(lambda like: cut(like[: max(1, len(like) * 2 // 3)])))
 
@@ -211,12 +213,12 @@ def moments() -> list[dt.datetime]:
 
 
 def moments_utc() -> list[dt.datetime]:
-    """The same in `timezone.utc`."""
+    """The datetimes of `moments` in `timezone.utc`."""
     return [at.replace(tzinfo=dt.timezone.utc) for at in moments()]
 
 
 def moments_zone() -> list[dt.datetime]:
-    """The same in a zone of `zoneinfo`, with daylight saving time."""
+    """The datetimes of `moments` in a `zoneinfo` time zone with daylight saving time."""
     zone = ZoneInfo("Europe/Vienna")
     return [at.replace(tzinfo=zone) for at in moments()]
 
@@ -228,7 +230,7 @@ def uuids() -> list[uuid.UUID]:
 
 
 def bytes_short() -> list[bytes]:
-    """Binary of 8 to 200 bytes: hashes, keys, small images."""
+    """Byte strings of 8 to 200 bytes, like hashes, keys and small images."""
     draw = random.Random(33)
     return [draw.randbytes(draw.randint(8, 200)) for _ in range(N_VALUES)]
 
@@ -243,7 +245,7 @@ class City:
 
 
 def cities() -> list[City]:
-    """Instances of it."""
+    """Instances of the dataclass `City`."""
     draw = random.Random(34)
     return [City(draw.randrange(1 << 30), name, draw.random() * 1e7) for name in ascii_short()[:N_VALUES]]
 
@@ -257,10 +259,11 @@ class Status(enum.Enum):
 
 
 def statuses() -> list[Status]:
-    """Members of it."""
+    """Random members of the enumeration `Status`."""
     return random.Random(35).choices(list(Status), k=N_VALUES)
 
 
 def rows_moments() -> list[dict[str, Any]]:
-    """The rows with a naive `datetime`, as drivers return it."""
+    """The rows of `rows_mixed` with a naive `datetime` instead of its text, as drivers return
+    it."""
     return [{**row, "created": dt.datetime.fromisoformat(row["created"])} for row in rows_mixed()]

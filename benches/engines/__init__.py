@@ -1,1 +1,2 @@
-"""The job of a benchmark for each library, in its faster configuration."""
+"""The measured operation of each benchmark for each library, in the library's fastest
+configuration."""

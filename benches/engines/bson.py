@@ -1,7 +1,7 @@
-"""BSON: the calls of each library, and their arguments.
+"""The BSON functions of each library, and their arguments.
 
-A value that is not a document (a list of texts, of rows) is the member `v` of one. Strings are new
-in each round, as from a database.
+Data that is not a document (a list of texts or rows) is encoded as the field `v` of a document.
+Strings are new objects in each round, as from a database.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ AWARE: CodecOptions[Any] = CodecOptions(tz_aware=True, uuid_representation=UuidR
 
 
 def _value_of(member: Any) -> Any:
-    """The value of a member of an enumeration: a function that is called for each."""
+    """The value of a member of an enumeration: the function that a library calls for each
+    member."""
     return member.value
 
 
@@ -43,8 +44,10 @@ def _wrapped(encode: Call, **options: Any) -> Call:
 
 
 def _each(encode: Call) -> Call:
-    """A call for each row, as a driver makes it: each result is freed before the next. (Otherwise
-    both sides pay the same for new pages.)"""
+    """Encodes the rows one by one, as a driver does; each result is freed before the next call.
+
+    If the results were kept, both sides would spend the same time on new memory pages.
+    """
     return lambda rows: sum(map(len, map(encode, rows)))
 
 
@@ -57,7 +60,10 @@ def _with(decode: Call, *positional: Any, **options: Any) -> Call:
 
 
 def _as_dicts(of: Call) -> Call:
-    """pymongo does not encode dataclasses: it gets a dict for each."""
+    """Encodes instances of a dataclass with pymongo, after `of` has converted each to a dict.
+
+    pymongo cannot encode dataclasses.
+    """
     return lambda instances: bson.encode({"v": [of(each) for each in instances]})
 
 
@@ -104,13 +110,15 @@ _OURS: dict[str, Call] = {
 
 
 def ours(way: str) -> Call:
-    """onecopy's function."""
+    """onecopy's function for the operation `way`."""
     return _OURS[way]
 
 
 def plain_of(way: str) -> Callable[[Any], str]:
-    """The comparison of answers: whole, for JSON by value, for aware datetimes without the name of
-    UTC."""
+    """The function that converts results of the operation `way` to a comparable text.
+
+    JSON is compared by value. For aware datetimes pymongo's own name of UTC is replaced.
+    """
     if way == "to_json":
         return lambda answer: repr([json.loads(each) for each in answer])
     if way == "decode_aware":
@@ -148,23 +156,24 @@ def wide() -> list[dict[str, Any]]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """The rows of the JSON benchmark."""
+    """The rows of the JSON benchmarks."""
     return values.rows_mixed()
 
 
 def object_ids(of: Any = bson) -> list[Any]:
-    """Object ids, of pymongo's class or of ours."""
+    """ObjectIds of pymongo's or onecopy's class, depending on the module `of`."""
     draw = random.Random(43)
     return [of.ObjectId(draw.randbytes(12)) for _ in range(values.N_VALUES)]
 
 
 def decimals128(of: Any = bson) -> list[Any]:
-    """Prices as decimal128, of pymongo's class or of ours."""
+    """Prices as Decimal128 of pymongo's or onecopy's class, depending on the module `of`."""
     return [of.Decimal128(f"{price:.2f}") for price in values.decimals()[: values.N_VALUES]]
 
 
 def int64s(of: Any = bson) -> list[Any]:
-    """Integers past 32 bits, of pymongo's class or of ours."""
+    """Integers of more than 32 bits as Int64 of pymongo's or onecopy's class, depending on the
+    module `of`."""
     draw = random.Random(44)
     return [of.Int64(draw.randrange(1 << 33, 1 << 62)) for _ in range(values.N_VALUES)]
 
@@ -180,7 +189,7 @@ def _made(corpus: str) -> Any:
 
 
 def given(corpus: str, way: str) -> tuple[Any, Any]:
-    """The arguments of the peers, and ours."""
+    """The arguments of the peers' functions, and those of onecopy's."""
     if way == "encode_numpy":
         made = getattr(arrays, corpus)()
         return made, made

@@ -1,4 +1,4 @@
-"""Peers in C, compiled for the running interpreter."""
+"""Peers that are written in C and compiled for the running interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def peer(name: str) -> ModuleType:
-    """The extension module of `peers/NAME.c`."""
+    """The extension module that is compiled from `peers/NAME.c`."""
     source = HERE / "peers" / f"{name}.c"
     built = HERE / ".data" / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
     built.parent.mkdir(exist_ok=True)

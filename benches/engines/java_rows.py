@@ -1,5 +1,5 @@
-"""Strings to UTF-8 and back, and BSON documents, in Java, compared with the JDK and the MongoDB
-driver."""
+"""Benchmarks in Java: strings to UTF-8 and back, and BSON documents, compared with the JDK and the
+MongoDB driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGE = "io.github.onecopy.bench"
 
 
 class Row(NamedTuple):
-    """A way with one content and length, and its targets: None if it has none."""
+    """An operation with one content and one length; a target is None if the row has none."""
 
     name: str
     way: str
@@ -28,7 +28,8 @@ class Row(NamedTuple):
 
 
 class Group:
-    """A group of the definition with the rows that `--only` selects, and their measurements."""
+    """A group of rows in the definition, restricted to those that `--only` selects, with their
+    measurements."""
 
     def __init__(self, given: dict[str, Any], rounds: int, only: str) -> None:
         self.base: str = given["base"]
@@ -39,7 +40,8 @@ class Group:
         self.rows = [row for row in _rows(given) if only in f"{row.name}, {row.way}"]
 
     def measure(self, jdk: Jdk, once: bool) -> None:
-        """One round: a process for each way, content and length."""
+        """Measures one round: JMH runs each operation with each content and length in a process of
+        its own."""
         methods = "|".join(sorted({self.base, *(row.method for row in self.rows)}))
         pattern = rf"{PACKAGE}\.({methods.replace('.', chr(92) + '.')})$"
         parameters = {
@@ -49,8 +51,10 @@ class Group:
         self.taken.append(jvm.jmh(jdk, pattern, parameters, flags=self.flags, once=once))
 
     def result(self, row: Row) -> dict[str, Any]:
-        """The line of the record: medians over the rounds; the ratio is between ways of the same
-        round."""
+        """The line of the record for a row: medians over all rounds.
+
+        The ratio is that of the base's and onecopy's times in the same round.
+        """
         ours, base = (
             jvm.key(method, content=row.content, length=str(row.length)) for method in (row.method, self.base)
         )
@@ -81,7 +85,10 @@ def _rows(given: dict[str, Any]) -> list[Row]:
 
 
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int | None]:
-    """All groups in turns. `--only` is a part of a row's name: "decode", "cjk 1000", "direct"."""
+    """Measures all groups in turns; returns the records, and the number of missed targets.
+
+    `--only` selects rows by a part of their name, for example "decode", "cjk 1000" or "direct".
+    """
     jdk = jvm.jdks()[0]
     jvm.build(jdk)
     print(f"JDK {jdk.full}: {jvm.java(jdk, [f'{PACKAGE}.Check']).strip()}", flush=True)
@@ -121,7 +128,7 @@ def _table(groups: list[Group]) -> tuple[list[dict[str, Any]], int]:
 
 
 def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
-    """The rows that have a target."""
+    """Plots the rows that have a target; returns true if there are any."""
     from benches import run
 
     with_target = [result for result in results if result["at_least"] != ""]

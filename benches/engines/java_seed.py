@@ -1,5 +1,5 @@
-"""The comparison of the original post on current JVMs: a table for each, and a profile of both
-ways."""
+"""Repeats the comparison of the original blog post on current JVMs: a table for each JVM, and a
+profile of both ways to encode a string."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROFILED = 1000
 
 
 class Set:
-    """A set of the definition on its JVM, with the measurements."""
+    """A set of measurements in the definition: a JVM with flags, the texts and the lengths."""
 
     def __init__(self, given: dict[str, Any], definition: dict[str, Any], jdk: Jdk) -> None:
         self.jdk, self.base = jdk, definition["base"]
@@ -38,17 +38,19 @@ class Set:
 
     @property
     def title(self) -> str:
-        """The JVM and its flags."""
+        """The version of the JVM and its flags."""
         return " ".join([f"JDK {self.jdk.full}", *self.flags])
 
     def measure(self, once: bool) -> None:
-        """One round: a process for each way, text and length."""
+        """Measures one round: JMH runs each way with each text and length in a process of its
+        own."""
         pattern = rf"{SEED}.SeedBenchmark\.({'|'.join(self.ways)})$"
         parameters = {"length": [str(n) for n in self.lengths], "text": self.texts}
         self.taken.append(jvm.jmh(self.jdk, pattern, parameters, self.flags, once))
 
     def figure(self, way: str, text: str, length: int) -> dict[str, float]:
-        """Medians over the rounds: time, and ratio to the base in the same round."""
+        """The medians over all rounds: the time, and the ratio to the base's time in the same
+        round."""
         at, base = (jvm.key(f"SeedBenchmark.{each}", text=text, length=str(length)) for each in (way, self.base))
         ratios = sorted(taken[at] / taken[base] for taken in self.taken)
         return {
@@ -60,7 +62,8 @@ class Set:
         }
 
     def lines(self) -> Iterator[str]:
-        """The table: time and ratio, with the minimum and maximum of the rounds."""
+        """The lines of the printed table: times and ratios, with the minimum and maximum over the
+        rounds."""
         for text in self.texts:
             lengths = "".join(f"{f'{n} characters':>34}" for n in self.lengths)
             yield f"\n{self.title}, {text} text" + (f": {self.why}" if self.why else "")
@@ -74,7 +77,7 @@ class Set:
                 yield f"{self.titles[way]:42}{found}"
 
     def results(self) -> list[dict[str, Any]]:
-        """The lines of the record: time of a way, time of the base, and their ratio."""
+        """The lines of the record: the time of each way, the time of the base, and their ratio."""
         return [
             {
                 "row": f"{self.title}: {self.titles[way]}",
@@ -102,8 +105,10 @@ def _sets(definition: dict[str, Any], found: list[Jdk], only: str) -> list[Set]:
 
 
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], None]:
-    """All sets in turns, then the profiles. `--only` is a part of a set's title: "JDK 17",
-    "Biased"."""
+    """Measures all sets in turns, then prints the profiles; returns the records.
+
+    `--only` selects sets by a part of their title, for example "JDK 17" or "Biased".
+    """
     found = jvm.jdks()
     jvm.build(found[0])
     sets = _sets(definition, found, arguments.only)
@@ -124,7 +129,8 @@ def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[
 
 
 def profile(jdk: Jdk, seconds: int) -> None:
-    """The most frequent methods on top of the stack, for both ways, by the flight recorder."""
+    """Prints the methods that are most often on top of the stack, for both ways, from JDK Flight
+    Recorder."""
     # Samples have line numbers even where the compiler does not record them by default.
     flags = ["-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"]
     for way in ("post", "getBytes"):
@@ -133,7 +139,7 @@ def profile(jdk: Jdk, seconds: int) -> None:
 
 
 def inlining(jdk: Jdk) -> None:
-    """The output of the second compiler about the loop in the post's method, and its calls, for two
+    """Prints which calls in the loop of the post's method the C2 compiler inlines, for two
     texts."""
     options = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining"]
     print(f"\ninlined on JDK {jdk.full}, 100 characters:")
@@ -151,8 +157,11 @@ def inlining(jdk: Jdk) -> None:
 
 
 def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
-    """Random text: all ways on the newest JDK at each length, and two ways on each JVM at 100
-    characters."""
+    """Plots the results for random text; returns false if too few ways were measured.
+
+    One part has all ways on the newest JDK at each length. The other has two ways on each JVM at
+    100 characters.
+    """
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,7 +1,7 @@
-"""JSON: the calls of each library, in its faster configuration, and their arguments.
+"""The JSON functions of each library in their fastest configuration, and their arguments.
 
-Encoders return UTF-8 bytes, compact and not escaped; ssrjson leaves no cached form on the strings,
-as onecopy does.
+Encoders return compact UTF-8 without escapes of non-ASCII characters. ssrjson is configured to
+leave no cached UTF-8 in strings, as onecopy does.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ BASE = "orjson"
 
 
 def ours(way: str) -> Call | None:
-    """onecopy's function; None if it does not exist yet."""
+    """onecopy's function for the operation `way`; None if it does not exist."""
     try:
         module = importlib.import_module("onecopy.json")
     except ImportError:
@@ -87,7 +87,7 @@ def ours(way: str) -> Call | None:
 
 
 def _as_instants(value: Any) -> Any:
-    """Texts of datetimes as numbers: `Z` and `+00:00` are equal."""
+    """Converts texts of datetimes to datetimes, so that `Z` and `+00:00` are equal."""
     if isinstance(value, list):
         return [_as_instants(item) for item in value]
     if isinstance(value, dict):
@@ -106,12 +106,13 @@ _COMPARED: dict[str, Callable[[Any], str]] = {
 
 
 def plain_of(compare: str) -> Callable[[Any], str]:
-    """The comparable form of two answers."""
+    """The function that converts results to a comparable text; `compare` is the row's kind of
+    comparison."""
     return _COMPARED.get(compare, plain)
 
 
 def given(corpus: str, way: str) -> tuple[Any, Any]:
-    """The arguments of the peers, and ours."""
+    """The arguments of the peers' functions, and those of onecopy's."""
     documented = {
         "twitter": (documents.search_results, 2),
         "citm": (documents.catalogue, 4),

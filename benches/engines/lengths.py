@@ -1,4 +1,5 @@
-"""The rows of `make bench NAME=lengths`: every direction, encoding and script at lengths from 8 to ten million."""
+"""The rows of `make bench NAME=lengths`: conversions in each direction, encoding and script, of
+texts from 8 to ten million characters."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def _pair(function: Callable[[Any], Any], method: Callable[[str], Any], encoding
 
 
 def rows() -> Iterator[Row]:
-    """All rows, with the target to be never slower than CPython."""
+    """All rows; the target of each is not to be slower than CPython."""
     for n in LENGTHS:
         for encoding, scripts in ENCODINGS.items():
             name = encoding.replace("-", "_")

@@ -1,6 +1,6 @@
-"""PostgreSQL's native protocol, and the clients that it is compared with.
+"""Jobs with PostgreSQL's native protocol, for onecopy and the clients with which it is compared.
 
-As in `rows.py`: a function returns a job to be timed.
+Each function prepares a job and returns it, as in `rows.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def psycopg_copy_csv(target: dict[str, Any], size: int) -> Job:
 
 
 def _asyncpg(target: dict[str, Any]) -> tuple[Any, Any]:
-    """An event loop, and a connection in it."""
+    """A new event loop, and a connection of asyncpg that uses it."""
     import asyncpg
 
     loop = asyncio.new_event_loop()

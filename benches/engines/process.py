@@ -1,5 +1,5 @@
-"""Effects on the process: the time to import and to a first row, and the slowdown of a busy thread
-by a fetch."""
+"""Effects on the process: the time of the import and of the first row, and the slowdown of a busy
+thread during a fetch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _milliseconds(code: str, n_times: int) -> list[float]:
 
 
 def starts(once: bool) -> None:
-    """The table of imports, without the startup of the interpreter."""
+    """Prints the times of imports, without the start of the interpreter."""
     print(f"{'':40} {'median':>8} {'lowest':>8}   target")
     for name, code, at_most in STARTS:
         taken = _milliseconds(code, 1 if once else 31)
@@ -51,8 +51,10 @@ def starts(once: bool) -> None:
 
 
 def with_a_busy_thread(once: bool) -> None:
-    """31,000 rows of PostgreSQL while another thread counts: the time, and the fraction of the
-    counter's speed that remains."""
+    """Fetches 31,000 rows of PostgreSQL while another thread counts.
+
+    Prints the time, and the fraction of its usual speed with which the thread counts.
+    """
     import onecopy
 
     home = servers.Home()
@@ -91,7 +93,7 @@ def with_a_busy_thread(once: bool) -> None:
 
 
 def main(once: bool) -> None:
-    """The tables."""
+    """Prints all tables."""
     starts(once)
     print()
     with_a_busy_thread(once)

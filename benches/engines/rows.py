@@ -1,7 +1,8 @@
-"""Rows from a database: each function opens its connection once and returns a job to be timed.
+"""Jobs that read rows from a database: each function connects once and returns a function to be
+timed.
 
-A job runs `select * from t<size>` and returns its result, so that answers can be compared and
-deallocation is not timed.
+A job executes `select * from t<size>` and returns its result, so that results can be compared and
+their deallocation is not timed.
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ def onecopy_iterate(target: dict[str, Any], size: int) -> Job:
 
 
 def onecopy_loop_over_fetchall(target: dict[str, Any], size: int) -> Job:
-    """The peer of `onecopy_iterate`: the same loop over the same rows, which are freed within the
-    time too."""
+    """The peer of `onecopy_iterate`: the same loop over the result of `fetchall`.
+
+    The rows are freed within the measured time, as in an iteration.
+    """
     cursor, sql = _onecopy(target).cursor(), _query(size)
 
     def job() -> int:
@@ -75,8 +78,10 @@ TIMES = 13
 
 
 def onecopy_fetchall_in_parts(target: dict[str, Any], size: int) -> Job:
-    """The peer of 400,000 rows at once: 31,000 rows thirteen times, each result kept until the next
-    is read."""
+    """The peer of reading 400,000 rows at once: it reads 31,000 rows thirteen times.
+
+    Each result exists until the next one is read.
+    """
     cursor, sql = _onecopy(target).cursor(), _query(min(size, 31_000))
 
     def job() -> list[Any]:
@@ -316,7 +321,7 @@ def mssql_python_arrow(target: dict[str, Any], size: int) -> Job:
 
 
 def _doubles(target: dict[str, Any], size: int) -> tuple[Any, str]:
-    """A cursor, and the query."""
+    """A cursor, and a query that returns a column of `size` doubles."""
     if target["profile"] != "sqlite":
         return _onecopy(target).cursor(), f"select k * 0.37::float8 as x from generate_series(1, {size}) as g(k)"
     cursor = _onecopy(target | {"onecopy": "sqlite::memory:"}).cursor()

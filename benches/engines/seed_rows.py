@@ -1,9 +1,8 @@
-"""The database table of the original documents: joins with aggregates, a large retrieval, a CTE,
-rows full of text; small, medium and large.
+"""The database queries of the original documents: joins with aggregates, a large retrieval, a CTE,
+and rows with much text, each with a small, a medium and a large table.
 
-The documents used SQL Server. Here the SQL runs on PostgreSQL and MariaDB; the TDS responder
-returns rows and does not execute SQL, so it is used for the large retrieval, which is where
-mssql-python can be measured.
+The documents used SQL Server. Here the SQL runs on PostgreSQL and MariaDB. The TDS responder does
+not execute SQL; it is used for the large retrieval, with which mssql-python can be measured.
 """
 
 from __future__ import annotations
@@ -66,7 +65,10 @@ def _seconds(job: Callable[[Any, str], int], cursor: Any, sql: str) -> tuple[flo
 
 
 def _row(title: str, job: Callable[[Any, str], int], cursors: dict[str, Any], sql: str, rounds: int) -> None:
-    """One line: each library in turns, medians, and the factor by which ours is faster."""
+    """Measures one query with all libraries in turns.
+
+    Prints the median times, and the factors by which onecopy is faster.
+    """
     taken: dict[str, list[float]] = {name: [] for name in cursors}
     counts = set()
     for k in range(rounds + 1):
@@ -87,7 +89,7 @@ def _row(title: str, job: Callable[[Any, str], int], cursors: dict[str, Any], sq
 
 
 def main(once: bool) -> None:
-    """Print the tables; `once`: small and fast, as a test."""
+    """Prints the tables; with `once` they are small and fast, as a test."""
     home = servers.Home()
     failed = servers.start(["postgres", "mariadb", "tds"], home)
     sizes = {"small": (1_000, 1)} if once else SIZES

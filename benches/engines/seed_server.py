@@ -1,9 +1,10 @@
-"""meinheld's table of the original documents: `wrk` with two threads and ten connections, headers
-through temporary objects, and directly from the data.
+"""The comparison of meinheld in the original documents: `wrk` with two threads and ten connections,
+for two ways to encode response headers.
 
-One server, ours, one application: before, each name and value of the response's headers is first
-encoded into a `bytes`, as meinheld did before its change; after, they are read from the data of the
-`str`. Our server reads them in that way both times, so the difference is the cost of the objects.
+onecopy's server runs the same application in two variants. In `before`, each name and value of the
+response's headers is first encoded into a `bytes` object, as meinheld did before its change. In
+`after`, they are not. The server itself reads headers directly from the `str` both times, so the
+difference is the cost of the temporary objects.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ HEADERS = [
 
 
 def after(environ: dict[str, Any], start: Any) -> list[bytes]:
-    """Ten header fields with a name and a value each."""
+    """A WSGI application that responds with ten header fields."""
     start("200 OK", [(name, value) for name, value in HEADERS])
     return [b"hello, world"]
 
 
 def before(environ: dict[str, Any], start: Any) -> list[bytes]:
-    """The same, through temporary objects."""
+    """The application `after`, but it first encodes each header field into temporary objects."""
     fields = [(name, value) for name, value in HEADERS]
     _objects().encode(fields)
     start("200 OK", fields)
@@ -47,7 +48,7 @@ def _objects() -> Any:
 
 
 def main(once: bool) -> None:
-    """Three runs of `wrk` before, and three after, as in the document."""
+    """Runs `wrk` three times for each of both applications, as in the document."""
     program = shutil.which("wrk")
     if program is None:
         print("\nmeinheld's table: `wrk` is not installed")

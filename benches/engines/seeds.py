@@ -1,5 +1,5 @@
-"""The tables of the original documents: the loop that consumes a buffer, a chunk of a large object,
-UTF-8 from `str`, UltraJSON, meinheld, queries."""
+"""The tables of the original documents: consuming a buffer, a part of a large object, UTF-8 of
+`str`, UltraJSON, meinheld, and queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onecopy import text
 
 
 def seconds(call: Callable[[], Any], rounds: int = 3) -> float:
-    """The median of some rounds."""
+    """The median time of some calls."""
     taken = []
     for _ in range(rounds):
         begun = time.perf_counter()
@@ -28,19 +28,19 @@ def seconds(call: Callable[[], Any], rounds: int = 3) -> float:
 
 
 def eat(buffer: Any) -> None:
-    """The loop of the document: remove one byte from the front until the buffer is empty."""
+    """The loop of the document: removes one byte from the front until the buffer is empty."""
     while buffer:
         buffer = buffer[1:]
 
 
 def eat_slices(buffer: bytes) -> None:
-    """The same bytes one by one, as views."""
+    """Reads the same bytes one by one through memoryview slices, without copies."""
     for _ in text.slices(buffer, 1):
         pass
 
 
 def zero_copy(once: bool) -> None:
-    """Slices of bytes, and of views."""
+    """Prints the times of slices of bytes and of memoryviews."""
     print("while b: b = b[1:]                      bytes     memoryview   text.slices(b, 1)   bytes / slices")
     for n in (1000,) if once else (100_000, 200_000, 300_000, 400_000, 500_000):
         data = bytes(n)
@@ -60,7 +60,7 @@ def zero_copy(once: bool) -> None:
 
 
 def resident() -> int:
-    """Resident bytes of this process."""
+    """The resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -68,13 +68,13 @@ WAYS = ("PyUnicode_AsUTF8AndSize", "PyUnicode_AsUTF8String", "onecopy.text.encod
 
 
 def strings(script: str, n: int) -> list[str]:
-    """Distinct `str` of 50 characters, without a cached form."""
+    """`n` distinct `str` objects of 50 characters, without cached UTF-8."""
     first, size = {"ASCII": (97, 25), "Cyrillic": (0x430, 32), "CJK": (0x4E00, 900), "emoji": (0x1F600, 60)}[script]
     return ["".join(chr(first + (i * 7 + k * k) % size) for k in range(46)) + f"{i % 10000:04d}" for i in range(n)]
 
 
 def utf8_of(way: str, made: list[str]) -> int:
-    """The total bytes of UTF-8."""
+    """Converts all strings to UTF-8 by the method `way`; returns the total number of bytes."""
     if way == WAYS[2]:
         place, into = bytearray(400), text.encode_into
         return sum(into(string, place) for string in made)
@@ -84,8 +84,8 @@ def utf8_of(way: str, made: list[str]) -> int:
 
 
 def one_way(way: str, script: str, n: int) -> None:
-    """One way in a separate process: nanoseconds per `str`, first and second time, and the memory
-    that remains."""
+    """Measures one method in this process: nanoseconds per `str` in the first and second pass, and
+    the memory that remains."""
     utf8_of(way, strings(script, 10))
     made = strings(script, n)
     before = resident()
@@ -99,7 +99,8 @@ def one_way(way: str, script: str, n: int) -> None:
 
 
 def utf8_cache(once: bool) -> None:
-    """The cost of the UTF-8 of a list of `str`, and the memory that remains."""
+    """Prints the cost of converting a list of `str` to UTF-8 by each method, and the memory that
+    remains."""
     n = 1000 if once else 500_000
     print(f"\nUTF-8 of {n:,} str of 50 characters       ns a str, first   again   memory that stays")
     for script in ("ASCII", "Cyrillic", "CJK", "emoji"):
@@ -128,8 +129,8 @@ DUMPS = {
 
 
 def ultrajson(once: bool) -> None:
-    """The command of the document for each library: a list of one short ASCII string a hundred
-    times."""
+    """Runs the command of the document for each library: encodes a list of a hundred equal short
+    strings."""
     n = "10" if once else "10000"
     print("\npython -m timeit -n 10000 -s 'import ujson; x = [\"a\"*10]*100' 'ujson.dumps(x)'")
     for call, setup in DUMPS.items():
@@ -151,7 +152,7 @@ def ultrajson(once: bool) -> None:
 
 
 def main(once: bool = False) -> None:
-    """Print the tables; `once`: small and fast, as a test."""
+    """Prints the tables; with `once` they are small and fast, as a test."""
     zero_copy(once)
     transfer.seed(once)
     utf8_cache(once)

@@ -1,7 +1,7 @@
-"""Statements instead of rows: many short queries, and inserts. As in `rows.py`, a function returns
-a job to be timed.
+"""Jobs with statements instead of rows: many short queries, and inserts.
 
-A job that inserts has a function `before`, which removes the rows of the previous round, untimed.
+Each function prepares a job and returns it, as in `rows.py`. A job that inserts has a function
+`before`, which removes the rows of the previous round and is not timed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ def _psycopg(target: dict[str, Any]) -> Any:
 
 
 class _Inserts:
-    """Rows into an empty table, in one transaction that is rolled back before the next round."""
+    """A job that inserts rows into an empty table.
+
+    Its transaction is rolled back before the next round.
+    """
 
     def __init__(self, connection: Any, cursor: Any, profile: str, mark: str, size: int) -> None:
         self._connection, self._cursor = connection, cursor

@@ -1,4 +1,4 @@
-"""The rows of `make bench NAME=text`: one call of ours, one of CPython's, with the same text."""
+"""The rows of `make bench NAME=text`: for each text, one call of onecopy and one of CPython."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onecopy import text
 
 
 class Row(NamedTuple):
-    """One comparison."""
+    """A comparison of one call of onecopy with one of CPython."""
 
     name: str
     ours: Callable[[], Any]
@@ -34,7 +34,7 @@ SCRIPTS = {
 
 
 def sample(script: str, n: int, seed: int = 1) -> str:
-    """A text of `n` characters with at least one of the widest kind."""
+    """A text of `n` characters that contains at least one character of the script's widest kind."""
     draw = random.Random(seed)
     alphabet = SCRIPTS[script]
     widest = max(alphabet)
@@ -101,7 +101,7 @@ def _column(cells: list[bytes]) -> tuple[bytes, Any]:
 
 
 def _cut(whole: bytes, at: int, n: int) -> bytes:
-    """About `n` code units of UTF-16, starting at the unit `at`: no surrogate pair is split."""
+    """About `n` code units of UTF-16 text, from the unit `at` on; no surrogate pair is split."""
     units = array.array("H", whole[2 * at : 2 * (at + n)])
     if 0xDC00 <= units[0] < 0xE000:
         units = units[1:]

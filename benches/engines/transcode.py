@@ -1,5 +1,5 @@
-"""`onecopy transcode` compared with glibc's iconv: whole processes, over files of 1 GB in the page
-cache."""
+"""`onecopy transcode` compared with glibc's iconv: whole processes that convert files of 1 GB in
+the page cache."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ICONV = {"latin-1": "latin1", "utf-16-le": "utf-16le"}
 
 
 def command() -> str:
-    """The command of this tree, built for release: it needs no Python."""
+    """The path of the command, built from this checkout for release; it needs no Python."""
     environment = rust.environment()
     cargo = ["cargo", "build", "-q", "--release", "--locked", "-p", "onecopy-cli"]
     subprocess.run(cargo, cwd=ROOT, env=environment, check=True)
@@ -53,7 +53,7 @@ def command() -> str:
 
 
 def fill(path: Path, unit: bytes, size: int) -> None:
-    """A file of whole copies of `unit`, about `size` bytes long."""
+    """Writes a file of about `size` bytes that consists of copies of `unit`."""
     blob = unit * (1 + 4_000_000 // len(unit)) if size > 4_000_000 else unit
     with path.open("wb") as file:
         while file.tell() < size:
@@ -61,7 +61,7 @@ def fill(path: Path, unit: bytes, size: int) -> None:
 
 
 def run(args: list[str], out: str) -> tuple[float, float]:
-    """Wall and processor seconds of a process."""
+    """Runs a process; returns its wall-clock and processor time in seconds."""
     with open(out, "wb") as file:
         begun = time.perf_counter()
         process = subprocess.Popen(["taskset", "-c", "0", *args], stdout=file)
@@ -74,8 +74,10 @@ def run(args: list[str], out: str) -> tuple[float, float]:
 
 
 def resident(args: list[str]) -> float:
-    """The peak of resident megabytes, sampled (the figure of `wait4` starts at this process's
-    own)."""
+    """Runs a process; returns the peak of its resident memory in MB.
+
+    The peak is sampled, since the figure of `wait4` is at least the memory of this process.
+    """
     most = 0
     with subprocess.Popen(args, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -88,13 +90,13 @@ def resident(args: list[str]) -> float:
 
 
 def digest(path: str) -> str:
-    """The digest of the output."""
+    """The digest of a file, to compare outputs."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() if sys.version_info >= (3, 11) else file.name
 
 
 def main(once: bool) -> None:
-    """Print the table."""
+    """Prints the table."""
     iconv = shutil.which("iconv")
     if iconv is None:
         print("there is no iconv here to measure against")

@@ -1,9 +1,9 @@
-"""Files to sockets over loopback: `onecopy.send_file` compared with the standard library's ways,
-`onecopy send` with a loop that hashes.
+"""Transfers of files to sockets on loopback: `onecopy.send_file` compared with the ways of the
+standard library, and `onecopy send` with a loop that reads, hashes and sends.
 
-Sender and receiver have a core each. Each transfer is a separate process, and ways take turns, each
-round starting with another. The time is from the first byte to the receiver's confirmation of the
-last; processor seconds and memory are the sender's.
+Sender and receiver have one core each. Each transfer is a separate process. The ways are measured
+in turns, and each round starts with another one. The time ends with the receiver's confirmation of
+the last byte. Processor time and memory are those of the sender.
 """
 
 from __future__ import annotations
@@ -85,12 +85,13 @@ HASHED = "read + hash + sendall 1 MiB"
 
 
 def _peak() -> int:
-    """The peak of resident bytes of this process."""
+    """The peak of this process's resident memory in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def one(way: str, path: Path, port: int) -> None:
-    """One transfer, in this process: seconds, processor seconds, growth of memory."""
+    """Makes one transfer in this process; prints its time, its processor time and the growth of
+    memory."""
     function = _hashed if way == HASHED else WAYS[way]
     if function is _ours:
         import onecopy  # noqa: F401 - not a part of the time
@@ -107,11 +108,11 @@ def one(way: str, path: Path, port: int) -> None:
 
 
 def sink(flags: int) -> None:
-    """A receiver that discards the data: plain, or with the protocol of `onecopy receive`.
+    """Runs a receiver that discards the data, with or without the protocol of `onecopy receive`.
 
-    With `MSG_TRUNC` the kernel discards it without a copy (tcp(7)): such a receiver is like one on
-    another machine, which uses none of these cores. Not for ways that send a file's own pages,
-    which would then never be read.
+    With `MSG_TRUNC` in `flags` the kernel discards the data without a copy (tcp(7)). Such a
+    receiver uses no core of this machine, like one on another machine. It is unsuitable if the
+    sender sends a file's own pages, since nothing would read them.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
@@ -127,7 +128,7 @@ def sink(flags: int) -> None:
 
 
 def _speak(connection: socket.socket, flags: int) -> None:
-    """The receiver's part of the protocol for one file with many blocks."""
+    """Executes the receiver's side of the protocol for one file with many blocks."""
 
     def hear() -> tuple[int, bytes]:
         kind, n = struct.unpack("<BI", connection.recv(5, socket.MSG_WAITALL))
@@ -158,7 +159,7 @@ def _python(core: str, *arguments: str) -> list[str]:
 
 @contextlib.contextmanager
 def running_sink(flags: int = 0) -> Iterator[int]:
-    """A sink on its core; returns its port."""
+    """Starts a receiver on a core of its own; yields its port."""
     with subprocess.Popen(
         _python(CLIENT_CORE, "sink", str(int(flags))), cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -177,7 +178,7 @@ def _measure(way: str, path: Path, port: int) -> dict[str, float]:
 
 
 def _command(arguments: list[str]) -> dict[str, float]:
-    """A process of the command: seconds from start to exit, processor seconds."""
+    """Runs a command; returns its time from start to exit, and its processor time."""
     begun = time.perf_counter()
     # Both threads may use any core: hashing in parallel costs one more core.
     process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
@@ -205,7 +206,7 @@ def _median(times: list[dict[str, float]], key: str) -> float:
 
 
 def table(kind: str, path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
-    """All ways with one file; returns the rows for the record."""
+    """Measures all ways with one file and prints the table; returns the lines of the record."""
     times: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     for k in range(rounds + 1):
         names = list(WAYS)
@@ -238,8 +239,7 @@ def table(kind: str, path: Path, rounds: int, port: int) -> list[dict[str, Any]]
 
 
 def seed(once: bool) -> None:
-    """The table of the document: a sparse file of 2 GiB, the traditional way and the zero-copy one,
-    and others."""
+    """Prints the table of the document: a sparse file of 2 GiB, sent in each way."""
     with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder, running_sink() as port:
         path = _make(Path(folder), "sparse", 1 << 20 if once else SIZE)
         print("\nthe seed's file through a socket (truncate -s 2G)")
@@ -247,8 +247,10 @@ def seed(once: bool) -> None:
 
 
 def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
-    """`onecopy send` with BLAKE3 compared with a loop that reads, hashes and sends; to a receiver
-    that costs nothing here."""
+    """Compares `onecopy send` with BLAKE3 and a loop that reads, hashes and sends.
+
+    The receiver uses almost no processor time of this machine.
+    """
     from benches.engines.transcode import command
 
     try:
@@ -281,8 +283,11 @@ def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
 
 
 def chunk(path: Path) -> list[dict[str, Any]]:
-    """A part of 20 MiB of a video: `request_chunk` of examples/video compared with slicing bytes,
-    as in the document; nothing is sent."""
+    """Compares `request_chunk` of examples/video with a slice of bytes, for 20 MiB, as in the
+    document.
+
+    Nothing is sent.
+    """
     sys.path.insert(0, str(ROOT / "examples" / "video"))
     from chunks import request_chunk
 
@@ -325,8 +330,11 @@ def chunk(path: Path) -> list[dict[str, Any]]:
 
 
 def _most_resident(process: subprocess.Popen[Any]) -> int:
-    """The peak of resident bytes of the command, sampled until it ends; `wait4` would include the
-    parent's, after a fork."""
+    """The peak of a command's resident memory in bytes, sampled until it ends.
+
+    The figure of `wait4` would include the memory of the parent, before the child executes the
+    command.
+    """
     most = 0
     while process.poll() is None:
         with contextlib.suppress(OSError, StopIteration):
@@ -338,7 +346,8 @@ def _most_resident(process: subprocess.Popen[Any]) -> int:
 
 
 def both_ends(path: Path) -> None:
-    """`onecopy send` to `onecopy receive`, into memory: time, and the memory of each."""
+    """Runs `onecopy send` to `onecopy receive`, which writes to memory; prints the time and the
+    memory of both."""
     from benches.engines.transcode import command
 
     program = command()
@@ -363,7 +372,7 @@ def both_ends(path: Path) -> None:
 
 
 def main(once: bool = False) -> list[dict[str, Any]]:
-    """Print the tables; return the rows for the record."""
+    """Prints the tables; returns the lines of the record."""
     size, rounds = (1 << 22, 0) if once else (SIZE, 5)
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder, running_sink() as port:

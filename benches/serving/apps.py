@@ -1,4 +1,4 @@
-"""The applications of the benchmark: the same pages for WSGI and for ASGI."""
+"""The applications of the server benchmark: the same pages for WSGI and for ASGI."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ FIELDS = [
 
 @functools.cache
 def big() -> bytes:
-    """1,000,000 bytes, created on first use, so that they count only in the memory of those
-    rows."""
+    """A body of 1,000,000 bytes.
+
+    It is created on first use, so that it counts only in the memory of rows that use it.
+    """
     return bytes(range(256)) * 3906 + b"0" * 64
 
 
@@ -77,7 +79,7 @@ def _large(environ: dict[str, Any], start: Any) -> Any:
 
 
 def make_files() -> None:
-    """Writes the files if they do not exist."""
+    """Writes the files that the servers send, if they do not exist."""
     FILES.mkdir(parents=True, exist_ok=True)
     (FILES / "big").write_bytes(big())
     if not (FILES / "large").exists() or (FILES / "large").stat().st_size != LARGE_BYTES:
@@ -96,7 +98,7 @@ _PAGES: dict[str, Callable[[dict[str, Any], Any], Any]] = {
 
 
 def app(environ: dict[str, Any], start_response: Any) -> Any:
-    """WSGI."""
+    """The WSGI application, which all WSGI servers run."""
     return _PAGES[environ["PATH_INFO"]](environ, start_response)
 
 
@@ -111,7 +113,7 @@ _FIELDS = _lines(*FIELDS)
 async def asgi(
     scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
 ) -> None:
-    """ASGI 3: the pages that uvicorn is measured with."""
+    """The ASGI 3 application with the pages for which uvicorn is measured."""
     if scope["type"] != "http":
         return
     path, fields, body, n_chunks = scope["path"], list(_PLAIN), HELLO, 0

@@ -1,5 +1,7 @@
-"""Starts a server that has no command of its own, or whose command lacks an option: SERVER
-MODULE:NAME PORT."""
+"""Starts a server that has no command of its own, or whose command lacks an option.
+
+Its arguments are SERVER MODULE:NAME PORT.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 def main() -> None:
-    """Serves until it is ended."""
+    """Runs the server until its process is ended."""
     server, app, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
     module, _, name = app.partition(":")
     application = getattr(importlib.import_module(module), name)

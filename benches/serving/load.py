@@ -1,4 +1,5 @@
-"""The clients: `wrk` on the other core, slow clients, and one with occasional requests."""
+"""The clients of the server benchmark: `wrk` on the other core, slow clients, and one that sends a
+request occasionally."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ HEAD = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 def wrk(
     running: Running, path: str, n_connections: int, seconds: float, script: str = "report.lua", n_bytes: int = 0
 ) -> dict[str, Any]:
-    """One run of `wrk`: its figures, CPU microseconds of the server per request, and the server's
+    """Runs `wrk` once; returns its figures, the server's CPU microseconds per request and its
     resident memory.
 
-    If requests are few, partial ones at the end must not be lost: `n_bytes` of a response count as
-    a request.
+    If a run has few requests, the partial ones at its end must count too: with `n_bytes`, that many
+    bytes of a response are a request.
     """
     program = shutil.which("wrk")
     if program is None:
@@ -50,8 +51,8 @@ def wrk(
 
 
 def now_and_then(port: int, seconds: float, pause_s: float = 0.002) -> dict[str, Any]:
-    """Latencies of a client on one connection that sends a request, waits for the response, and
-    pauses."""
+    """The latencies of a client that sends requests on one connection, with a pause after each
+    response."""
     taken: list[float] = []
     n_failed = 0
     line: socket.socket | None = None
@@ -91,9 +92,11 @@ def now_and_then(port: int, seconds: float, pause_s: float = 0.002) -> dict[str,
 
 
 def dribble(port: int, n_clients: int, most_s: float) -> None:
-    """Opens `n_clients` connections that each send a byte of a head per second; prints a line of
-    JSON when all are open, and another when the last was cut or the time is up. Runs as a program:
-    `load.py dribble PORT CLIENTS SECONDS`."""
+    """Opens `n_clients` slow connections: each sends one byte of a request's head per second.
+
+    Prints a line of JSON when all are open, and another when the server has closed all of them or
+    `most_s` is over. It runs as a program: `load.py dribble PORT CLIENTS SECONDS`.
+    """
     poller = selectors.EpollSelector()
     opened: dict[socket.socket, float] = {}
     for _ in range(n_clients):
@@ -142,8 +145,11 @@ def dribble(port: int, n_clients: int, most_s: float) -> None:
 
 
 def with_slow_clients(running: Running, n_clients: int, watch_s: float) -> dict[str, Any]:
-    """A normal client together with many slow ones; when the slow ones were cut, and the memory per
-    connection."""
+    """Measures a normal client while many slow ones are connected.
+
+    Also returns when the server closed the slow connections, and the server's memory per
+    connection.
+    """
     before_mib = running.resident_mib()
     words = ["taskset", "-c", CORE, sys.executable, "-m", "benches.serving.load", "dribble"]
     words += [str(running.port), str(n_clients), str(watch_s)]
@@ -165,7 +171,7 @@ def with_slow_clients(running: Running, n_clients: int, watch_s: float) -> dict[
 
 
 def with_a_sleeping_request(running: Running, seconds: float) -> dict[str, Any]:
-    """`wrk` on ten connections while one request sleeps for two seconds."""
+    """Runs `wrk` on ten connections while one request of another client sleeps for two seconds."""
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sleeper:
         sleeper.sendall(HEAD.replace(b"/hello", b"/sleep"))
         figures = wrk(running, "/hello", 10, seconds)

@@ -1,5 +1,5 @@
-"""The rows of the definition: answers are compared, then the servers take turns; the printed and
-recorded table."""
+"""The rows of the server benchmark: responses are compared, then the servers are measured in turns;
+the table is printed and recorded."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Figures = dict[str, Any]
 
 
 def fetch(port: int, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
-    """Status, fields and body of a page, requested as by the benchmark."""
+    """Requests a page as the benchmark does; returns its status, header fields and body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     fields = {"X-City": CITY.encode("latin-1")} if path == "/headers" else {}
     if path == RANGED:
@@ -60,8 +60,10 @@ def fetch(port: int, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
 
 
 def wrong(running: Running, path: str, common: dict[str, str]) -> str:
-    """The error in a server's response, or an empty string. `common` keeps digests of rows to
-    compare both sides."""
+    """The error in a server's response, or an empty string.
+
+    `common` stores a digest of the database rows, with which later servers are compared.
+    """
     try:
         status, fields, body = fetch(running.port, path)
     except (OSError, http.client.HTTPException) as error:
@@ -86,7 +88,8 @@ def wrong(running: Running, path: str, common: dict[str, str]) -> str:
 
 @contextlib.contextmanager
 def started(row: dict[str, Any], environment: dict[str, str]) -> Iterator[tuple[dict[str, Running], dict[str, str]]]:
-    """The servers of a row that are available, and the reasons why the others are not."""
+    """Starts the servers of a row; yields those that are available, and the reasons for the
+    others."""
     sides = row.get("sides") or {name: {"server": name} for name in row["servers"]}
     running: dict[str, Running] = {}
     absent: dict[str, str] = {}
@@ -103,7 +106,7 @@ def started(row: dict[str, Any], environment: dict[str, str]) -> Iterator[tuple[
 
 
 def once(row: dict[str, Any], running: Running) -> Figures:
-    """One measurement of one server."""
+    """Measures one server once."""
     if row.get("load") == "dribble":
         return load.with_slow_clients(running, row["clients"], row["watch_s"])
     if row.get("load") == "sleeper":
@@ -113,7 +116,7 @@ def once(row: dict[str, Any], running: Running) -> Figures:
 
 
 def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, str]) -> dict[str, list[Figures]]:
-    """Every server in turns; each round starts with another."""
+    """Measures all servers in turns; each round starts with another server."""
     measured: dict[str, list[Figures]] = {name: [] for name in running}
     names = list(running)
     for k in range(row["rounds"] + ("load" not in row)):
@@ -135,19 +138,19 @@ def rounds(row: dict[str, Any], running: dict[str, Running], notes: dict[str, st
 
 
 def middle(measured: list[Figures], metric: str) -> float | None:
-    """The median of a server's figures over the rounds."""
+    """The median of one of a server's figures over the rounds; None if it was not measured."""
     values = [got[metric] for got in measured if got.get(metric) is not None]
     return statistics.median(values) if values else None
 
 
 def ratios(metric: str, ours: list[Figures], peer: list[Figures]) -> list[float]:
-    """The factor by which ours is better, round by round."""
+    """The factors by which onecopy is better than the peer, one for each round, sorted."""
     pairs = [(a.get(metric), b.get(metric)) for a, b in zip(ours, peer, strict=True)]
     return sorted(a / b if metric in MORE_IS_BETTER else b / a for a, b in pairs if a and b)
 
 
 def result(row: str, size: str, ours: Any = "", peer: Any = "", *figures: Any) -> dict[str, Any]:
-    """A line of the record; `size` is the metric."""
+    """A line of the record; its column `size` is the metric."""
     names = ("ratio", "ratio_min", "ratio_max", "at_least")
     measured = {"row": row, "size": size, "ours_us": ours, "peer_us": peer} | dict.fromkeys(names, "")
     return measured | dict(zip(names, figures, strict=False))
@@ -156,7 +159,10 @@ def result(row: str, size: str, ours: Any = "", peer: Any = "", *figures: Any) -
 def against(
     row: dict[str, Any], bar: dict[str, Any], measured: dict[str, list[Figures]], bad: set[str]
 ) -> tuple[str, dict[str, Any] | None, bool]:
-    """One target: its line, the record, and true if it is missed."""
+    """Compares onecopy with one target.
+
+    Returns the printed line, the line of the record, and true if the target is missed.
+    """
     metric, target, aim = bar.get("metric", "cpu_us"), bar.get("at_least", bar.get("at_most")), bar.get("aim", "-")
     if "of" not in bar:
         value = middle(measured[OURS], metric)
@@ -190,7 +196,8 @@ def against(
 
 
 def measure_row(row: dict[str, Any], environment: dict[str, str], is_once: bool) -> tuple[list[dict[str, Any]], int]:
-    """One row: its table, the records, and the number of missed targets."""
+    """Measures one row and prints its table; returns the records, and the number of missed
+    targets."""
     results: list[dict[str, Any]] = []
     print(f"\n{row['name']}", flush=True)
     with started(row, environment) as (running, absent):
@@ -232,7 +239,8 @@ def measure_row(row: dict[str, Any], environment: dict[str, str], is_once: bool)
 
 
 def measure(definition: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """All rows of the definition: the records, and the number of missed targets."""
+    """Measures all rows of the definition; returns the records, and the number of missed
+    targets."""
     results: list[dict[str, Any]] = []
     short = 0
     environment: dict[str, str] = {}

@@ -1,5 +1,5 @@
-"""The servers of the benchmark: their command lines, pinned to one core, and the costs of their
-processes."""
+"""The servers of the benchmark: their command lines, pinned to one core, and the processor time and
+memory of their processes."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Absent(Exception):
-    """A server is not available here; the text has the reason."""
+    """A server is not available on this machine; the message has the reason."""
 
 
 class Cost(NamedTuple):
-    """The costs of a process tree so far: run time of the scheduler per thread, and CPU ticks per
-    process."""
+    """The processor time of a process tree so far: the scheduler's run time of each thread, and the
+    clock ticks of each process."""
 
     run_s: dict[int, float]
     ticks_s: dict[int, float]
 
     def since(self, before: Cost) -> float:
-        """CPU seconds between two readings.
+        """The CPU seconds between two readings.
 
-        The run time is exact, but excludes threads that ended; the ticks include them, with a
-        resolution of 10 ms.
+        The run time of threads is exact, but excludes threads that have ended. The ticks of
+        processes include those, with a resolution of 10 ms.
         """
         exact = sum(now - before.run_s.get(task, 0.0) for task, now in self.run_s.items())
         coarse = sum(now - before.ticks_s.get(pid, 0.0) for pid, now in self.ticks_s.items())
@@ -48,7 +48,7 @@ class Cost(NamedTuple):
 
 
 def _floor() -> str:
-    """The C floor, compiled if it is older than its source."""
+    """The path of the minimal server in C, which is compiled if its source is newer."""
     source, built = HERE.parent / "peers" / "floor.c", DATA / "floor"
     DATA.mkdir(exist_ok=True)
     if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
@@ -57,7 +57,7 @@ def _floor() -> str:
 
 
 def _nginx(port: int) -> list[str]:
-    """One worker, files from a folder of the benchmark, no log."""
+    """The command line of nginx: one worker, files from a folder of the benchmark, no log."""
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/sbin")
     if program is None:
         raise Absent("`nginx` is not installed")
@@ -93,10 +93,10 @@ def _ours() -> None:
 
 
 def command(name: str, app: str, port: int) -> list[str]:
-    """The command line of a server.
+    """The command line of the server ``name`` for an application and a port.
 
     Raises:
-        Absent: the server is not available here.
+        Absent: the server is not available on this machine.
     """
     python = [sys.executable, "-m"]
     at = f"127.0.0.1:{port}"
@@ -135,10 +135,10 @@ def command(name: str, app: str, port: int) -> list[str]:
 
 
 class Running:
-    """A server that runs on its core.
+    """A server process that runs on the server's core.
 
     Raises:
-        Absent: it is not available here, or does not listen.
+        Absent: the server is not available on this machine, or does not listen.
     """
 
     def __init__(self, name: str, app: str = "", **environment: str) -> None:
@@ -179,11 +179,11 @@ class Running:
         return True
 
     def is_alive(self) -> bool:
-        """True if its first process runs."""
+        """Returns true if the server's first process runs."""
         return self.process.poll() is None
 
     def pids(self) -> list[int]:
-        """Its processes, the first one before its children."""
+        """The process IDs of the server, the first process before its children."""
         parents: dict[int, list[int]] = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -198,7 +198,7 @@ class Running:
         return found
 
     def cost(self) -> Cost:
-        """The costs of all its processes so far."""
+        """The processor time of all the server's processes so far."""
         run_s: dict[int, float] = {}
         ticks_s: dict[int, float] = {}
         for pid in self.pids():
@@ -214,7 +214,8 @@ class Running:
         return Cost(run_s, ticks_s)
 
     def resident_mib(self) -> float:
-        """The resident memory of all its processes, each counted whole."""
+        """The resident memory of all the server's processes; memory that they share counts for
+        each."""
         total = 0
         for pid in self.pids():
             try:
@@ -225,7 +226,7 @@ class Running:
         return total / 1024
 
     def stop(self) -> None:
-        """Stops it, and any child processes that remain."""
+        """Stops the server, and any child processes that remain."""
         left = [child for pid in self.pids() for child in children(pid)]
         if self.is_alive():
             self.process.terminate()

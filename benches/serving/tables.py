@@ -1,8 +1,8 @@
-"""A handler that returns the rows of SQLite's `t31000` as JSON, as the documentation of each side
+"""Handlers that return the rows of SQLite's `t31000` as JSON, written as each side's documentation
 recommends.
 
-The environment variable `BENCH_DATABASE` has the database's file. Nothing is kept between two
-requests: neither side may cache its response.
+The environment variable `BENCH_DATABASE` has the database's file. Nothing is stored between two
+requests, since neither side may cache its response.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUERY = "select * from t31000"
 
 
 def _with_orjson() -> bytes:
-    """All rows as dicts, then as JSON."""
+    """All rows as dicts, encoded as JSON by orjson."""
     import orjson
 
     connection = sqlite3.connect(FILE)
@@ -30,7 +30,7 @@ def _with_orjson() -> bytes:
 
 
 def _with_onecopy() -> Any:
-    """A stream of the rows; it keeps its cursor and connection."""
+    """A row stream as JSON; it owns its cursor and connection."""
     import onecopy
 
     return onecopy.connect(f"sqlite:{FILE}?mode=ro").execute(QUERY).json()
@@ -45,17 +45,20 @@ def _flask(view: Callable[[Any], Any]) -> Any:
 
 
 def flask_orjson() -> Any:
-    """Flask, sqlite3 and orjson."""
+    """A Flask application with sqlite3 and orjson."""
     return _flask(lambda flask: flask.Response(_with_orjson(), mimetype="application/json"))
 
 
 def flask_onecopy() -> Any:
-    """Flask and a row stream, which passes through unchanged."""
+    """A Flask application that returns a row stream, which Flask passes on unchanged."""
     return _flask(lambda flask: flask.Response(_with_onecopy(), mimetype="application/json", direct_passthrough=True))
 
 
 def fastapi_orjson() -> Any:
-    """FastAPI, sqlite3 and orjson; the handler runs in FastAPI's thread pool, as one that blocks should."""
+    """A FastAPI application with sqlite3 and orjson.
+
+    The handler blocks, so FastAPI runs it in its thread pool.
+    """
     import fastapi
 
     made = fastapi.FastAPI()
@@ -68,7 +71,7 @@ def fastapi_orjson() -> Any:
 
 
 def fastapi_onecopy() -> Any:
-    """FastAPI and a row stream, an asynchronous iterable."""
+    """A FastAPI application that returns a row stream, an asynchronous iterable."""
     import fastapi
     from fastapi.responses import StreamingResponse
 
@@ -82,7 +85,8 @@ def fastapi_onecopy() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """The applications, created when a server requests one: `tables:flask_orjson_app`."""
+    """Creates the application that a server requests by name, for example
+    `tables:flask_orjson_app`."""
     if name.endswith("_app") and name[:-4] in globals():
         return globals()[name[:-4]]()
     raise AttributeError(name)
