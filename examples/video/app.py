@@ -1,4 +1,5 @@
-"""A page with a video that seeks by range requests, and parts of the video by timecode.
+"""A WSGI application with a page whose video seeks by range requests, and parts of the video by
+timecode.
 
 onecopy run app:app
 """
@@ -24,7 +25,7 @@ _files = onecopy.files(FOLDER)
 
 
 def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """The application (PEP 3333)."""
+    """The WSGI application (PEP 3333)."""
     path = environ["PATH_INFO"]
     if path not in ("/frame", "/chunk"):
         return _files(environ, start_response)

@@ -1,4 +1,5 @@
-"""Parts of a video that are never in memory: the kernel sends them from the file."""
+"""Parts of a video file that are never in this process's memory: the kernel sends them from the
+file."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import onecopy
 
 @dataclass(frozen=True)
 class Chunk:
-    """A byte range of a file: creating one costs nothing, whatever its size."""
+    """A byte range of a file; no bytes are read when it is created, whatever its size."""
 
     file: BinaryIO
     offset: int
@@ -23,12 +24,15 @@ class Chunk:
         return self.size
 
     def send(self, sock: socket.socket) -> int:
-        """Send the bytes by sendfile(2); return the number of bytes. Copies: none in user space."""
+        """Sends the bytes by sendfile(2); returns the number of bytes. Copies: none in user
+        space."""
         return onecopy.send_file(sock, self.file, self.offset, self.size)
 
     def body(self, environ: dict[str, Any]) -> Iterable[bytes]:
-        """The bytes as a response body, whose Content-Length is their size: the server uses
-        sendfile(2)."""
+        """The bytes as the body of a WSGI response, which the server sends by sendfile(2).
+
+        The response's Content-Length must be `size`.
+        """
         file = os.fdopen(os.dup(self.file.fileno()), "rb", buffering=0)
         file.seek(self.offset)
         wrapper: Callable[[Any], Iterable[bytes]] = environ["wsgi.file_wrapper"]
@@ -36,7 +40,7 @@ class Chunk:
 
 
 def request_chunk(video: BinaryIO, offset: int, size: int) -> Chunk:
-    """`size` bytes of a video from `offset` on; fewer at its end.
+    """The `size` bytes of a video from `offset` on; fewer at its end.
 
     Raises:
         ValueError: the offset is outside of the file, or the size is negative.

@@ -1,5 +1,5 @@
-"""Creates the clip: 75 seconds of a test picture at 30 frames per second, starting at timecode
-01:09:00:00. Needs ffmpeg.
+"""Creates the clip of the example with ffmpeg: 75 seconds of a test picture at 30 frames per
+second, starting at timecode 01:09:00:00.
 
 python clip.py
 """
@@ -15,7 +15,7 @@ CLIP = Path(__file__).parent / "page" / "clip.mp4"
 
 
 def make(clip: Path = CLIP, seconds: int = 75) -> None:
-    """Create the clip unless it exists.
+    """Creates the clip unless it exists.
 
     Raises:
         RuntimeError: ffmpeg is not installed, or failed.

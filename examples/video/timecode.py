@@ -1,8 +1,8 @@
-"""The position of a frame in a video file, by the file's own index (ISO/IEC 14496-12, ISO base
+"""The byte offset of a frame in a video file, from the file's own index (ISO/IEC 14496-12, ISO base
 media file format).
 
-Only the headers and the index of the file are read, never the frames: some kilobytes, whatever its
-length.
+Only the headers and the index are read, never the frames: some kilobytes, whatever the length of
+the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class VideoError(ValueError):
 
 @dataclass(frozen=True)
 class Index:
-    """The frames of a video, in presentation order."""
+    """The index of a video: its frames in presentation order."""
 
     #: The offset of each frame, in bytes from the start of the file.
     offsets: tuple[int, ...]
@@ -43,8 +43,9 @@ class Index:
     drops: bool
 
     def frame_of(self, timecode: str) -> int:
-        """The number of the frame (from 0) with this timecode, ``HH:MM:SS:FF``, or ``HH:MM:SS;FF``
-        for drop-frame.
+        """The number of the frame (from 0) with this timecode.
+
+        The format is ``HH:MM:SS:FF``, or ``HH:MM:SS;FF`` for drop-frame timecode.
 
         Raises:
             VideoError: the timecode is invalid, or the video has no such frame.
@@ -69,7 +70,7 @@ class Index:
         return number - self.first
 
     def name(self, frame: int) -> str:
-        """The timecode of a frame."""
+        """The timecode of the frame with this number."""
         number, sign = self.first + frame, ":"
         if self.drops:
             sign, dropped = ";", self.rate // 15
@@ -81,22 +82,22 @@ class Index:
 
 
 def timecode_to_index(video: str | os.PathLike[str], timecode: str) -> int:
-    """The byte offset of the frame with this SMPTE timecode, by the index of the file.
+    """The byte offset of the frame with this SMPTE timecode, from the index of the file.
 
     Raises:
         VideoError: the file has no such index, or no such frame.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     index = index_of(video)
     return index.offsets[index.frame_of(timecode)]
 
 
 def index_of(video: str | os.PathLike[str]) -> Index:
-    """The index of a video, cached while the file does not change.
+    """The index of a video file, cached while the file does not change.
 
     Raises:
         VideoError: the file has no index.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     found = os.stat(video)
     return _read(os.fspath(video), (found.st_ino, found.st_size, found.st_mtime_ns))
@@ -143,7 +144,7 @@ def _index(file: BinaryIO) -> Index:
 
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The boxes of a box: their kinds and contents."""
+    """The boxes in the content of a box, each as its type and content."""
     at = 0
     while at + 8 <= len(data):
         size, kind = struct.unpack_from(">I4s", data, at)
@@ -159,7 +160,7 @@ def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _moov(file: BinaryIO) -> bytes:
-    """The contents of the box that describes all others; the media data is skipped."""
+    """The content of the `moov` box, which describes the tracks; the media data is skipped."""
     size_of_file = os.fstat(file.fileno()).st_size
     at = 0
     while at < size_of_file:
@@ -198,7 +199,7 @@ def _leaves(data: bytes, depth: int = 0) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _table(box: bytes, form: str) -> list[tuple[int, ...]]:
-    """The entries of a box with a table."""
+    """The entries of a box that contains a table; ``form`` is the `struct` format of an entry."""
     (n,) = struct.unpack_from(">I", box, 4)
     size = struct.calcsize(form)
     if 8 + n * size > len(box):
@@ -207,7 +208,7 @@ def _table(box: bytes, form: str) -> list[tuple[int, ...]]:
 
 
 def _times(track: dict[bytes, bytes]) -> tuple[list[int], int]:
-    """The presentation time of each sample, and the number of time units per second."""
+    """The presentation time of each sample of a track, and the number of time units per second."""
     header = track[b"mdhd"]
     (scale,) = struct.unpack_from(">I", header, 20 if header[0] else 12)
     steps = _spread(track[b"stts"], ">II")
@@ -219,7 +220,7 @@ def _times(track: dict[bytes, bytes]) -> tuple[list[int], int]:
 
 
 def _spread(box: bytes, form: str) -> list[int]:
-    """A value for each sample, from a run-length encoded table."""
+    """The value for each sample, from a run-length encoded table."""
     table = _table(box, form)
     _few(sum(n for n, _ in table))
     return list(chain.from_iterable(repeat(value, n) for n, value in table))
@@ -231,7 +232,7 @@ def _few(n_frames: int) -> None:
 
 
 def _offsets(track: dict[bytes, bytes]) -> list[int]:
-    """The offset of each sample, in decoding order."""
+    """The byte offset of each sample of a track, in decoding order."""
     sizes_box = track[b"stsz"]
     (size, n_samples) = struct.unpack_from(">II", sizes_box, 4)
     _few(n_samples)
