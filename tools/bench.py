@@ -1,5 +1,5 @@
-"""`make bench NAME=rows`: the release build and its peers, in a separate environment
-(benches/.venv).
+"""`make bench NAME=rows`: builds a release of onecopy, installs its peers in a separate environment
+(benches/.venv), and runs a benchmark there.
 
 python3 tools/bench.py NAME [--save] [ARGUMENTS of benches/run.py …]
 """
@@ -29,7 +29,10 @@ _DEFINITIONS = ROOT / "benches" / "definitions"
 
 
 def _is_java(name: str) -> bool:
-    """True if Maven builds the benchmark: then neither the extension nor its peers are needed."""
+    """Returns true if Maven builds the benchmark.
+
+    Such a benchmark needs neither the Python extension nor its peers.
+    """
     path = _DEFINITIONS / f"{name}.toml"
     return path.is_file() and re.search(r'^kind = "java"$', path.read_text(encoding="utf-8"), re.M) is not None
 

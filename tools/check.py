@@ -1,4 +1,4 @@
-"""`make check`: all linters, even if one fails; exit code 1 if any did."""
+"""`make check`: runs all linters, even if one fails; the exit code is 1 if any of them failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PYTHON_FILES = ["python", "tests", "tools", "benches", "fuzz", "examples"]
 
 
 def _run(name: str, command: list[str], environment: dict[str, str]) -> bool:
-    """Run one linter; its output is shown only if it fails, and at once."""
+    """Runs one linter; returns true if it succeeds. Its output is shown only if it fails."""
     begun = time.monotonic()
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     ok = done.returncode == 0

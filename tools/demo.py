@@ -1,5 +1,5 @@
-"""`make run`: build, create the demo database, serve it on 127.0.0.1 at PORT; the gateway prints
-example addresses."""
+"""`make run`: builds onecopy, creates the demo database, and serves it on 127.0.0.1 at PORT; the
+gateway prints example URLs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST = CACHE / "demo" / "first-run"
 
 
 def _port() -> int:
-    """PORT, if it is free."""
+    """The port in the variable PORT, after a check that it is free."""
     text = os.environ.get("PORT", "") or "8000"
     if not text.isdigit() or not 0 < int(text) < 65_536:
         give_up(f"`PORT={text}` is not a port\nmake run PORT=8000", 2)
@@ -44,7 +44,8 @@ def _free_port() -> int:
 
 
 def _end_with_parent() -> None:
-    """In the child: get SIGTERM if this script is killed, so that no server is left on the port (Linux)."""
+    """In the child: requests SIGTERM if this script is killed, so that no server is left over
+    (Linux)."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
@@ -62,8 +63,7 @@ def _until_live(server: subprocess.Popen[bytes], port: int) -> None:
 
 
 def _tell(seconds: float) -> None:
-    """Print the duration, now and the first time, and the source of the data; the gateway lists the
-    addresses."""
+    """Prints the duration of this start and of the first one, and the source of the data."""
     if _FIRST.exists():
         compared = f"the first run here took {_FIRST.read_text(encoding='ascii')} s"
     else:

@@ -1,4 +1,5 @@
-"""`make dev`: .venv at the root, with the extension (release build) and the development tools in it."""
+"""`make dev`: creates the environment .venv at the root, with a release build of the extension and
+the development tools."""
 
 from __future__ import annotations
 
@@ -21,8 +22,7 @@ _SOURCES = ("crates", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md")
 
 
 def _interpreter() -> str:
-    """The interpreter named by `PYTHON=`, as a path; never that of a virtual environment, if
-    possible."""
+    """The path of the interpreter that the variable PYTHON names, otherwise of the running one."""
     name = os.environ.get("PYTHON", "") or sys.executable
     found = shutil.which(name)
     if found is None:
@@ -31,14 +31,14 @@ def _interpreter() -> str:
 
 
 def _identity(interpreter: str) -> str:
-    """Version and path of an interpreter, which decide if an environment made from it is still
-    valid."""
+    """The version, installation prefix and ABI flags of an interpreter, which an environment
+    depends on."""
     code = "import sys; print(sys.version, sys.base_prefix, sys.abiflags)"
     return subprocess.run([interpreter, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
 def _sources() -> str:
-    """A digest of names, sizes and times of all sources of the extension."""
+    """A digest of the names, sizes and modification times of all sources of the extension."""
     digest = hashlib.sha256()
     for top in _SOURCES:
         path = ROOT / top
@@ -55,7 +55,7 @@ def _same(stamp: Path, text: str) -> bool:
 
 
 def _create(directory: Path, interpreter: str) -> None:
-    """Create the environment, unless it was made from this interpreter."""
+    """Creates the environment, unless it was created from this interpreter."""
     identity, made = _identity(interpreter), directory / ".made-from"
     if _same(made, identity):
         return
@@ -89,17 +89,18 @@ def _is_installed(directory: Path, requirements: Path) -> bool:
 
 
 def venv(directory: Path, interpreter: str, requirements: Path) -> None:
-    """Create the environment and install the pinned tools, unless both match."""
+    """Creates the environment and installs the pinned tools; does nothing if both are up to
+    date."""
     _create(directory, interpreter)
     if not _is_installed(directory, requirements):
         _install_all(directory, requirements)
 
 
 def build(directory: Path = VENV, requirements: Path = _REQUIREMENTS) -> Path:
-    """Bring an environment (.venv by default) up to date; return its interpreter.
+    """Brings an environment (.venv by default) up to date; returns its interpreter.
 
-    The extension and the Python files stay in the checkout (an editable install), so that a change
-    in python/ takes effect at once and all environments of one interpreter share one build.
+    The extension and the Python files remain in the checkout (an editable install). A change in
+    python/ is therefore effective at once, and all environments of one interpreter share one build.
     """
     if not preflight.check(quiet=True):
         give_up("`make` lists what this machine has and lacks")
@@ -132,7 +133,7 @@ def _maturin_develop(python: Path, *options: str) -> None:
 
 
 def venv_tool(python: Path, name: str) -> str:
-    """A program of an environment; maturin may exist only in .venv."""
+    """The path of a program in an environment; maturin may exist only in .venv."""
     own = python.parent / name
     return str(own if own.exists() else VENV / "bin" / name)
 

@@ -1,8 +1,8 @@
-"""Free-threaded CPythons ("3.14t"), built into .cache from source: no distribution that the tests
-can use has packages of them.
+"""Builds free-threaded CPythons ("3.14t") from source, in .cache.
 
-The sources are Debian's copies of CPython's releases. A build takes a C compiler and some ten
-minutes of processor time. Development files that are missing are named by the import at the end.
+They are built because no distribution that the tests can use has packages of them. The sources are
+Debian's copies of CPython's releases. A build needs a C compiler and some ten minutes of processor
+time. If development files are missing, the import at the end fails and names the module.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _POOL = "http://deb.debian.org/debian/pool/main/p"
 
 
 class _Source(NamedTuple):
-    """The archive of a release: its version in Debian's file name, and its digest."""
+    """The source archive of a release: its version in Debian's file name, and its digest."""
 
     version: str
     sha256: str
@@ -38,7 +38,7 @@ VERSIONS = tuple(_SOURCES)
 
 
 def _download(version: str, folder: Path) -> Path:
-    """Download and unpack the source; return its directory."""
+    """Downloads and unpacks the source; returns its directory."""
     source = _SOURCES[version]
     name = f"python{version.removesuffix('t')}"
     with urllib.request.urlopen(f"{_POOL}/{name}/{name}_{source.version}.orig.tar.xz", timeout=60) as answer:
@@ -54,7 +54,8 @@ def _download(version: str, folder: Path) -> Path:
 
 
 def interpreter(version: str) -> str | None:
-    """The path of a CPython of ``VERSIONS``, built if necessary; None without a C compiler."""
+    """The path of a CPython of ``VERSIONS``, which is built if necessary; None without a C
+    compiler."""
     if version not in _SOURCES or shutil.which("cc") is None or shutil.which("make") is None:
         return None
     root = CACHE / "free_threaded" / version

@@ -1,12 +1,12 @@
-"""`make fuzz NAME=http_head`: a fuzz target with its seeds, earlier findings, and the corpus in
-.cache/fuzz.
+"""`make fuzz NAME=http_head`: runs a fuzz target with its seeds, earlier findings, and the corpus
+in .cache/fuzz.
 
-On a new machine the corpus starts with the one that long runs kept: fuzz/kept/NAME.tar.xz.
+On a new machine the corpus starts with fuzz/kept/NAME.tar.xz, which was saved after long runs.
 
 python3 tools/fuzz.py NAME|all [--minutes 10 | --hours 1]  exits non-zero if something was found
 
-`--hours` is divided among the targets, and the row for the record in fuzz/README.md is printed
-after each.
+`--hours` is divided among the targets. After each target, the row for the record in fuzz/README.md
+is printed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ def _targets() -> list[str]:
 
 
 def _with_interpreter(environment: dict[str, str]) -> dict[str, str]:
-    """The environment for a target that embeds an interpreter: the running one, whose library is
-    linked."""
+    """The environment for a target that embeds a Python interpreter.
+
+    The target is linked with the library of the running interpreter.
+    """
     library = Path(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("LDLIBRARY") or "")
     if library.suffix != ".so" or not library.is_file():
         give_up(
@@ -46,8 +48,10 @@ def _with_interpreter(environment: dict[str, str]) -> dict[str, str]:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> tuple[int, bool]:
-    """Run the fuzzer and show its output; return the number of inputs, and true if something was
-    found."""
+    """Runs the fuzzer and shows its output.
+
+    Returns the number of inputs, and true if something was found.
+    """
     n_inputs = 0
     with subprocess.Popen(command, cwd=_FUZZ, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -1,4 +1,5 @@
-"""Shared by the setup scripts: paths, timed steps, clear errors. Standard library only."""
+"""Helpers of the setup scripts: paths, timed steps, and error messages. It uses only the standard
+library."""
 
 from __future__ import annotations
 
@@ -30,19 +31,19 @@ PROFILE = os.environ.get("ONECOPY_PROFILE", "release")
 
 
 def say(text: str) -> None:
-    """Print a line for the user."""
+    """Prints a line for the user."""
     print(text, flush=True)
 
 
 def give_up(text: str, code: int = 1) -> NoReturn:
-    """Exit with a message: the subject first, the remedy on separate lines."""
+    """Exits with a message: its first line is the problem, the next ones are the remedy."""
     print(text, file=sys.stderr, flush=True)
     raise SystemExit(code)
 
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """A titled step; its duration is printed at its end, also if it fails."""
+    """A context with a title; its duration is printed at its end, also if it fails."""
     say(f"-- {title}")
     begun = time.monotonic()
     try:
@@ -52,7 +53,7 @@ def step(title: str) -> Iterator[None]:
 
 
 def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = False, cwd: Path = ROOT) -> None:
-    """Run a command in a directory; exit with its exit code if it fails.
+    """Runs a command in a directory; exits with its exit code if it fails.
 
     With ``quiet``, the end of its output is shown, and only if it failed.
     """
@@ -68,9 +69,11 @@ def run(command: list[str], env: dict[str, str] | None = None, quiet: bool = Fal
 
 
 def wait_or_abort(process: subprocess.Popen[str], limit_s: float) -> tuple[int, float]:
-    """Wait for a process; return its exit code, and the seconds of processor time that it and its
-    children took. After ``limit_s`` end it with SIGABRT, at which Python prints the stacks of its
-    threads if ``PYTHONFAULTHANDLER`` is set."""
+    """Waits for a process; returns its exit code, and the processor seconds of it and its children.
+
+    After ``limit_s`` the process is ended with SIGABRT. Python then prints the stacks of its
+    threads if ``PYTHONFAULTHANDLER`` is set.
+    """
     signals = iter(((signal.SIGABRT, 20), (signal.SIGKILL, math.inf)))
     deadline = time.monotonic() + limit_s
     # `Popen.wait` does not return the usage of resources.
@@ -87,7 +90,7 @@ def wait_or_abort(process: subprocess.Popen[str], limit_s: float) -> tuple[int, 
 
 
 def main(function: Callable[[], int]) -> NoReturn:
-    """Run a script's function; Ctrl-C ends it with 130 and no traceback."""
+    """Runs a script's function; Ctrl-C ends it with exit code 130 and without a traceback."""
     try:
         raise SystemExit(function())
     except KeyboardInterrupt:
@@ -95,5 +98,5 @@ def main(function: Callable[[], int]) -> NoReturn:
 
 
 def in_ci() -> bool:
-    """True in CI, where a skip is a failure."""
+    """Returns true in continuous integration, where a skip is a failure."""
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")

@@ -1,11 +1,11 @@
-"""`make java`: the Java artifact, built and tested by Maven; with a JDK below 22, its tests once
-more in pure Java.
+"""`make java`: builds and tests the Java artifact with Maven; if there is also a JDK below 22, runs
+the tests once more with that JDK, in pure Java.
 
     python3 tools/maven.py [--required] [MAVEN ARGUMENTS …]
 
-The native library requires a JDK of 22 or newer, found by JAVA_HOME, on the PATH or in
-/usr/lib/jvm. Without one, or without Maven, nothing is run and the reason is printed: exit code 1
-if it is required, as under `CI=true`.
+The native library requires a JDK of 22 or newer, which is searched for in JAVA_HOME, on the PATH
+and in /usr/lib/jvm. Without such a JDK, or without Maven, nothing is run and the reason is printed.
+The exit code is then 1 with `--required` or under `CI=true`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class Jdk(NamedTuple):
 
 
 def _places(environment: Mapping[str, str], jvms: Path) -> Iterator[Path]:
-    """Folders of JDKs, best first: named by the user, on the PATH, installed by distributions."""
+    """Folders that may contain a JDK, in the order of preference.
+
+    They are named by the user, on the PATH, or installed by distributions.
+    """
     if environment.get("JAVA_HOME"):
         yield Path(environment["JAVA_HOME"])
     compiler = shutil.which("javac", path=environment.get("PATH", ""))
@@ -51,8 +54,8 @@ def _places(environment: Mapping[str, str], jvms: Path) -> Iterator[Path]:
 
 
 def _jdk(home: Path) -> Jdk | None:
-    """The JDK that a folder's `release` describes; None if it is not a JDK (a JRE has no
-    compiler)."""
+    """The JDK in a folder, as described by its file `release`; None if the folder has no compiler
+    (a JRE)."""
     release = home / "release"
     if not (home / "bin" / "javac").is_file() or not (home / "bin" / "java").is_file() or not release.is_file():
         return None
@@ -61,7 +64,7 @@ def _jdk(home: Path) -> Jdk | None:
 
 
 def found(environment: Mapping[str, str] = os.environ, jvms: Path = _JVMS) -> list[Jdk]:
-    """The JDKs of this machine, best first, without duplicates."""
+    """The JDKs of this machine in the order of preference, without duplicates."""
     jdks: dict[Path, Jdk] = {}
     for place in _places(environment, jvms):
         jdk = _jdk(place)
@@ -71,12 +74,12 @@ def found(environment: Mapping[str, str] = os.environ, jvms: Path = _JVMS) -> li
 
 
 def native(jdks: list[Jdk]) -> Jdk | None:
-    """The first JDK with the foreign function interface."""
+    """The first JDK that has the foreign function interface, which the native library needs."""
     return next((jdk for jdk in jdks if jdk.version >= NATIVE), None)
 
 
 def pure(jdks: list[Jdk]) -> Jdk | None:
-    """The oldest supported JDK without it."""
+    """The oldest supported JDK that lacks the foreign function interface."""
     older = [jdk for jdk in jdks if OLDEST <= jdk.version < NATIVE]
     return min(older, key=lambda jdk: jdk.version, default=None)
 
@@ -95,7 +98,8 @@ def missing(environment: Mapping[str, str] = os.environ, jvms: Path = _JVMS) -> 
 
 
 def _install_jdk() -> str:
-    """The distribution's package if it is new enough, otherwise the usual source."""
+    """The remedy for a missing JDK: the distribution's package if it is new enough, otherwise a
+    download."""
     if shutil.which("apt-cache") is not None:
         listed = subprocess.run(
             ["apt-cache", "search", "--names-only", r"^openjdk-[0-9]+-jdk-headless$"],
@@ -110,14 +114,14 @@ def _install_jdk() -> str:
 
 
 class Counts(NamedTuple):
-    """The number of tests that ran, and the reasons of skipped ones."""
+    """The number of tests that ran, and the reasons for skipped ones."""
 
     ran: int
     skipped: list[str]
 
 
 def counts(reports: Path) -> Counts:
-    """The results in Surefire's reports."""
+    """The results of the tests in Surefire's reports."""
     ran, skipped = 0, list[str]()
     for path in sorted(reports.glob("TEST-*.xml")):
         for case in ElementTree.parse(path).getroot().iter("testcase"):
@@ -131,7 +135,10 @@ def counts(reports: Path) -> Counts:
 
 
 def _verify(jdk: Jdk, directory: Path, arguments: list[str]) -> bool:
-    """Build and test with one JDK, in a separate directory; Maven's output is shown if it fails."""
+    """Builds and tests with one JDK in a directory; returns true if it succeeds.
+
+    Maven's output is shown if it fails.
+    """
     reports = directory / "onecopy-tests" / "surefire-reports"
     shutil.rmtree(reports, ignore_errors=True)
     environment = rust.environment() | {"JAVA_HOME": str(jdk.home)}

@@ -1,5 +1,5 @@
-"""Checks the machine and lists everything missing at once, each with the command that installs
-it."""
+"""Checks the requirements of this machine, and lists all missing ones at once, each with the
+command that installs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DISK_GB = 4
 
 
 def _findings() -> tuple[list[str], list[tuple[str, str]]]:
-    """Installed and missing requirements; the missing ones with their remedies."""
+    """The installed requirements, and the missing ones with their remedies."""
     good: list[str] = []
     missing: list[tuple[str, str]] = []
     version = ".".join(map(str, sys.version_info[:3]))
@@ -53,7 +53,8 @@ def _findings() -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def check(quiet: bool = False) -> bool:
-    """Print the findings (only missing ones if ``quiet``); return False if something is missing."""
+    """Prints the requirements (only the missing ones if ``quiet``); returns False if one is
+    missing."""
     good, missing = _findings()
     if not quiet:
         say("here:    " + ", ".join(good))

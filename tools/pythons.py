@@ -1,10 +1,11 @@
-"""Build and test onecopy on other CPythons: those on the PATH, and pyenv's.
+"""Builds and tests onecopy on other CPythons: those on the PATH, and pyenv's.
 
 python3 tools/pythons.py [3.12 …]  exits non-zero if one fails
 
 Named versions that are not installed are downloaded from Debian (tools/debian.py), or built from
 source if they are free-threaded (3.14t, tools/free_threaded.py); one that is not available is a
-failure. The newest version runs all fast tests, the others those that depend on the version most.
+failure. The newest version runs all fast tests, the others run those that depend most on the
+version.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ def _version(interpreter: str) -> str:
 
 
 def found(wanted: tuple[str, ...]) -> dict[str, str]:
-    """CPythons by version: pyenv's first (the PATH may contain its shims, which fail), then the
-    PATH's."""
+    """The CPythons of this machine by version.
+
+    pyenv's are searched before those on the PATH, which may contain pyenv's shims; these fail.
+    """
     result: dict[str, str] = {}
     pyenv = Path(os.environ.get("PYENV_ROOT", "") or Path.home() / ".pyenv") / "versions"
     for version in wanted:
@@ -66,7 +69,7 @@ _THEIR_TESTS = tuple(
 
 
 def _requirements(version: str) -> Path:
-    """The file of requirements for a version."""
+    """The path of the requirements file for a version of CPython."""
     if not version.endswith("t"):
         return _REQUIREMENTS
     lines = []
@@ -80,14 +83,14 @@ def _requirements(version: str) -> Path:
 
 
 def _environment(version: str, interpreter: str) -> Path:
-    """Create an environment with the tests' requirements; return its directory."""
+    """Creates an environment with the requirements of the tests; returns its directory."""
     directory = CACHE / f"venv-{version}"
     dev.venv(directory, interpreter, _requirements(version))
     return directory
 
 
 def _install(directory: Path, wheel_file: str) -> str:
-    """Install the wheel in an environment; return its interpreter."""
+    """Installs the wheel in an environment; returns the environment's interpreter."""
     python = str(directory / "bin" / "python")
     pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     run([*pip, "--force-reinstall", "--no-deps", wheel_file])
@@ -111,7 +114,10 @@ _PARTS = {_SUBSET: _IN_PLACE, **_GROUPS}
 
 
 def _passes(version: str, python: str, part: str) -> bool:
-    """True if a part of the fast tests passes; its output is printed at once, since parts run in parallel."""
+    """Runs a part of the fast tests; returns true if it passes.
+
+    Its output is printed at its end in one piece, since parts run in parallel.
+    """
     # Tests that build the extension run once.
     tests = [python, "-m", "pytest", "-q", "-m", "not slow and not odbc and not builds", *_PARTS[part]]
     tests += _THEIR_TESTS if version.endswith("t") else ()

@@ -1,10 +1,10 @@
-"""The Rust toolchain: the one on the PATH if it is new enough, otherwise one in .cache/rust,
-downloaded once.
+"""Finds the Rust toolchain: the one on the PATH if it is new enough, otherwise one in .cache/rust,
+which is downloaded once.
 
     python3 tools/rust.py COMMAND …     run a command with that toolchain on its PATH
 
-The download uses `puccinialin` from PyPI (which runs rustup's installer); toolchain, registry and
-downloads stay in the checkout.
+The download uses `puccinialin` from PyPI (which runs rustup's installer). Toolchain, registry and
+downloads remain in the checkout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PUCCINIALIN = "puccinialin==0.1.14"
 
 
 def wanted() -> tuple[int, int]:
-    """The workspace's `rust-version`."""
+    """The minimum Rust version: the workspace's `rust-version`."""
     text = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
     match = re.search(r'^rust-version = "(\d+)\.(\d+)', text, re.M)
     if match is None:
@@ -45,7 +45,8 @@ def _version(program: str, environment: dict[str, str]) -> tuple[int, int] | Non
 
 
 def _candidates() -> list[dict[str, str]]:
-    """Environments to try, best first: the current one, rustup's default, the checkout's cache."""
+    """Environment variables to try, in this order: the current ones, rustup's default, the
+    checkout's cache."""
     here = dict(os.environ)
     path = here.get("PATH", "")
     home = here | {"PATH": f"{path}:{Path.home() / '.cargo' / 'bin'}"}
@@ -57,7 +58,7 @@ def _candidates() -> list[dict[str, str]]:
 
 
 def find() -> dict[str, str] | None:
-    """An environment whose `cargo` and `rustc` are new enough, or None."""
+    """The environment variables with which `cargo` and `rustc` are new enough, or None."""
     for environment in _candidates():
         versions = [_version(program, environment) for program in ("cargo", "rustc")]
         if all(version is not None and version >= wanted() for version in versions):
@@ -66,7 +67,7 @@ def find() -> dict[str, str] | None:
 
 
 def _size(directory: Path) -> int:
-    """Megabytes below a directory, as far as they can be counted while it changes."""
+    """The size of a directory in MB; files that disappear meanwhile are ignored."""
     total = 0
     for base, _, names in os.walk(directory):
         for name in names:
@@ -110,7 +111,7 @@ def _fetch() -> None:
 
 
 def _by_hand() -> str:
-    """Ways to install Rust: distribution packages that are new enough, then rustup."""
+    """Instructions to install Rust: distribution packages that are new enough, then rustup."""
     lines = []
     for package, line in (
         ("rustc-web", "sudo apt-get install -y rustc-web cargo-web"),
@@ -126,10 +127,10 @@ def _by_hand() -> str:
 
 
 def environment(components: tuple[str, ...] = ()) -> dict[str, str]:
-    """The environment to run cargo in; downloads a toolchain if there is none.
+    """The environment variables for cargo; a toolchain is downloaded if there is none.
 
-    ``components`` ("clippy", "rustfmt") are added to the cached toolchain; a toolchain of the
-    user's is unchanged.
+    ``components`` ("clippy", "rustfmt") are added to the cached toolchain; a toolchain of the user
+    is not changed.
     """
     found = find()
     if found is None:

@@ -1,9 +1,10 @@
-"""`make test`: every test of the project, Rust, Python and Java, with real databases on loopback.
+"""`make test`: runs every test of the project, in Rust, Python and Java, with real databases on
+loopback.
 
     python3 tools/test.py [--all] [PYTEST ARGUMENTS …]
 
-Installs the databases' requirements if it runs as root, otherwise prints the command. Tests that
-lack something are skipped with the reason; under `CI=true` a skip is a failure.
+As root it installs the packages of the databases, otherwise it prints the command for that. Tests
+that lack something are skipped with the reason; under `CI=true` a skip is a failure.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.support import packages
 
 
 class Result(NamedTuple):
-    """A test suite that has ended."""
+    """The result of a test suite."""
 
     title: str
     code: int
@@ -41,7 +42,8 @@ _CARGO = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "-q"]
 
 
 def _databases_installed() -> bool:
-    """Install the databases' packages as root; otherwise print the command."""
+    """Installs the databases' packages as root; otherwise prints the command. Returns true if they
+    are installed."""
     absent = packages.missing()
     if not absent:
         return True
@@ -54,7 +56,7 @@ def _databases_installed() -> bool:
 
 
 def _start_servers(python: str) -> dict[str, str]:
-    """Start the databases with .venv's interpreter; return the variables that name them for the
+    """Starts the databases with .venv's interpreter; returns the environment variables for the
     tests."""
     command = [python, "-m", "tests.support.servers", "json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -69,8 +71,10 @@ def _stop_servers(python: str) -> None:
 
 @contextmanager
 def _concurrently(title: str, command: list[str], environment: dict[str, str]) -> Iterator[Callable[[], Result]]:
-    """A test suite in a separate process. The returned function waits for it and shows its
-    output."""
+    """Starts a test suite in a separate process.
+
+    The returned function waits for the suite, shows its output, and returns its result.
+    """
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(
@@ -102,7 +106,7 @@ def _concurrently(title: str, command: list[str], environment: dict[str, str]) -
 
 
 def _all_tests(pytest: list[str], everything: bool, environment: dict[str, str]) -> list[Result]:
-    """All tests of Rust, Python and Java, at the same time.
+    """Runs all tests of Rust, Python and Java at the same time.
 
     Compilers run at a lower priority: they use the processors while tests wait, and do not make
     tests exceed their time limits.

@@ -1,5 +1,5 @@
-"""`make wheel`: a self-contained wheel in dist/, for .venv's CPython; PYTHONS="3.10 3.12 …" for
-several.
+"""`make wheel`: builds a self-contained wheel in dist/ for .venv's CPython, or for several with
+PYTHONS="3.10 3.12 …".
 
 python3 tools/wheel.py [--out FOLDER] [--features NAMES]     another folder; features of crates/py
 """
@@ -17,8 +17,10 @@ from house import PROFILE, ROOT, VENV, give_up, main, run, say, step
 
 
 def build(interpreter: str, out: Path = ROOT / "dist", features: str = "", profile: str = PROFILE) -> str:
-    """Build the wheel for one interpreter, into the folder `out`, with a Cargo profile; return its
-    path."""
+    """Builds the wheel for one interpreter into the folder `out`; returns its path.
+
+    ``features`` are Cargo features of crates/py, ``profile`` is a Cargo profile.
+    """
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.whl")}
     command = [str(VENV / "bin" / "maturin"), "build", "--profile", profile, "--locked", "--out", str(out)]
     command += ["--features", features] if features else []
