@@ -1,6 +1,8 @@
-"""Writes the seeds: of the text targets, short texts of each script, well-formed and cut, in UTF-8
-and UTF-16; of the targets that read what people write, a text for each thing they may write (its
-parts are separated by U+0001)."""
+"""Writes the seeds of the fuzz targets.
+
+Targets of text get short texts of each script, well-formed and truncated, in UTF-8 and UTF-16.
+Targets that parse input of users get a text for each feature; its parts are separated by U+0001.
+"""
 
 import hashlib
 from pathlib import Path
@@ -208,7 +210,8 @@ def main() -> None:
 
 
 def bson_reader() -> None:
-    """A document of each type, of an array of it, and of all types."""
+    """Seeds of the targets `bson_reader` and `python_bson`: documents with one value of each type,
+    with an array of all types, and with all types."""
 
     def document(*elements: bytes) -> bytes:
         body = b"".join(elements)
@@ -240,7 +243,8 @@ def bson_reader() -> None:
 
 
 def postgres_messages() -> None:
-    """A header of five bytes (writer, types), then messages."""
+    """Seeds of the target `postgres_messages`: a header of five bytes (writer, types), then
+    messages."""
 
     def message(tag: bytes, body: bytes) -> bytes:
         return tag + (len(body) + 4).to_bytes(4, "big") + body
@@ -274,7 +278,7 @@ def postgres_messages() -> None:
 
 
 def python_changing() -> None:
-    """Some of the readers, each with a text of its own at another place."""
+    """Seeds of the target `python_changing`: some readers, each with another text and position."""
     folder = HERE / "seeds" / "python_changing"
     folder.mkdir(parents=True, exist_ok=True)
     texts = ["a", "é", "ж", "東", "\U0001f600", '","', "\\n"]
@@ -284,7 +288,7 @@ def python_changing() -> None:
 
 
 def transfer() -> None:
-    """What a sender says: whole transfers, and lies."""
+    """Seeds of the target `transfer`: complete transfers of a sender, and invalid ones."""
 
     def message(kind: int, body: bytes = b"") -> bytes:
         return bytes([kind]) + len(body).to_bytes(4, "little") + body
@@ -320,8 +324,10 @@ def transfer() -> None:
 
 
 def c_abi() -> None:
-    """A byte for the replacement and the repetition, two for the capacity, a text in UTF-8 or
-    UTF-16."""
+    """Seeds of the target `c_abi`: a text in UTF-8 or UTF-16 after three bytes.
+
+    The first selects the replacement and the repetition, the others are the capacity.
+    """
     folder = HERE / "seeds" / "c_abi"
     folder.mkdir(parents=True, exist_ok=True)
     for number, (name, text) in enumerate(TEXTS.items()):

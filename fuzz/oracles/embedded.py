@@ -1,4 +1,7 @@
-"""For the interpreter in a target's own process: `import onecopy` takes the extension from there, and no other build."""
+"""Import of the extension in a fuzz target that embeds a Python interpreter.
+
+`import onecopy` uses the extension module that is linked into the target, and no other build.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ class _Extension(MetaPathFinder, Loader):
         return self._make()
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
+        """Does nothing: `create_module` has already initialized the module."""
 
 
 def take(make: Callable[[], ModuleType]) -> None:
-    """Has `make` give the extension."""
+    """Makes `import onecopy._core` call `make`, which returns the extension module."""
     sys.meta_path.insert(0, _Extension(make))

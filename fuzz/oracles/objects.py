@@ -1,7 +1,7 @@
-"""Python objects of every kind that the JSON encoder handles, generated from the fuzzer's bytes.
+"""Generates Python objects of every kind that the JSON encoder supports, from the fuzzer's bytes.
 
-A byte selects the kind of object, and the following bytes its contents. After the end of the input
-there are zeros, and a zero generates `None`.
+A byte selects the kind of object, and the following bytes its contents. After the end of the input,
+zeros are read; a zero generates `None`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_CHARS = 9_000
 
 
 class Source:
-    """The fuzzer's bytes, one after another."""
+    """Reads the fuzzer's bytes one after another; zeros follow the end."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -52,7 +52,7 @@ class Source:
 
 
 class Strange:
-    """An object without a JSON form. `default` gets its replacement from it."""
+    """An object without a JSON form; `default` replaces it by the result of `act`."""
 
     def __init__(self, act: Callable[[], Any], changes: bool = False) -> None:
         self.act = act
@@ -81,7 +81,7 @@ class Pair(NamedTuple):
 
 
 class Turned(dict):  # type: ignore[type-arg]
-    """A mapping with members of its own choice."""
+    """A dict whose `items` returns the members in reverse order."""
 
     def items(self) -> Any:
         return list(super().items())[::-1]
@@ -122,7 +122,7 @@ class Slotted:
 
 
 class Holder:
-    """Its `__dict__` shares its keys with those of others."""
+    """A class whose instances share the keys of their `__dict__` with each other."""
 
     def __init__(self, b: Any, a: Any, ü: Any) -> None:
         self.b, self.a, self.ü = b, a, ü
@@ -146,7 +146,8 @@ _utf8_cache.restype = ctypes.c_void_p
 
 
 def check_text(ours: str, theirs: str) -> None:
-    """Raises unless a `str` is that text, in the narrowest kind, with no cache of UTF-8, and with the right hash."""
+    """Asserts that `ours` is the text `theirs`, in CPython's smallest storage kind, without cached
+    UTF-8, and with a correct hash."""
     assert type(ours) is str and ours == theirs, f"{ours!r} for {theirs!r}"
     assert sys.getsizeof(ours) == sys.getsizeof(theirs), f"the size of {ours!r}"
     assert hash(ours) == hash(theirs)
@@ -154,7 +155,7 @@ def check_text(ours: str, theirs: str) -> None:
 
 
 class Maker:
-    """Makes objects, and remembers all of them."""
+    """Generates objects from a source, and records all of them."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -165,7 +166,7 @@ class Maker:
         self.changes = False
 
     def value(self, depth: int = 0) -> Any:
-        """Any object, of 2 to a few bytes."""
+        """An object of any kind, generated from one or more bytes."""
         if len(self.made) > MOST_OBJECTS or depth > MOST_DEPTH:
             return None
         kind = self.source.byte()
@@ -205,7 +206,8 @@ class Maker:
         return digits / 10 ** self.source.below(12)
 
     def text(self, depth: int = 0) -> str:
-        """A text of each of the kinds of PEP 393, with what is escaped, and with lone surrogates."""
+        """A text of any storage kind (PEP 393), possibly with characters to escape and lone
+        surrogates."""
         head = self.source.byte()
         kind, times = head % 6, _TIMES[head // 6 % 16]
         raw = self.source.take(self.source.below(70) * _UNIT_BYTES[kind])
@@ -265,7 +267,7 @@ class Maker:
         return Pair(self.value(depth + 1), self.value(depth + 1))
 
     def key(self) -> Any:
-        """Mostly a text, mostly a short one, and often one that was a key before."""
+        """A key: usually a short text, and often one that was used before."""
         kind = self.source.byte()
         if kind < 96:
             return self.source.pick(("a", "id", "name", "größe", "имя", "名前", "long " * 7 + "key", ""))
@@ -295,7 +297,7 @@ class Maker:
         return made
 
     def _odd_dict(self, depth: int) -> Any:
-        """A dict whose table has holes, is one for keys of any type, or is of a class of its own."""
+        """A dict with deleted entries, with keys of any type, or of a subclass."""
         how = self.source.below(7)
         made: dict[Any, Any] = {}
         if how >= 3:
@@ -329,7 +331,7 @@ class Maker:
         return value
 
     def _rows(self, depth: int) -> Any:
-        """Objects with the same keys."""
+        """A list of dicts with the same keys."""
         keys = [self.key() for _ in range(self.source.below(5))]
         columns = [[self.value(depth + 2) for _ in range(3)] for _ in keys]
         rows: list[Any] = [
@@ -388,7 +390,8 @@ class Maker:
         return self.source.pick(_OTHERS)
 
     def _strange(self, depth: int) -> Any:
-        """An object that `default` replaces, or not, or whose container changes meanwhile."""
+        """An object that `default` replaces; or `default` raises, or changes a container
+        meanwhile."""
         how = self.source.below(8)
         if how == 0:
             return Strange(_raise)
@@ -414,7 +417,7 @@ def _defaultdict() -> dict[Any, Any]:
 
 
 class Raised(Exception):
-    """What a `default` raises."""
+    """The exception that `default` raises for some objects."""
 
 
 def _raise() -> Any:
@@ -426,9 +429,10 @@ def _wide(raw: bytes) -> Any:
 
 
 def change(container: Any, how: int, more: int) -> Any:
-    """Changes a list or dict while it is written, a limited number of times, since it would grow
-    endlessly. Returns a new
-    object."""
+    """Changes a list or dict while it is encoded; returns a new object.
+
+    The number of items is limited, since repeated changes would let the container grow endlessly.
+    """
     new = "new " * 9
     if isinstance(container, list):
         if how == 0:

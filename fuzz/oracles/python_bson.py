@@ -1,9 +1,10 @@
-"""Checks that the objects of `onecopy.bson.decode` have the meaning of the bytes, and are encoded as
-the same bytes.
+"""Checks that `onecopy.bson.decode` returns objects with the meaning of the bytes, and that they
+are encoded as the same bytes again.
 
-The meaning comes from a separate implementation: `to_json` writes Extended JSON from the bytes
-without objects, the standard library's `json` parses it, and this module converts objects to the
-same form one by one. In addition, pymongo's result is compared with ours for its types.
+The meaning is determined by a separate implementation: `to_json` converts the bytes to Extended
+JSON without creating objects, the standard library's `json` parses it, and this module converts the
+decoded objects to the same form one by one. In addition, the types of the objects are compared with
+those that pymongo returns.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def _number(value: float) -> dict[str, Any]:
 
 
 def form(value: Any) -> Any:
-    """A value as Extended JSON in its canonical form, doubles as themselves; no subclass is taken for its base."""
+    """The value as canonical Extended JSON, in which a double is a float.
+
+    Values must have exactly the types of BSON; instances of subclasses are not accepted.
+    """
     kind = type(value)
     if value is None or kind is bool or kind is str:
         return value
@@ -90,9 +94,10 @@ _OWN: dict[type, Any] = {
 
 
 def _read(text: bytes) -> Any:
-    """Extended JSON with its doubles converted, as far as a wrapper can be distinguished from a
-    document with the same
-    key."""
+    """Parses Extended JSON and converts `$numberDouble` to floats.
+
+    A document whose only key is `$numberDouble` is converted too, since it looks the same.
+    """
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(pairs) == 1 and pairs[0][0] == "$numberDouble" and isinstance(pairs[0][1], str):
@@ -121,7 +126,8 @@ def _same(ours: Any, theirs: Any) -> None:
 
 
 def _decoded(data: Any, **options: Any) -> Any:
-    """The document, or the error, whose place is inside of the data."""
+    """The decoded document or the error, after a check that the error's offset is inside of the
+    data."""
     count = sys.getrefcount(data)
     found: Any
     try:
@@ -160,7 +166,7 @@ _LEVELS = 60
 
 
 def _as_pymongo(data: bytes) -> None:
-    """What we give to programs that hold pymongo's types is what pymongo gives them."""
+    """Asserts that `decode` with `compat="pymongo"` returns the same objects as pymongo."""
     try:
         ours = bson.decode(data, compat="pymongo", datetime_range="auto", max_depth=_LEVELS)
     except bson.BSONDecodeError:
@@ -187,7 +193,7 @@ def _parts(data: bytes, at: int) -> Iterator[bytes]:
 
 
 def _read_otherwise(data: bytes, document: Any, at: int) -> None:
-    """The other ways to read give the same objects."""
+    """Asserts that `RawDocument` and `decode_iter` return the same objects as `decode`."""
     said = form(document)
     raw = bson.RawDocument(data, datetime_range="auto")
     _same(form(raw.decode()), said)
@@ -206,13 +212,14 @@ def _read_otherwise(data: bytes, document: Any, at: int) -> None:
 
 
 def _same_refusal(document: Any, error: bson.BSONDecodeError) -> None:
-    """`validate` has refused the data: so has `decode`, for the same reason and at the same byte."""
+    """Asserts that `decode` has refused the data like `validate`, with the same reason and
+    offset."""
     assert isinstance(document, bson.BSONDecodeError), f"{document!r} of data that is refused: {error}"
     assert (error.reason, error.offset_bytes) == (document.reason, document.offset_bytes), (error, document)
 
 
 def check(data: bytes) -> None:
-    """Raises where something is wrong."""
+    """Checks one input of the fuzzer; raises if a result is wrong."""
     source = Source(data)
     head, options = source.byte(), _options(source)
     data = data[source.at :]

@@ -1,8 +1,8 @@
-"""Whether what is read from a buffer that another thread writes to is canonical text, sound objects
-or an error.
+"""Checks reads of a buffer to which another thread writes: each result must be canonical text,
+valid objects or an error.
 
-The readers are those of the tests. The input selects one, the texts that the buffer changes
-between, and one of its own.
+The readers are those of `tests/support/changing.py`. The input selects a reader and the texts that
+the writer alternates between, and contains one more text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def _prepared(reader: str, encoding: str) -> tuple[changing.Read, list[bytes]]:
 
 @contextlib.contextmanager
 def _written_to(buffer: bytearray, texts: list[bytes], first: int) -> Iterator[None]:
-    """The buffer is written to: by the target's own thread, or by one of Python's outside of the fuzzer."""
+    """Lets a thread write to the buffer: the fuzz target's own one, or a Python thread without a
+    fuzzer."""
     native: Any = sys.modules.get("native_writer")
     if native is None:
         with changing.writing(buffer, texts, first):
@@ -44,7 +45,7 @@ def _written_to(buffer: bytearray, texts: list[bytes], first: int) -> Iterator[N
 
 
 def check(data: bytes) -> None:
-    """Raises what is wrong with a text that was read."""
+    """Checks one input of the fuzzer; raises if a resulting text is wrong."""
     if len(data) < 8:
         return
     read, texts = _prepared(*_READERS[data[0] % len(_READERS)])

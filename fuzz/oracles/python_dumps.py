@@ -1,7 +1,7 @@
 """Compares `onecopy.json.dumps` and related functions with the standard library's `json`.
 
-Options, types and forms of numbers that the standard library does not support are implemented here,
-with the reason.
+Options, types and number formats that the standard library does not support are implemented here;
+comments have the reasons.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ sys.set_int_max_str_digits(0)
 
 
 class TooMuch(Exception):
-    """The object is too large to look at."""
+    """The object is too large to be compared."""
 
 
 class Refused(Exception):
-    """The object has no form in JSON; the argument is the class of the error."""
+    """The object has no JSON form; the argument is the class of the expected error."""
 
 
 def _not_json() -> NoReturn:
@@ -51,7 +51,7 @@ def _not_json() -> NoReturn:
 
 
 class Pairs(dict):  # type: ignore[type-arg]
-    """Members for the standard library, in order: a key may be duplicate."""
+    """A dict for the standard library's encoder that may have duplicate keys."""
 
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         super().__init__(members)
@@ -62,7 +62,7 @@ class Pairs(dict):  # type: ignore[type-arg]
 
 
 class Model:
-    """Plain objects that the standard library writes, as replacements."""
+    """Replaces an object by plain objects, which the standard library encodes as expected."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
@@ -78,7 +78,7 @@ class Model:
         self._n_held = 0
 
     def text_of(self, value: Any) -> bytes:
-        """The whole JSON."""
+        """The expected JSON of an object."""
         plain = self._of(value, 0)
         indent = self._options.get("indent")
         escaped = bool(self._options.get("ensure_ascii"))
@@ -97,7 +97,7 @@ class Model:
         return _RAW.sub(lambda found: self._raw[int(found[1])], text).encode()
 
     def _token(self, text: str) -> str:
-        """Stands for text that is JSON already."""
+        """A placeholder for text that is JSON already; it is replaced at the end."""
         self._raw.append(text)
         return f"raw-7f3a9c-{len(self._raw) - 1}-"
 
@@ -113,7 +113,7 @@ class Model:
         return _SURROGATE.sub("\ufffd", text)
 
     def _not_finite(self, name: str) -> Any:
-        """NaN and the infinities, which RFC 8259 does not have: by the option."""
+        """NaN or an infinity as the option `nan` requires, since RFC 8259 has no such numbers."""
         if self._nan == "error":
             _not_json()
         if self._nan == "literal":
@@ -143,8 +143,11 @@ class Model:
         return value
 
     def _temporal(self, value: Any) -> str | None:
-        """RFC 3339 has no times with an offset, and offsets of whole minutes below a day: the
-        closest one is written."""
+        """The expected text of a date or time; None for other objects.
+
+        RFC 3339 allows only offsets of whole minutes, less than a day, so an offset is rounded. It
+        has no times of day with an offset.
+        """
         if isinstance(value, datetime.datetime):
             offset = value.utcoffset()
             if value.tzinfo is None and self._options.get("naive_utc"):
@@ -171,7 +174,8 @@ class Model:
         return str(value.isoformat())
 
     def _key(self, key: Any, times: int = 0) -> str:
-        """Ours converts keys to text by option, and for more types than the standard library."""
+        """A key as text. onecopy converts keys by an option, and more types than the standard
+        library."""
         if isinstance(key, str):
             return str.__str__(key)
         if not self._options.get("non_str_keys"):
@@ -197,7 +201,8 @@ class Model:
         raise Refused(TypeError)
 
     def _pairs(self, members: Any, depth: int) -> Any:
-        """Members in their order; with `sort_keys` all keys come first, for a key may be of any type."""
+        """The members in order. With `sort_keys` all keys are converted first, since they may have
+        any type."""
         if self._options.get("sort_keys"):
             members = sorted(((self._key(key), value) for key, value in members), key=lambda member: member[0])
         return Pairs([(self._text(self._key(key)), self._of(value, depth + 1)) for key, value in members])
@@ -207,7 +212,8 @@ class Model:
             _not_json()
 
     def _instead(self, value: Any, depth: int) -> Any:
-        """The replacement of an object, applied repeatedly up to the nesting limit, and once."""
+        """The expected form of an object's replacement, which may be replaced again, up to the
+        nesting limit."""
         if self._n_held > self._max_depth:
             _not_json()
         self._n_held += 1
@@ -237,7 +243,11 @@ class Model:
         return self._other(value, depth)
 
     def _other(self, value: Any, depth: int) -> Any:
-        """What the standard library does not know, or knows otherwise; the first that fits."""
+        """The expected form of an object that the standard library does not support or encodes
+        differently.
+
+        The order of the checks is the encoder's.
+        """
         passed = self._passed
         if "datetime" not in passed and (temporal := self._temporal(value)) is not None:
             return temporal
@@ -279,7 +289,7 @@ class Model:
 
 
 def default(value: Any) -> Any:
-    """The replacement of an object without a JSON form."""
+    """The replacement of an object that has no JSON form."""
     if isinstance(value, Strange):
         return value.act()
     # Of the same input it gives the same.
@@ -287,12 +297,12 @@ def default(value: Any) -> Any:
 
 
 def _unchanged(value: Any) -> Any:
-    """As `default`, with no change yet."""
+    """As `default`, but without changing a container."""
     return None if isinstance(value, Strange) and value.changes else default(value)
 
 
 def options_of(source: Source) -> dict[str, Any]:
-    """Keywords: none, a few, or any of all."""
+    """Keyword arguments: none, a few, or any combination."""
     options: dict[str, Any] = {}
     head = source.byte()
     if head & 1:
@@ -326,7 +336,10 @@ def options_of(source: Source) -> dict[str, Any]:
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the class of what it raises; the error itself would hold on to the objects."""
+    """The result of a call, or the class of its exception.
+
+    The exception itself would hold references to the objects.
+    """
     try:
         return call()
     except (json.JSONEncodeError, TypeError, Raised, RuntimeError, BufferError) as error:
@@ -339,7 +352,7 @@ def _class_of(error: Exception) -> type[Exception]:
 
 
 class _File:
-    """A file that may change what is written."""
+    """A file object that may change the encoded value during a write."""
 
     def __init__(self, act: Callable[[], Any] | None) -> None:
         self.parts: list[bytes] = []
@@ -352,7 +365,7 @@ class _File:
 
 
 def _written(value: Any, options: dict[str, Any], act: Callable[[], Any] | None = None) -> bytes:
-    """What `dump` gives to a file."""
+    """The bytes that `json.dump` writes to a file."""
     file = _File(act)
     n = json.dump(value, file, **options)
     assert n == sum(map(len, file.parts))
@@ -367,7 +380,8 @@ def _into(value: Any, options: dict[str, Any], len_bytes: int, at: int) -> bytes
 
 
 def _same_everywhere(value: Any, options: dict[str, Any], ours: Any, source: Source) -> None:
-    """All functions that write give these bytes, or refuse alike."""
+    """Asserts that all encoding functions return the bytes `ours`, or raise the same class of
+    error."""
     # The guess of what it will be comes from the one before: both ways to write it are taken.
     for before in (_WIDE, _NARROW):
         json.dumps_str(before)
@@ -410,7 +424,8 @@ def _same_everywhere(value: Any, options: dict[str, Any], ours: Any, source: Sou
 
 
 def _is_json_or_refused(value: Any, options: dict[str, Any], act: Callable[[], Any] | None) -> None:
-    """Of what changes while it is written: an error that is known, or JSON."""
+    """Encodes a value that changes meanwhile: asserts that the result is valid JSON or a known
+    error."""
     calls: list[Callable[[], Any]] = [
         lambda: json.dumps(value, **options),
         lambda: json.dumps_str(value, **options).encode(),
@@ -424,7 +439,7 @@ def _is_json_or_refused(value: Any, options: dict[str, Any], act: Callable[[], A
 
 
 def _expected(value: Any, options: dict[str, Any]) -> Any:
-    """The JSON that is expected, or the class of the error."""
+    """The expected JSON, or the class of the expected error."""
     try:
         return Model(options).text_of(value)
     except Refused as error:
@@ -434,8 +449,10 @@ def _expected(value: Any, options: dict[str, Any]) -> Any:
 
 
 def _is_of_this_input(one: Any) -> bool:
-    """Whether nobody else has references to an object, as what an input before has left may have to
-    usual keys, and CPython to small ints."""
+    """Returns true if only this input has references to the object, so that they can be counted.
+
+    Earlier inputs may have left references to usual keys, and CPython has references to small ints.
+    """
     if isinstance(one, str):
         return len(one) > 40
     if isinstance(one, (int, tuple)):
@@ -444,7 +461,7 @@ def _is_of_this_input(one: Any) -> bool:
 
 
 def check(data: bytes) -> None:
-    """Raises where something is wrong."""
+    """Checks one input of the fuzzer; raises if a result is wrong."""
     source = Source(data)
     options = options_of(source)
     maker = Maker(source)

@@ -1,8 +1,8 @@
-"""What the standard library's `json` reads in a text, and whether `onecopy.json.loads` makes the
-same objects of it.
+"""Compares the objects that `onecopy.json.loads` creates with those of the standard library's
+`json`.
 
-Where the standard library is more lenient than RFC 8259, or has no such option, it is made as
-strict here, with the reason.
+Where the standard library is more lenient than RFC 8259, or lacks an option, it is adapted here;
+comments have the reasons.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ sys.set_int_max_str_digits(0)
 
 
 class Refused(Exception):
-    """The text is not valid JSON, or not with these options."""
+    """The text is not valid JSON, or is not accepted with these options."""
 
 
 class Hooked:
-    """What a hook makes."""
+    """The object that a hook returns."""
 
     def __init__(self, of: Any) -> None:
         self.of = of
 
 
 class Oracle:
-    """The standard library with the options of ours."""
+    """The standard library's decoder, extended by onecopy's options."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._errors = options.get("errors", "strict")
@@ -53,7 +53,11 @@ class Oracle:
         self._max_depth = options.get("max_depth", 1000)
 
     def value(self, text: str) -> Any:
-        """The value, or `Refused`, or what a hook raises."""
+        """The value of a JSON text.
+
+        Raises:
+            Refused: the text is not accepted. A hook may raise other exceptions.
+        """
         try:
             value = standard.loads(
                 text,
@@ -70,7 +74,8 @@ class Oracle:
         return self._with_surrogates(value)
 
     def _depth(self, text: str) -> int:
-        """Arrays and objects inside of each other: for the standard library the interpreter's stack is what counts."""
+        """The nesting depth of arrays and objects; the standard library has no limit except the
+        stack."""
         depth = most = 0
         for found in _BRACKETS.finditer(text):
             depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
@@ -78,8 +83,8 @@ class Oracle:
         return most
 
     def _with_surrogates(self, value: Any) -> Any:
-        """A value with its lone surrogates handled by the option, which the standard library
-        accepts; pairs are joined."""
+        """Handles the lone surrogates of a value by the option `errors`; the standard library
+        accepts them."""
         if isinstance(value, str):
             if self._errors == "surrogatepass" or _SURROGATE.search(value) is None:
                 return value
@@ -110,7 +115,7 @@ class Oracle:
         return self._finite(digits) if self._parse_float is None else self._parse_float(digits)
 
     def _finite(self, digits: str) -> float:
-        """A number that is too large is none, and no infinity."""
+        """The float of some digits; a number that is too large is refused."""
         value = float(digits)
         if math.isinf(value):
             raise Refused
@@ -123,7 +128,11 @@ class Oracle:
 
 
 def _same(ours: Any, theirs: Any) -> None:
-    """Whether values are of the same types and equal, to the bits of floats and the order of keys; and sound inside."""
+    """Asserts that two values have the same types and contents, and that the internals of ours are
+    valid.
+
+    The bits of floats and the order of keys are compared too.
+    """
     stack = [(ours, theirs)]
     while stack:
         a, b = stack.pop()
@@ -148,7 +157,7 @@ def _same(ours: Any, theirs: Any) -> None:
 
 
 def _change(value: Any) -> None:
-    """Changes all dicts and lists: their tables may be copies of others."""
+    """Changes all dicts and lists, since their tables may be copies of others."""
     stack = [value]
     while stack:
         one = stack.pop()
@@ -170,7 +179,7 @@ def _change(value: Any) -> None:
 
 
 def _check_error(error: json.JSONDecodeError, data: Any, text: str | None) -> None:
-    """Its place lies inside of the text, and its numbers say the same place."""
+    """Asserts that an error's position is inside of the text, and that its four positions agree."""
     assert error.msg and error.pos >= 0 and error.lineno >= 1 and error.colno >= 1, error
     if text is None:
         # Malformed: the text before the position is well-formed, or the position is before it.
@@ -185,8 +194,11 @@ def _check_error(error: json.JSONDecodeError, data: Any, text: str | None) -> No
 
 
 def _text_of(source: Source, n_more: int) -> bytes:
-    """The rest of the input. A byte 1 is a repetition: the number of bytes before it, and
-    the count."""
+    """The rest of the input as a text.
+
+    A byte 1 repeats the end of the text before it: the next two bytes are the number of bytes minus
+    1 and the square root of the count.
+    """
     out = bytearray()
     rest = source.data[source.at :]
     at = 0
@@ -216,7 +228,7 @@ def _hook_of(kind: int) -> Callable[[Any], Any] | None:
 
 
 def options_of(source: Source) -> dict[str, Any]:
-    """Keywords: mostly none."""
+    """Keyword arguments: often none."""
     head = source.byte()
     options: dict[str, Any] = {}
     if head & 3 == 0:
@@ -238,7 +250,7 @@ def options_of(source: Source) -> dict[str, Any]:
 
 
 def _outcome(data: Any, text: str | None, options: dict[str, Any]) -> Any:
-    """The value, or the class of the error."""
+    """The value that `loads` returns, or the class of the error."""
     try:
         return json.loads(data, **options)
     except json.JSONDecodeError as error:
@@ -249,7 +261,7 @@ def _outcome(data: Any, text: str | None, options: dict[str, Any]) -> Any:
 
 
 def _expected(text: str | None, options: dict[str, Any]) -> Any:
-    """What the oracle says: the value, or the class of the error."""
+    """The value that the oracle expects, or the class of the error."""
     try:
         return Refused if text is None else Oracle(options).value(text)
     except (Refused, Raised) as error:
@@ -257,7 +269,10 @@ def _expected(text: str | None, options: dict[str, Any]) -> Any:
 
 
 def _compare(data: Any, text: str | None, options: dict[str, Any]) -> None:
-    """Reads one form of a text; `text` is what it says, and `None` where it is malformed and must be refused."""
+    """Decodes the data, and compares the result with the oracle's.
+
+    `text` is the decoded data; it is `None` if the data is malformed and must be refused.
+    """
     count = sys.getrefcount(data)
     size = sys.getsizeof(data)
     ours = _outcome(data, text, options)
@@ -281,7 +296,7 @@ def _compare(data: Any, text: str | None, options: dict[str, Any]) -> None:
 
 
 def _lines(data: Any, options: dict[str, Any]) -> None:
-    """What is read line by line is what each line gives."""
+    """Asserts that `loads_lines` returns the values that `loads` returns for each line."""
     feed, blanks = (b"\n", b" \t\r") if isinstance(data, bytes) else ("\n", " \t\r")
     ours, theirs = [], []
     try:
@@ -302,7 +317,7 @@ def _lines(data: Any, options: dict[str, Any]) -> None:
 
 
 def check(data: bytes) -> None:
-    """Raises where something is wrong."""
+    """Checks one input of the fuzzer; raises if a result is wrong."""
     source = Source(data)
     options = options_of(source)
     head = source.byte()
