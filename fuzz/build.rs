@@ -1,4 +1,4 @@
-//! Where the targets that carry an interpreter find it.
+//! Sets the path of the Python interpreter and of its library, for targets that embed it.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,7 +1,8 @@
-//! Arrow's arrays as another library gives them: formats and names of types are read as they are
-//! written; a value is read out of its buffers, of whatever length they are, or refused, and never
-//! beyond them; an array that begins further on has the values  at that offset; and the values of
-//! fixed width are those that a plain reader finds.
+//! Arrow arrays of other libraries, with arbitrary types and buffers.
+//!
+//! Formats and names of types round-trip. A value is read from its buffers, whatever their lengths,
+//! or refused; no read is out of bounds. An array with an offset has the values that the whole
+//! array has at that offset. Values of fixed width are compared with a reference implementation.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -12,7 +13,7 @@ use onecopy_rows::arrow_c::Memory;
 
 #[derive(Arbitrary, Debug)]
 struct Given<'a> {
-    /// The type's format, and that of a dictionary's values.
+    /// The format of the array's type, and that of its dictionary's values.
     formats: [&'a str; 2],
     name: &'a str,
     offset: u8,
@@ -40,7 +41,7 @@ fuzz_target!(|given: Given| {
     }
 });
 
-/// The type of a format, which is written as it was read, or in its short form.
+/// Parses a format, and asserts that the type is written as the same or a shorter format.
 fn of_format(format: &str) -> Option<DataType> {
     let data_type = DataType::of_format(format)?;
     let again = data_type.format();
@@ -49,7 +50,7 @@ fn of_format(format: &str) -> Option<DataType> {
     Some(data_type)
 }
 
-/// Names that can be parsed round-trip.
+/// Asserts that the name of a type, if it can be parsed, is parsed to the same type.
 fn named(data_type: &DataType) {
     if let Some(again) = DataType::of_name(&data_type.to_string()) {
         assert_eq!(&again, data_type);
@@ -93,7 +94,7 @@ fn array(given: &Given, data_type: DataType) -> Array {
     }
 }
 
-/// The same value, read with no arithmetic that could run over.
+/// Compares a value with the reference implementation, whose arithmetic cannot overflow.
 fn plain(array: &Array, row: usize, value: &Value) {
     let at = array.offset + row;
     let is_null = array.validity.as_ref().is_some_and(|bits| {

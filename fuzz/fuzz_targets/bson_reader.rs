@@ -1,5 +1,6 @@
-//! The BSON reader: it accepts what the reference implementation accepts and refuses the rest with a position;
-//! single fields are those of the whole; what was read and is written again is the same bytes.
+//! The BSON reader: it accepts the documents that the reference implementation accepts, and refuses
+//! others with a position. Fields that are read one by one are those of the whole document. A
+//! document that is read and written again has the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +11,7 @@ use onecopy_wire::bson::read::{
     ArrayKeys, BsonEvents, Element, Elements, ReadError, Reason, Rules, read_all, read_value,
 };
 
-/// Deep enough for the reference implementation's recursion.
+/// The depth limit, since the reference implementation is recursive.
 const DEPTH: usize = 100;
 
 fn rules(array_keys: ArrayKeys) -> Rules {

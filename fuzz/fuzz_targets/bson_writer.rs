@@ -1,6 +1,7 @@
-//! Tables of every kind of cell as BSON, long values in parts, in chunks of any size: a plain
-//! reader reads the same values; decimals of 128 bits are those of digits on paper, or refused by
-//! both; a document is never longer than allowed.
+//! Rows with every kind of cell as BSON, with long values in parts and chunks of any size.
+//!
+//! A reference reader must find the same values. Decimals of 128 bits are compared with decimal
+//! arithmetic on texts. A document never exceeds the length limit.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -130,7 +131,7 @@ impl Item<'_> {
         format.cell(column, cell, out)
     }
 
-    /// The value that reads back; `None` if the value is to be refused.
+    /// Returns the value that the reader must find; `None` if the writer must refuse the value.
     fn value(&self) -> Option<Value> {
         let whole = |n: i64| i32::try_from(n).map_or(Value::Int64(n), Value::Int32);
         let decimal = |text: &str| naive::decimal128(text).map(Value::Decimal128);
@@ -163,7 +164,7 @@ impl Item<'_> {
         }
     }
 
-    /// The digits of a decimal.
+    /// Returns a decimal as text.
     fn digits(&self) -> String {
         match self {
             Item::Decimal(text) => (*text).to_owned(),
@@ -194,7 +195,7 @@ impl Item<'_> {
     }
 }
 
-/// Bytes of a value.
+/// Returns the number of bytes of an encoded value.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(s) => 5 + s.len(),
@@ -207,7 +208,8 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// `NaN` and the infinities have names in more than one form.
+/// Returns the decimal128 of NaN or an infinity, whose names have several forms; `None` for other
+/// texts.
 fn special(text: &str) -> Option<[u8; 16]> {
     let (negative, name) = match text.strip_prefix('-') {
         Some(name) => (true, name),
@@ -223,7 +225,8 @@ fn special(text: &str) -> Option<[u8; 16]> {
     Some(bytes)
 }
 
-/// Milliseconds since 1970, by counting years and months.
+/// Returns the milliseconds since 1970, computed by counting years and months; `None` if the
+/// timestamp is invalid.
 fn moment_ms(stamp: &Timestamp) -> Option<i64> {
     let Timestamp { date, time, offset_minutes } = stamp;
     let is_leap = |y: i32| y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);

@@ -1,6 +1,6 @@
-//! The C interface: foreign text into places of every size, from UTF-16, UTF-8 and Latin-1, with
-//! and without a replacement. Places are boxes of exactly the size that is said: the sanitizer sees
-//! a write past the end.
+//! The C interface: text in UTF-16, UTF-8 and Latin-1 is converted into buffers of every size, with
+//! and without a replacement. Each buffer is a box of exactly the stated size, so that the
+//! sanitizer detects a write past its end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,8 @@ use onecopy_text::{Units, naive};
 /// The expected result of a call: the units written, or the error number.
 type Answer<T> = Result<Vec<T>, i64>;
 
-/// The text with its replacements, or the position of the malformed sequence.
+/// Returns the text, in which `replacement` replaces malformed sequences. If `replacement` is 0,
+/// such a sequence is an error, whose value is `-1 - position`.
 fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
     if replacement != 0 && char::from_u32(replacement).is_none() {
         return Err(ONECOPY_INVALID_ARGUMENT);
@@ -25,7 +26,7 @@ fn decoded(units: Units<'_>, replacement: u32) -> Result<String, i64> {
         .collect()
 }
 
-/// Calls with this capacity, and compares.
+/// Calls a function with this capacity, and compares its result with the expected one.
 fn call<T: Copy + Default + PartialEq + std::fmt::Debug>(
     expected: &Answer<T>,
     capacity: usize,
@@ -43,8 +44,8 @@ fn call<T: Copy + Default + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Calls with the required capacity, one less, a capacity that always suffices, and one from the
-/// input.
+/// Calls a function with the required capacity, one less, a capacity that always suffices, and one
+/// from the input.
 fn calls<T: Copy + Default + PartialEq + std::fmt::Debug>(
     expected: Answer<T>,
     worst: usize,
@@ -61,7 +62,7 @@ fn length<T>(answer: &Answer<T>) -> i64 {
     answer.as_ref().map_or_else(|code| *code, |units| units.len() as i64)
 }
 
-/// The text as a part of an array that begins one unit earlier.
+/// Returns the text after one other unit, for functions that receive an offset.
 fn behind_one<T: Copy + Default>(src: &[T]) -> Vec<T> {
     [&[T::default()], src].concat()
 }

@@ -1,5 +1,6 @@
-//! The chunked coding, in: no panic, any split reads the same, limits hold, and a body that was
-//! read, written again, reads the same.
+//! The reader of the chunked coding: it never panics, its result does not depend on how the bytes
+//! are divided, and its limits are obeyed. A body that is read and written again is read as the
+//! same body.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +14,7 @@ const LIMITS: ChunkedLimits = ChunkedLimits {
     max_trailer_bytes: 128,
 };
 
-/// The body as far as it came, the bytes used, and whether it is complete.
+/// The body as far as it was read, the number of bytes used, and `true` if the body is complete.
 type Read = Result<(Vec<u8>, usize, bool), ChunkedError>;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,6 +1,7 @@
-//! Whole connections: a server on loopback is sent any bytes, at once and one by one. It closes
-//! each connection, answers both the same, and as a plain reading of the bytes says: which requests
-//! come to the handler, with which bodies, and what is refused.
+//! Complete connections: a server on loopback receives any bytes, once all together and once one by
+//! one. It closes each connection, and its responses are the same both times. They are compared
+//! with those of a reference implementation: the requests that reach the handler, their bodies, and
+//! the refused requests.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};
@@ -33,15 +34,15 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The result of a reference implementation: the answers, and if more bytes are expected after the last
-/// (then the server may say so).
+/// The result of the reference implementation: the responses, and true if the bytes end inside a
+/// request. In this case the server may send one more response with status 400.
 #[derive(Debug)]
 struct Expected {
     answers: Vec<Answer>,
     is_cut_off: bool,
 }
 
-/// A refusal's words are the server's own.
+/// Compares responses with the expected ones; the bodies of refusals are not compared.
 fn agree(got: &[Answer], expected: &Expected) -> bool {
     let n = expected.answers.len();
     if got.len() < n {
@@ -55,7 +56,8 @@ fn agree(got: &[Answer], expected: &Expected) -> bool {
         && (rest.is_empty() || expected.is_cut_off && rest.len() == 1 && rest[0].0 == 400)
 }
 
-/// Sends bytes, so many at once, and reads to the end of the connection.
+/// Sends the bytes in parts of `at_once` bytes; returns all responses up to the end of the
+/// connection.
 fn ask(bytes: &[u8], at_once: usize) -> Vec<Answer> {
     let mut stream = TcpStream::connect(server()).expect("listens");
     stream.set_nodelay(true).expect("a socket");
@@ -76,7 +78,7 @@ fn ask(bytes: &[u8], at_once: usize) -> Vec<Answer> {
     answers(&all, false)
 }
 
-/// The meaning of the bytes, parsed with all of them available.
+/// Returns the expected responses: parses the requests with all bytes available.
 fn expected(mut rest: &[u8]) -> Expected {
     let mut answers = Vec::new();
     loop {

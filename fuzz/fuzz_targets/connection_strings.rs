@@ -1,12 +1,12 @@
-//! ODBC connection strings: what the driver is given reads back as the same pairs, and what people
-//! are shown holds no secret, wherever it was written.
+//! ODBC connection strings: the string that is passed to the driver has the same pairs, and texts
+//! that are shown to people contain no secret.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use onecopy_fuzz::parts;
 use onecopy_rows::odbc::fuzzing::ConnectionString;
 
-/// Keywords whose values are never shown.
+/// Keywords whose values must never be shown.
 const SECRET: [&str; 5] = ["Pwd", "PASSWORD", "AccessToken", "client_secret", "Api-Key"];
 
 fuzz_target!(|text: &str| {

@@ -1,5 +1,5 @@
-//! Tables of every kind of cell as CSV, long values in parts: the `csv` crate reads the same
-//! values, and a plain reader of RFC 4180 the same NULLs.
+//! Rows with every kind of cell as CSV, with long values in parts: the `csv` crate reads the same
+//! values, and a reference reader of RFC 4180 finds the same NULLs.
 #![no_main]
 
 use std::borrow::Cow;
@@ -132,7 +132,7 @@ fn long<'a>(
     format.long_end(out).expect("memory");
 }
 
-/// The text of a field; nothing for NULL.
+/// Returns the expected text of a field; `None` for NULL.
 fn text(item: &Item<'_>) -> Option<String> {
     let utf8 = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Some(match item {
@@ -169,7 +169,7 @@ fn base64(bytes: &[u8]) -> String {
     String::from_utf8(out).expect("ASCII")
 }
 
-/// Lines of fields; a bare empty field is NULL.
+/// Reads CSV: returns the fields of each line. An empty field without quotes is NULL.
 fn plain(bytes: &[u8], delimiter: u8, line_end: &[u8]) -> Vec<Vec<Option<String>>> {
     let (mut rows, mut row, mut rest) = (Vec::new(), Vec::new(), bytes);
     while !rest.is_empty() {

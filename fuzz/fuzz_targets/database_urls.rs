@@ -1,6 +1,7 @@
-//! Database URLs: the parts of one that was put together come out as they went in; one that is any
-//! text is refused or becomes a connection string that reads back, and neither shows its password.
-//! And what follows `sqlite:`.
+//! Database URLs, and the part after `sqlite:`.
+//!
+//! A URL that is composed of parts has these parts after parsing. Any text is refused or becomes a
+//! connection string that can be parsed. Neither errors nor shown texts contain the password.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

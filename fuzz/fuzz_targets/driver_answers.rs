@@ -1,6 +1,6 @@
-//! The rows of an ODBC driver whose answers are any bytes: indicators, lengths, return codes, slots
-//! and pieces of values. They are read to their end or to an error, by each writer, in a bounded
-//! number of steps, and never beyond a buffer.
+//! The rows of an ODBC driver that returns arbitrary indicators, lengths, return codes, values and
+//! parts of values. Each writer reads them up to the end or an error in a bounded number of steps,
+//! and never beyond a buffer.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

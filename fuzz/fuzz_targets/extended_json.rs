@@ -1,5 +1,5 @@
-//! Any bytes as Extended JSON and as BSON: the reader accepts what the reference implementations
-//! accept, with the same result; errors have positions within the bytes.
+//! Any bytes as Extended JSON and as BSON: the converters accept what the reference implementations
+//! accept, with the same result. The positions of errors are within the bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -30,7 +30,8 @@ fn bson_of(text: &[u8]) -> Option<Vec<u8>> {
     Some(bson)
 }
 
-/// The document of a text: the same from each form, the same as the reference's, and stable as text.
+/// Converts Extended JSON to BSON, and compares the result for each form of the text and with the
+/// reference implementation. The text of the result must be stable.
 fn as_text(data: &[u8]) {
     let mut bson = Vec::new();
     let done = from_json::<Utf8, _>(data, 0, &options(), &mut bson);
@@ -68,8 +69,8 @@ fn as_text(data: &[u8]) {
     }
 }
 
-/// True if a NaN, the other form of decimals, options out of order or keys of arrays make another
-/// text or document of it.
+/// Returns true if the document has only one text and the text only this document. NaNs, one form
+/// of decimals, unsorted options and keys with `$` make this false.
 fn is_canonical(document: &Document) -> bool {
     document.iter().all(|(key, value)| {
         !key.starts_with('$')

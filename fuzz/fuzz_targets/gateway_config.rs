@@ -1,6 +1,7 @@
-//! The gateway's configuration: any text is refused with places inside it and without a word of a
-//! secret, or it is taken, and then it reads the same when it is written again from what was
-//! understood.
+//! The gateway's configuration: any text is accepted or refused.
+//!
+//! An error has positions inside the text and contains no secret. An accepted configuration that is
+//! written again is parsed to the same configuration.
 #![no_main]
 
 use std::path::Path;
@@ -52,7 +53,8 @@ fn parse(text: &str) -> Result<Config, onecopy_gateway::ConfigError> {
     })
 }
 
-/// True if reading it would open other files or resolve a host.
+/// Returns true if the configuration refers to other files or to a host name, which would be
+/// resolved.
 fn reaches_out(text: &str) -> bool {
     fn names_a_file(table: &Table) -> bool {
         table.iter().any(|(key, value)| {
@@ -67,8 +69,8 @@ fn reaches_out(text: &str) -> bool {
     names_a_file(&table) || resolves
 }
 
-/// The text of a `url = "…"` on a separate line that occurs nowhere else, however broken the rest
-/// is.
+/// Returns the URL in a line `url = "…"`, if the text contains this URL only once; the rest of the
+/// text may be invalid.
 fn url_literal(text: &str) -> Option<&str> {
     if text.contains("\"\"\"") || text.contains("'''") {
         return None;
@@ -78,7 +80,7 @@ fn url_literal(text: &str) -> Option<&str> {
     (url.len() >= 12 && text.matches(url).count() == 1).then_some(url)
 }
 
-/// All that was understood.
+/// Returns all values of a configuration as text.
 fn seen(config: &Config) -> String {
     let targets: Vec<&str> = config.databases.iter().map(|d| d.target.expose()).collect();
     format!("{config:?} {targets:?}")
@@ -166,7 +168,7 @@ fn string(text: &str) -> Toml {
     text.into()
 }
 
-/// A string that is searched for `${…}`.
+/// Returns a string whose `${` is escaped, for keys in which variables are expanded.
 fn escaped(text: &str) -> Toml {
     text.replace("${", "$${").into()
 }

@@ -1,6 +1,6 @@
-//! The request head: no panic; any split reads the same; what is accepted, written again, reads the
-//! same, and httparse takes it for the same request. (httparse is an oracle for what we accept, not
-//! for what we refuse: it takes bare LF.)
+//! The parser of request heads: it never panics, and its result does not depend on how the bytes
+//! are divided. An accepted head that is written again is parsed to the same result, and httparse
+//! finds the same request. (httparse accepts a bare LF, so it is no oracle for refused heads.)
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
     compare_with_httparse(bytes, len, &head);
 });
 
-/// The parser's result when the bytes arrive in these parts.
+/// Returns the parser's result when the bytes arrive in parts that end at `cuts`.
 fn read(bytes: &[u8], cuts: &[usize]) -> Result<Option<(usize, String)>, HeadError> {
     let mut parser = HeadParser::new(LIMITS);
     for &cut in cuts.iter().chain([&bytes.len()]) {

@@ -1,6 +1,8 @@
-//! `Range` fields and conditions, any: ranges as a plain reading finds them, inside the representation and apart from each other; what
-//! was understood, written again, is understood the same; conditions end in one verdict, whatever
-//! they say.
+//! `Range` fields and conditional requests with any values.
+//!
+//! The reference implementation decides if the whole representation is sent. Ranges are inside of
+//! the representation and do not touch each other, and ranges that are written again are parsed to
+//! the same ones. Conditions give one verdict.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -30,7 +32,7 @@ fuzz_target!(|text: &str| {
     conditions(fields);
 });
 
-/// True if a reference implementation finds no range set of bytes.
+/// Returns true if the whole representation must be sent, according to a reference implementation.
 fn is_whole(value: &str, len_bytes: u64) -> bool {
     let Some((unit, set)) = value.split_once('=') else {
         return true;

@@ -1,5 +1,5 @@
-//! The JSON reader: its results match those of the reference implementation and serde_json, in every form of text;
-//! what one refuses, all do.
+//! The JSON reader: for every form of a text its result is that of the reference implementation and
+//! of serde_json. A text that one of them refuses is refused by all.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ use onecopy_wire::json::read::{
     read_all,
 };
 
-/// Below the depth where serde_json gives up.
+/// The depth limit; it is less than that of serde_json.
 const DEPTH: usize = 100;
 
 struct Reading<'a, F: SourceForm>(&'a [F::Unit], Surrogates);
@@ -72,7 +72,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// The strings of the text again, by the kernels, in parts of the smallest size.
+/// Unescapes the strings of the text again with the kernels, in parts of the smallest size.
 fn unescape_in_parts(data: &[u8], policy: Surrogates) {
     struct Parts<'a>(&'a [u8], Surrogates);
     impl Work for Parts<'_> {
@@ -120,8 +120,8 @@ fn unescape_in_parts(data: &[u8], policy: Surrogates) {
     with_kernels(Parts(data, policy));
 }
 
-/// The same value, as far as serde_json distinguishes: the last of two keys, numbers past 64 bits as
-/// floats.
+/// Returns true if both values are the same for serde_json, which keeps only the last of two equal
+/// keys and reads integers of more than 64 bits as floats.
 fn is_same(found: &Value, other: &serde_json::Value) -> bool {
     let text =
         |text: &[u32]| -> String { text.iter().filter_map(|&c| char::from_u32(c)).collect() };

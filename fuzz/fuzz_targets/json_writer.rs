@@ -1,4 +1,4 @@
-//! The JSON writer: what it writes, serde_json reads as the same value.
+//! The JSON writer: serde_json reads the written text as the same value.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

@@ -1,8 +1,9 @@
-//! `:name` in SQL: the translated text differs from the original only in its parameters; two
-//! concatenated texts are translated as each by itself; no name is found inside a literal; SQLite
-//! finds the same
-//! parameters and statements; and the other reader of statements in this project sees each second
-//! statement that this one sees.
+//! Named parameters (`:name`) in SQL.
+//!
+//! The translated text differs from the original only in its parameters. Two concatenated texts are
+//! translated like each of them. No name is found inside a literal. SQLite finds the same
+//! parameters and statements. The second parser of statements in this project finds each second
+//! statement that this one finds.
 #![no_main]
 
 use std::collections::HashSet;
@@ -56,7 +57,7 @@ fuzz_target!(|text: &str| {
     sqlite(first);
 });
 
-/// Compares both texts: where they differ, one has a name and the other a `?`.
+/// Asserts that the texts differ only where the original has a name and the translated text a `?`.
 fn only_parameters_differ(sql: &str, named: &Named) {
     let (mut rest, mut names) = (sql, named.names.iter());
     for c in named.sql.chars() {
@@ -87,8 +88,8 @@ fn one_after_the_other(a: &str, first: &Named, b: &str, second: &Named, dialect:
     assert_eq!(both.n_statements, first.n_statements + second.n_statements);
 }
 
-/// Without a percent sign the second style changes nothing; with its name in it, that name is found
-/// after any complete text.
+/// Checks the style `%(name)s`, which has no effect on a text without a percent sign. After any
+/// complete text, a parameter in this style is found.
 fn both_styles(text: &str, dialect: Dialect) {
     let (one, both) = (positional(text, dialect), by_name(text, dialect));
     if !text.contains('%') {
@@ -103,7 +104,7 @@ fn both_styles(text: &str, dialect: Dialect) {
     assert_eq!(more.names.last().map(String::as_str), Some("onecopy"));
 }
 
-/// Any text inside a literal or a comment stays as it is.
+/// Asserts that any text inside a literal or a comment is unchanged.
 fn literals(text: &str, dialect: Dialect) {
     let mut all = vec![
         format!("-- {} \n", text.replace('\n', " ")),
@@ -141,7 +142,7 @@ fn literals(text: &str, dialect: Dialect) {
     }
 }
 
-/// If SQLite accepts the text, it finds the same as we do: the same number of names, one statement.
+/// If SQLite accepts the text, asserts that it finds one statement and the same number of names.
 fn sqlite(sql: &str) {
     let lower = sql.to_ascii_lowercase();
     // It has more kinds of parameters, takes any byte above ASCII into a name, allows `;` in a

@@ -1,6 +1,5 @@
-//! Typed parameters of the gateway: what is taken as a value, written by the row formats, is taken
-//! as the same value; its order is that of a plain comparison, and is one order for any three
-//! values.
+//! Typed parameters of the gateway: a parsed value that is written by the row formats is parsed to
+//! the same value. The order of values is that of a plain comparison and is transitive.
 #![no_main]
 
 use std::cmp::Ordering;
@@ -15,7 +14,7 @@ use onecopy_text::ByteSink;
 use onecopy_wire::{csv, datetime};
 
 thread_local! {
-    /// One parameter of each type, named like it.
+    /// One parameter for each type, with the name of its type.
     static PARAMETERS: Vec<Parameter> = {
         let names: Vec<&str> = ParameterType::ALL.iter().map(|t| t.name()).collect();
         let used: Vec<String> = names.iter().map(|n| format!(":{n}")).collect();
@@ -46,7 +45,7 @@ fuzz_target!(|text: &str| PARAMETERS.with(|parameters| {
     }
 }));
 
-/// The value as a row format writes it.
+/// Returns the value as a row format writes it.
 fn written(value: &Value) -> String {
     let mut out = Vec::new();
     match value {
@@ -116,7 +115,7 @@ fn order(p: &Parameter, texts: [&str; 3]) {
     }
 }
 
-/// The results of a parameter's limits for two values.
+/// Compares two values by the lower and the upper limit of a parameter.
 fn compare(p: &Parameter, a: &str, b: &str) -> Ordering {
     let mut p = p.clone();
     let bound = Bound {
@@ -135,7 +134,8 @@ fn compare(p: &Parameter, a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The order by a plain reading.
+/// Returns the order of two values by the reference implementation; `None` if it cannot compare
+/// them.
 fn plain(a: &Value, b: &Value) -> Option<Ordering> {
     Some(match (a, b) {
         (Value::I64(a), Value::I64(b)) => a.cmp(b),
@@ -155,7 +155,8 @@ fn plain(a: &Value, b: &Value) -> Option<Ordering> {
     })
 }
 
-/// The number as a whole one, in units of its `n`th place; nothing past 128 bit.
+/// Returns a decimal as an integer in units of its `n`th fractional digit; `None` if it exceeds 128
+/// bits.
 fn scaled(text: &str, n: usize) -> Option<i128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     format!("{whole}{fraction}{}", "0".repeat(n - fraction.len())).parse().ok()

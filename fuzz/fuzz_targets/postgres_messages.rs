@@ -1,7 +1,9 @@
-//! The bytes of a PostgreSQL server. Messages are the same however the bytes are cut, or an error.
-//! Rows of columns of any types are read to their end or to an error by each writer, in a bounded
-//! number of steps. A row is accepted in pieces if and only if it is accepted whole. And connection
-//! strings, which never show their values in an error.
+//! Any bytes as those of a PostgreSQL server, and as connection strings.
+//!
+//! Messages do not depend on how the bytes are divided, or are an error. Rows with columns of any
+//! types are read by each writer up to the end or an error, in a bounded number of steps. A row is
+//! accepted in parts if and only if it is accepted whole. Errors of connection strings never
+//! contain their values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,10 +15,10 @@ use onecopy_rows::{BlockPosition, Budget, Format, Pumped, Source};
 use onecopy_text::{Chunk, Ledger, Policy};
 use onecopy_wire::Filled;
 
-/// Types of each kind: bool, bytea, "char", int8, int2, int4, text, oid, float4, float8, money,
-/// date, time, timestamp, timestamptz, interval, timetz, numeric, uuid, jsonb, one that is unknown;
-/// arrays of text, int4, bytea, numeric, timetz, uuid, timestamptz, int4range and datemultirange;
-/// int4range, tstzrange, daterange and nummultirange.
+/// OIDs of types of each kind: bool, bytea, "char", int8, int2, int4, text, oid, float4, float8,
+/// money, date, time, timestamp, timestamptz, interval, timetz, numeric, uuid, jsonb, an unknown
+/// type; arrays of text, int4, bytea, numeric, timetz, uuid, timestamptz, int4range and
+/// datemultirange; int4range, tstzrange, daterange and nummultirange.
 const TYPES: [u32; 34] = [
     16, 17, 18, 20, 21, 23, 25, 26, 700, 701, 790, 1082, 1083, 1114, 1184, 1186, 1266, 1700, 2950,
     3802, 99_999, 1009, 1007, 1001, 1231, 1270, 2951, 1185, 3905, 6155, 3904, 3910, 3912, 4532,

@@ -1,5 +1,5 @@
-//! Any bytes decoded by `onecopy.bson`: the objects say what Extended JSON says of the bytes, and
-//! are written again as the same bytes.
+//! `onecopy.bson.decode` with any bytes: the objects have the meaning that Extended JSON gives to
+//! the bytes, and are encoded as the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

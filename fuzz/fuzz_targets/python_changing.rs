@@ -1,5 +1,5 @@
 //! Each function of the Python module that reads or fills a buffer, while a thread writes to that
-//! buffer without the interpreter's lock: a result is canonical text, sound objects or an error.
+//! buffer without holding the GIL: the result is canonical text, valid objects or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Objects of every kind written by `onecopy.json.dumps` and its kin: the bytes that the standard
-//! library of Python writes.
+//! `onecopy.json.dumps` and related functions with objects of every kind: the bytes are those of
+//! Python's standard library.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

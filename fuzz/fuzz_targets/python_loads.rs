@@ -1,5 +1,5 @@
-//! Any text read by `onecopy.json.loads`, in every form: the objects that the standard library of
-//! Python makes of it.
+//! `onecopy.json.loads` with any text, in every form: the objects are those of Python's standard
+//! library.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,6 @@
-//! Query strings of the gateway: bound exactly where a plain reading finds nothing wrong, to what
-//! the `form_urlencoded` crate reads; and any values, encoded by that crate, come back.
+//! Query strings of the gateway: a string is accepted if and only if the reference implementation
+//! accepts it, with the values that the crate `form_urlencoded` reads. Any values that this crate
+//! encodes are read unchanged.
 #![no_main]
 
 use std::path::Path;
@@ -38,7 +39,7 @@ fn text(text: impl Into<String>) -> Value {
     Value::Text(text.into())
 }
 
-/// The parsed string, or `None` if it is invalid.
+/// Returns the values by the reference implementation; `None` if the string must be refused.
 fn plain(raw: &str) -> Option<Vec<Value>> {
     let mut given: [Option<String>; 4] = Default::default();
     for pair in raw.split('&').filter(|p| !p.is_empty()) {
@@ -76,7 +77,7 @@ fn plain(raw: &str) -> Option<Vec<Value>> {
     Some(vec![b.clone(), text(a?), b, c, text(d)])
 }
 
-/// A sign and digits, as a number of 64 bit.
+/// Parses a sign and digits as an integer of 64 bits.
 fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {

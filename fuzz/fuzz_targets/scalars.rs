@@ -1,5 +1,5 @@
-//! Numbers, decimals, dates, times, UUIDs and binary as JSON and CSV write them, each against a
-//! reference implementation that only formats and splits strings.
+//! Numbers, decimals, dates, times, UUIDs and binary values in JSON and CSV, compared with
+//! reference implementations that only format and split strings.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -64,7 +64,7 @@ fn same(
     assert_eq!(written(csv), expected);
 }
 
-/// The forms of values that are not numbers: JSON, CSV.
+/// Returns the expected text of NaN or an infinity, in JSON and in CSV.
 fn no_number(name: &str, policy: NonFinite) -> Result<(String, String), WriteError> {
     match policy {
         NonFinite::Null => Ok(("null".to_owned(), String::new())),
@@ -110,7 +110,8 @@ fn floats(input: &Input<'_>) {
     }
 }
 
-/// A JSON number of as many digits as the standard library's shortest form.
+/// Asserts that a text is a JSON number with as many digits as the standard library's shortest
+/// form.
 fn shortest(text: &str, scientific: &str) {
     let _: serde_json::Number = serde_json::from_str(text).expect("a JSON number");
     let n_digits = |s: &str| {
@@ -143,7 +144,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-/// A decimal in the form of JSON, by splitting strings.
+/// Converts a decimal to JSON's form by splitting strings; `None` if it is not a decimal.
 fn plain_decimal(text: &str) -> Option<String> {
     let is_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
     let (mantissa, exponent) = text.split_at(text.find(['e', 'E']).unwrap_or(text.len()));

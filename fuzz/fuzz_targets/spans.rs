@@ -1,5 +1,6 @@
-//! Spans of time as databases write them: one written anew from its microseconds is read as the
-//! same, zeros after its point change nothing, and a sign before a plain one negates it.
+//! Spans of time (intervals) in the formats of databases. A span that is written from its
+//! microseconds is parsed to the same span, zeros after its decimal point change nothing, and a
+//! minus sign before an unsigned one negates it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! A text in parts, cut anywhere: the first bytes say where, the others are the text.
+//! Conversion of a text in parts: the first bytes of the input are the positions at which the text
+//! is divided, the others are the text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! The streaming transcoder against its reference implementation: encodings, policies and cuts come from the first
-//! bytes, the text from the others.
+//! The streaming transcoder, compared with its reference implementation. The first bytes of the
+//! input select encodings, policies and the division into parts; the others are the text.
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
@@ -31,10 +31,11 @@ struct Case<'a> {
     from: u8,
     to: u8,
     policies: [u8; 4],
-    /// True if the text is UTF-8 that is first written in `from`, so that most of it is well-formed
-    /// there.
+    /// True if the text is UTF-8 that is first converted to the encoding `from`, so that most of it
+    /// is well-formed in this encoding.
     is_written: bool,
-    /// The number of repetitions of the text, so that parts of 16 KiB end inside of it.
+    /// Values above 250 repeat the text, so that it is longer than the transcoder's parts of 16
+    /// KiB; odd values enable the count of lines.
     times: u8,
     cuts: [u16; 5],
     text: &'a [u8],

@@ -1,4 +1,4 @@
-//! Foreign text of each form to the body of a JSON string.
+//! Conversion of arbitrary text, in each encoding, to the body of a JSON string.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

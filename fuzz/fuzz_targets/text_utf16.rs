@@ -1,4 +1,4 @@
-//! Foreign units of 16 and 32 bits.
+//! Conversions of arbitrary units of 16 and 32 bits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Foreign bytes as UTF-8 and as Latin-1.
+//! Conversions of arbitrary bytes as UTF-8 and as Latin-1.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,8 @@
-//! Whole connections by TLS: a client's own bytes cut anywhere, or harmed at one place, or bytes
-//! that are no TLS at all. Each ends; what was only cut is answered as without TLS, and what was
-//! harmed is answered as far as it came.
+//! Complete TLS connections.
+//!
+//! The client's bytes are divided anywhere, or changed at one position, or are not TLS at all. Each
+//! connection ends. If the bytes were only divided, the responses are those without TLS. If they
+//! were changed, the responses are the first of these.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};
@@ -16,8 +18,8 @@ use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-/// The servers, and clients that trust the second: of each version, with sessions resumed and
-/// without.
+/// A server without TLS, one with TLS, and clients that trust it: of each TLS version, with and
+/// without resumption of sessions.
 struct Place {
     plain: SocketAddr,
     secure: SocketAddr,
@@ -55,8 +57,8 @@ fn place() -> &'static Place {
     })
 }
 
-/// How the client's bytes are harmed at one place; the rest of what it says at that time follows,
-/// and then its end.
+/// The change of the client's bytes at one position. The client sends the rest of its current data
+/// after this position, and then ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Harm {
     None,
@@ -66,10 +68,11 @@ enum Harm {
     Ended,
 }
 
-/// The options at the start of an input, before the bytes that are sent.
+/// The options in the first bytes of an input, and the bytes to send.
 struct Script<'a> {
     client: u8,
-    /// Bytes that go to the socket at once, and into a record; 0: all.
+    /// The number of bytes in one write to the socket; 0 means all. `in_record` is that of a TLS
+    /// record.
     at_once: usize,
     in_record: usize,
     harm: Harm,
@@ -125,13 +128,14 @@ fn connect(to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends in parts; `false` where the server has closed: what it said before stays readable.
+/// Sends bytes in parts; returns `false` if the server has closed the connection. Its earlier
+/// responses can still be read.
 fn send(stream: &mut TcpStream, bytes: &[u8], at_once: usize) -> bool {
     let at_once = if at_once == 0 { bytes.len() } else { at_once };
     bytes.chunks(at_once.max(1)).all(|part| stream.write_all(part).is_ok())
 }
 
-/// Reads once; nothing at the end, be it a reset.
+/// Reads once; returns 0 at the end of the connection, also if it was reset.
 fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
     match stream.read(buffer) {
         Ok(n) => n,
@@ -150,7 +154,7 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-/// The same bytes without TLS.
+/// Returns the server's response to the same bytes without TLS.
 fn plainly(bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(place().plain);
     send(&mut stream, bytes, 0);
@@ -158,8 +162,8 @@ fn plainly(bytes: &[u8]) -> Vec<u8> {
     rest(&mut stream)
 }
 
-/// Bytes that are no TLS, or the beginning of some: an alert, a page in plain HTTP, what a
-/// handshake says, or nothing; and the end.
+/// Sends bytes that are not TLS, or only its beginning. The server must send an alert, a handshake
+/// message, an HTTP response 400 or nothing, and then end the connection.
 fn send_raw(script: &Script<'_>) {
     let mut stream = connect(place().secure);
     send(&mut stream, script.bytes, script.at_once);
@@ -169,7 +173,7 @@ fn send_raw(script: &Script<'_>) {
     assert!(come.is_empty() || is_known, "{come:?}");
 }
 
-/// The plaintext of the server's records, and if the client's were corrupted.
+/// Returns the plaintext that the server sent, and `true` if the client's bytes were changed.
 fn by_tls(script: &Script<'_>) -> (Vec<u8>, bool) {
     let config = &place().clients[usize::from(script.client) % place().clients.len()];
     let name = ServerName::try_from("localhost").expect("a name");
@@ -221,7 +225,7 @@ fn by_tls(script: &Script<'_>) -> (Vec<u8>, bool) {
     (come, is_harmed)
 }
 
-/// The requests, in records of the requested size, and the end.
+/// Sends the requests in records of the requested size, and then close_notify.
 fn ask(session: &mut ClientConnection, script: &Script<'_>) {
     let size = match script.in_record {
         0 => script.bytes.len(),

@@ -1,6 +1,8 @@
-//! The protocol of `onecopy send`, as a receiver hears it: no panic; what is read as a message is
-//! written the same; whatever a sender says, no more bytes and files come than were listed and are
-//! allowed, each name is one component, and folders are left as often as they were entered at most.
+//! The protocol of `onecopy send`, as a receiver processes it.
+//!
+//! It never panics, and a message that is read is written as the same bytes. Whatever a sender
+//! sends, no more bytes and files are accepted than were listed and are allowed, each name is one
+//! path component, and a folder is ended at most as often as it was begun.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Shared by the targets of whole connections: a server's limits, a handler that echoes the
-//! request, and parsed responses.
+//! Helpers of the targets with complete connections: the limits of the server, a handler that
+//! echoes the request, and a parser of responses.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use onecopy_serve::{BodyPolicy, Config, Handler, Limits, Request, RequestBody, R
 pub const MOST_BODY_BYTES: usize = 3000;
 pub const MOST_HEAD_BYTES: usize = 2048;
 pub const MOST_FIELDS: usize = 16;
-/// A server that says nothing for so long hangs.
+/// A server that sends nothing for this time is considered to hang.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Echoes the request.
+/// A handler that echoes the request.
 struct Echo;
 
 impl Handler for Echo {
@@ -41,7 +41,7 @@ impl Handler for Echo {
     }
 }
 
-/// The handler's response.
+/// Returns the body of the handler's response to a request.
 pub fn echo(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
     let sum = body
         .iter()
@@ -49,7 +49,7 @@ pub fn echo(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
     format!("{method} {target} {} {sum}", body.len()).into_bytes()
 }
 
-/// Starts a server on a free port of loopback; its address.
+/// Starts a server on a free port of loopback; returns its address.
 pub fn serve(tls: Option<Tls>) -> std::net::SocketAddr {
     let mut limits = Limits::default();
     limits.body_bytes = MOST_BODY_BYTES;
@@ -66,11 +66,11 @@ pub fn serve(tls: Option<Tls>) -> std::net::SocketAddr {
     address
 }
 
-/// An answer: its status, and its body.
+/// A response: its status and its body.
 pub type Answer = (u16, Vec<u8>);
 
-/// Takes the answers apart; panics where they are none. With `may_be_cut` the last one may lack its
-/// end, and is left out then.
+/// Parses responses; panics if the bytes are not responses. With `may_be_cut` the last one may be
+/// incomplete and is then omitted.
 pub fn answers(mut all: &[u8], may_be_cut: bool) -> Vec<Answer> {
     let mut answers = Vec::new();
     while !all.is_empty() {

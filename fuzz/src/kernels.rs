@@ -1,6 +1,7 @@
-//! The entries that a caller reaches in addition to `measure` and the sinks: long texts in one pass, places
-//! of exactly the text's size, cells. Boxes of the exact length: the sanitizer sees a write past
-//! the end.
+//! Checks of conversions that do not use `measure` and the sinks: long texts in one pass, buffers
+//! of exactly the text's size, cells.
+//!
+//! Buffers are boxes of the exact length, so that the sanitizer detects a write past the end.
 
 use std::mem::MaybeUninit;
 
@@ -10,13 +11,13 @@ use onecopy_text::convert::{
 };
 use onecopy_text::{Kind, Policy, Shape, Units, naive};
 
-/// The input again and again, past the length from which texts are long, and past a few blocks of
-/// vectors.
+/// Repeats the input until it is longer than the limit for long texts and than several vector
+/// blocks.
 pub fn long<U: Copy>(units: &[U]) -> Vec<U> {
     units.iter().copied().cycle().take(if units.is_empty() { 0 } else { 1500 }).collect()
 }
 
-/// All of those entries that take units of this form.
+/// Checks all these conversions that accept units of this form.
 pub fn check_kernels(units: Units<'_>) {
     check_exact(units);
     check_large(units);
@@ -55,7 +56,7 @@ fn written<U: Copy>(place: &[MaybeUninit<U>]) -> Vec<U> {
     place.iter().map(|u| unsafe { u.assume_init() }).collect()
 }
 
-/// A `str` that was made.
+/// A newly created `str`: its shape and its data.
 enum Fresh {
     One(Shape, Box<[MaybeUninit<u8>]>),
     Two(Shape, Box<[MaybeUninit<u16>]>),
@@ -88,7 +89,8 @@ impl Fresh {
         }
     }
 
-    /// Asserts that it holds the text, which is well-formed, in the narrowest kind.
+    /// Asserts that the `str` has the text, which must be well-formed, in the smallest storage
+    /// kind.
     fn check(&self, units: Units<'_>) {
         let (shape, text) = self.read();
         assert_eq!(Ok(shape), naive::shape(units, Policy::Strict));
@@ -111,14 +113,14 @@ impl NewStr for Boxes {
     }
 }
 
-/// In one pass or not at all; what is malformed never.
+/// Checks the conversion to a `str` in one pass, which must return `None` for malformed text.
 fn check_large(units: Units<'_>) {
     if let Some(made) = make_large(units, &mut Boxes) {
         made.expect("there is memory").made.check(units);
     }
 }
 
-/// Makes fresh `bytes`.
+/// Creates new `bytes` objects.
 struct Bytes;
 
 impl NewBytes for Bytes {
@@ -134,7 +136,7 @@ impl NewBytes for Bytes {
     }
 }
 
-/// A cell, to a `str` and from one.
+/// The conversions of a cell to a `str` and from one.
 struct Cell<'a>(Units<'a>);
 
 impl Work for Cell<'_> {
@@ -169,7 +171,7 @@ impl Work for Cell<'_> {
     }
 }
 
-/// A created object holds the text; malformed text creates none.
+/// Asserts that a created object has the text; malformed text must create none.
 fn made(units: Units<'_>, made: Option<Result<Made<Box<Fresh>>, ()>>) {
     if let Some(made) = made {
         made.expect("there is memory").made.check(units);

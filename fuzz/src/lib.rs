@@ -1,5 +1,5 @@
-//! Shared by the targets: foreign bytes as text in each form, and the comparison with the reference
-//! implementations.
+//! Helpers of the fuzz targets: arbitrary bytes as text in each encoding, and comparisons with the
+//! reference implementations.
 
 pub mod exchange;
 mod kernels;
@@ -16,24 +16,26 @@ use onecopy_text::{ConvertError, Kind, Malformed, Policy, Units, find_malformed,
 
 pub const POLICIES: [Policy; 2] = [Policy::Strict, Policy::Replace];
 
-/// The parts of a text between U+0001, of which `N` are wanted; those that are missing are empty.
-/// So the seeds of a target that takes several texts are texts that people can read.
+/// Divides a text at U+0001 into `N` parts; missing parts are empty. Seeds of targets with several
+/// texts are therefore readable files.
 pub fn parts<const N: usize>(text: &str) -> [&str; N] {
     let mut parts = text.splitn(N, '\u{1}');
     [(); N].map(|()| parts.next().unwrap_or_default())
 }
 
-/// The bytes as 16-bit units, at an alignment of their own.
+/// Converts the bytes to 16-bit units, in a vector with the alignment of these units.
 pub fn wide(bytes: &[u8]) -> Vec<u16> {
     bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect()
 }
 
-/// The bytes as 32-bit units: 3 bytes each, so that most are near the range of code points.
+/// Converts the bytes to 32-bit units of 3 bytes each, so that most are near the range of code
+/// points.
 pub fn wider(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(3).map(|b| u32::from_le_bytes([b[0], b[1], b[2] & 0x1F, 0])).collect()
 }
 
-/// Compares a result into a fresh sink with that of the reference implementation.
+/// Compares a result and the contents of its sink, which was empty before, with the reference
+/// implementation's result.
 pub fn same(
     got: Result<usize, ConvertError>,
     sink: &[u8],
@@ -51,7 +53,8 @@ pub fn same(
     }
 }
 
-/// Everything but JSON: validation, lengths, UTF-8, UTF-16, the way into a `str`.
+/// Compares validation, lengths, and conversions to UTF-8, UTF-16 and `str` with the reference
+/// implementations.
 pub fn check(units: Units<'_>) {
     assert_eq!(find_malformed(units), naive::find_malformed(units));
     for policy in POLICIES {
@@ -103,7 +106,7 @@ fn check_str(units: Units<'_>, policy: Policy) {
     assert_eq!(Ok(got), naive::decode(units, policy));
 }
 
-/// The body of a JSON string.
+/// Compares the conversion to the body of a JSON string with the reference implementation.
 pub fn check_json(units: Units<'_>) {
     for policy in POLICIES {
         let mut sink = Vec::new();

@@ -1,5 +1,7 @@
-//! An interpreter in the target's own process, with our module inside: what is right is said in
-//! Python (`oracles/`), and the fuzzer sees where our code goes.
+//! A Python interpreter in the target's own process, with onecopy's extension module.
+//!
+//! The checks are written in Python (`oracles/`), and the fuzzer measures the coverage of onecopy's
+//! code.
 
 use std::ffi::{CString, c_int};
 use std::mem::MaybeUninit;
@@ -13,7 +15,7 @@ use pyo3::types::{PyBytes, PyCFunction, PyList};
 
 use crate::writer;
 
-/// Has `check` of `oracles/<name>.py` look at the input; what it raises is a finding.
+/// Calls `check` of `oracles/<name>.py` with the input; panics if it raises, which is a finding.
 pub fn check(name: &str, data: &[u8]) {
     static CHECK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     start();
@@ -41,11 +43,11 @@ fn oracle(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
     Ok(py.import(name)?.getattr("check")?.unbind())
 }
 
-/// `PYMEM_ALLOCATOR_MALLOC`, which `pyo3::ffi` does not name.
+/// `PYMEM_ALLOCATOR_MALLOC`, a constant that `pyo3::ffi` lacks.
 const MALLOC: c_int = 3;
 
-/// Starts the interpreter that the target was built for. Each of its objects is an allocation of
-/// its own, so that the sanitizer knows their ends; hashes are the same each time.
+/// Starts the interpreter for which the target was built. Each Python object is an allocation of
+/// its own, so that the sanitizer detects accesses past its end. Hashes are the same in each run.
 fn start() {
     static START: Once = Once::new();
     START.call_once(|| {

@@ -1,5 +1,5 @@
-//! A thread that writes to a `bytearray` without the interpreter's lock, as `readinto` of another
-//! thread or another process does.
+//! A thread that writes to a `bytearray` without holding the GIL, as `readinto` in another thread
+//! or another process does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,14 +11,15 @@ use pyo3::types::{PyByteArray, PyByteArrayMethods, PyCFunction, PyModule, PyTupl
 struct Writer {
     has_stopped: Arc<AtomicBool>,
     thread: JoinHandle<()>,
-    /// The destinations that it writes to.
+    /// The buffer that the thread writes to; it must live as long as the thread.
     _buffer: Py<PyByteArray>,
 }
 
 static WRITER: Mutex<Option<Writer>> = Mutex::new(None);
 
-/// The module of the oracles: `start(buffer, texts, first)` writes parts of the texts, all as long
-/// as the buffer, from the byte `first` on at their own offsets; `stop()` ends that.
+/// Returns the module `native_writer` for the oracles. `start(buffer, texts, first)` starts a
+/// thread that copies parts of the texts to the buffer, each to its own offset from `first` on; all
+/// texts are as long as the buffer. `stop()` ends the thread.
 pub(crate) fn module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     let module = PyModule::new(py, "native_writer")?;
     let start = PyCFunction::new_closure(py, None, None, |args: &Bound<'_, PyTuple>, _| {
