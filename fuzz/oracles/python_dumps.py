@@ -43,7 +43,7 @@ class TooMuch(Exception):
 
 
 class Refused(Exception):
-    """The object has no JSON form; the argument is the class of the expected error."""
+    """The object cannot be encoded as JSON; the argument is the class of the expected error."""
 
 
 def _not_json() -> NoReturn:
@@ -289,7 +289,7 @@ class Model:
 
 
 def default(value: Any) -> Any:
-    """The replacement of an object that has no JSON form."""
+    """The replacement of an object that cannot be encoded as JSON."""
     if isinstance(value, Strange):
         return value.act()
     # Of the same input it gives the same.

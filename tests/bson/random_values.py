@@ -22,7 +22,7 @@ from tests.bson.decoding import binary, document, element, string
 
 
 class Formless:
-    """A class that has no BSON representation."""
+    """A class without a BSON representation."""
 
     def __init__(self, number: int) -> None:
         self.number = number

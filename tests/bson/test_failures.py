@@ -36,7 +36,7 @@ def _undo(value: Any) -> None:
 
 
 class Strange:
-    """A class that has no BSON representation."""
+    """A class without a BSON representation."""
 
 
 FAR_EAST, FAR_WEST = (dt.timezone(dt.timedelta(hours=h)) for h in (14, -12))

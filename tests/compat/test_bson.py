@@ -37,7 +37,7 @@ class Point:
 
 
 class Strange:
-    """A class that has no BSON representation."""
+    """A class without a BSON representation."""
 
 
 DOCS: list[Any] = [

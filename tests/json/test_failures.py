@@ -124,7 +124,7 @@ def test_the_same_value_twice_is_not_a_cycle() -> None:
 
 
 class Strange:
-    """A class that has no JSON representation."""
+    """A class without a JSON representation."""
 
 
 def test_an_exception_of_default_is_raised_unchanged() -> None:

@@ -23,7 +23,7 @@ DATA = standard.dumps([VALUE] * 5).encode()
 
 
 class Strange:
-    """A class that has no JSON representation."""
+    """A class without a JSON representation."""
 
 
 def _refused(call: Callable[[], Any]) -> None:

@@ -310,7 +310,7 @@ class Session:
         return sent
 
     def _break(self, fails: Failure) -> None:
-        """Causes the requested failure in place of the next row; the caller sends an error
+        """Causes the requested failure instead of sending the next row; the caller sends an error
         token."""
         if fails.how == "drop":
             self._channel.abort()
