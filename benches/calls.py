@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-#: The approximate seconds of one round of one side.
+#: The approximate seconds that one round takes for one side.
 ROUND_S = 0.004
 
 

@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-#: Rounds of a row, at least and at most; in between, until `SECONDS` have passed.
+#: The least and the largest number of rounds of a row; in between, it ends after `SECONDS`.
 ROUNDS = (9, 41)
 SECONDS = 4.0
 #: A peer below this fraction of the base's speed after some rounds is excluded, since it is not the

@@ -237,7 +237,7 @@ def bson_reader() -> None:
     of_objects.mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (folder / name).write_bytes(data)
-        # Where it is parted, and which options are given.
+        # The first byte divides the data, the second one selects the options.
         (of_objects / name).write_bytes(b"\x09\x00" + data)
         (of_objects / f"{name}.options").write_bytes(b"\x05\xff" + bytes(range(1, 9)) + data)
 

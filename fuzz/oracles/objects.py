@@ -21,10 +21,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from onecopy import json
 
-#: Objects that are made of one input at most, and how deep they are inside of each other.
+#: The largest number of objects for one input, and the largest depth of nesting.
 MOST_OBJECTS = 400
 MOST_DEPTH = 12
-#: Characters of a text at most: past the blocks of 4,096 units.
+#: The largest number of characters of a text, which is more than two blocks of 4,096 units.
 MOST_CHARS = 9_000
 
 

@@ -161,7 +161,7 @@ _AS_OURS = CodecOptions(
     uuid_representation=UuidRepresentation.STANDARD,
     datetime_conversion=DatetimeConversion.DATETIME_AUTO,
 )
-#: pymongo decodes by recursion.
+#: The depth limit for the comparison with pymongo, which decodes by recursion.
 _LEVELS = 60
 
 

@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from tests.support import changing
 
 _READERS = [pair for pair in changing.readers() if pair[0] != "insert_arrow"]
-#: Reads of an input.
+#: The number of reads for each input.
 _TURNS = 6
 
 
@@ -50,7 +50,7 @@ def check(data: bytes) -> None:
         return
     read, texts = _prepared(*_READERS[data[0] % len(_READERS)])
     first = changing.first_change(texts)
-    # The end stays as it is: it may be a guard, to which nobody writes.
+    # The end is unchanged, since it may be a guard that is never written to.
     end = changing.N - changing.GUARD
     start = first + int.from_bytes(data[1:3], "little") % (end - first)
     own = data[6:]

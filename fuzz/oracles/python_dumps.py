@@ -24,14 +24,14 @@ from onecopy import json
 #: many.
 _MOST_VISITED = 20_000
 _MOST_TEXT = 20 * MOST_CHARS
-#: Digits of an int that CPython writes itself; ours asks for no such limit.
+#: CPython's limit for the digits of an int; onecopy has no such limit.
 _LEAST_DIGITS_LIMIT = 640
 
 _RAW = re.compile('"raw-7f3a9c-([0-9]+)-"')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u007f|.)", re.S)
 
-#: Results that the next one of `dumps_str` is taken for: 20,000 characters of UCS-2, and of ASCII.
+#: Values of 20,000 characters in UCS-2 and in ASCII, from which `dumps_str` predicts the next kind.
 _WIDE, _NARROW = ["Ж" * 100] * 200, ["a" * 100] * 200
 
 sys.setrecursionlimit(12_000)
@@ -292,7 +292,7 @@ def default(value: Any) -> Any:
     """The replacement of an object that cannot be encoded as JSON."""
     if isinstance(value, Strange):
         return value.act()
-    # Of the same input it gives the same.
+    # The result depends only on the object's type.
     return [type(value).__name__, 0]
 
 
@@ -382,7 +382,7 @@ def _into(value: Any, options: dict[str, Any], len_bytes: int, at: int) -> bytes
 def _same_everywhere(value: Any, options: dict[str, Any], ours: Any, source: Source) -> None:
     """Asserts that all encoding functions return the bytes `ours`, or raise the same class of
     error."""
-    # The guess of what it will be comes from the one before: both ways to write it are taken.
+    # `dumps_str` predicts the storage kind from the previous result; both predictions are tested.
     for before in (_WIDE, _NARROW):
         json.dumps_str(before)
         guessed = outcome(lambda: json.dumps_str(value, **options))
@@ -489,5 +489,5 @@ def check(data: bytes) -> None:
     finally:
         sys.set_int_max_str_digits(0)
     assert counts == [sys.getrefcount(one) for one in counted], "references are not given back"
-    # Behind a `str` that is not ASCII its UTF-8 would be counted.
+    # The size of a `str` that is not ASCII includes its cached UTF-8.
     assert sizes == [sys.getsizeof(one) for one in made if isinstance(one, str)], "a cache of UTF-8 was left"

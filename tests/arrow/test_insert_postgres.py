@@ -27,7 +27,7 @@ def con(postgres_native: Database) -> Iterator[onecopy.Connection]:
     connection.close()
 
 
-#: SQL types, the type of Arrow, and a value of a random generator.
+#: For each SQL type its Arrow type, and a function that generates a random value.
 COLUMNS: dict[str, tuple[Any, Any]] = {
     "boolean": (pyarrow.bool_(), lambda r: r.random() < 0.5),
     "smallint": (pyarrow.int16(), lambda r: r.randint(-(2**15), 2**15 - 1)),

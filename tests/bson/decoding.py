@@ -126,11 +126,11 @@ def _wider(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 documents = st.dictionaries(keys, st.recursive(scalars, _wider, max_leaves=20), max_size=8).map(_made)
 
-#: As onecopy decodes by default, as far as pymongo can.
+#: pymongo's options with which it decodes as onecopy does by default, as far as possible.
 OPTIONS: Any = bson.CodecOptions(
     tz_aware=True, uuid_representation=4, datetime_conversion=bson.codec_options.DatetimeConversion.DATETIME_AUTO
 )
-#: The same for onecopy.
+#: onecopy's options for a comparison with pymongo.
 AS_PYMONGO: dict[str, Any] = {"compat": "pymongo", "datetime_range": "auto"}
 
 MOMENT = datetime.datetime(2024, 2, 29, 12, 5, 9, 120_000, tzinfo=datetime.timezone.utc)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from onecopy import bson
 from tests.support.properties import tried
 
-#: The plain value that each dtype is written as.
+#: The Python value that an item of each dtype is encoded as.
 PLAIN: dict[str, Any] = {
     "?": bool,
     "i1": int,

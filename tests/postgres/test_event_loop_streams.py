@@ -18,9 +18,9 @@ from tests.postgres.test_event_loop import SERIES, pid_of, run, until_it_runs
 from tests.postgres.test_lifetime import of_port
 from tests.support.secured import Secured
 
-#: The last 10,000 rows never come.
+#: A query whose last 10,000 rows never arrive.
 STALLS = "select n, pg_sleep(case when n > 30000 then 60 else 0 end) from generate_series(1, 40000) n"
-#: Fails in row 3,000.
+#: A query that fails in row 3,000.
 FAILS = "select n, 10000 / (3000 - n) as x, repeat('x', 100) as t from generate_series(1, 4000) as n"
 
 

@@ -24,7 +24,7 @@ SCRIPTS = {"ascii": "a", "cyrillic": "я", "cjk": "日", "emoji": "😀"}
 #: The size of psqlodbc's buffer, less its own text around the server's.
 POSTGRES_BYTES = 4_000
 MARIADB_CHARS = 128
-#: Less the driver's own text.
+#: The size of the driver's buffer, less its own text around the message.
 SQLITE_BYTES = 480
 
 

@@ -23,7 +23,7 @@ FAILS = (
     "select case when i = 50000 then cast(x'ff' as text) else 'text' end as t from c"
 )
 ENDLESS = "with recursive c(i) as (select 1 union all select i + 1 from c) select i from c"
-#: Returns one row, and then never ends.
+#: A query that returns one row, and then never ends.
 SILENT = f"{ENDLESS} where i = 1 or i < 0"
 
 

@@ -30,7 +30,7 @@ _LETTERS = ("a", "\xe9", "\u0436", "\u6771", "\U0001f600")
 #: A multiple of the lengths of all characters: texts change at these offsets, so some mixtures are
 #: well-formed.
 _ALIGNED = 12
-#: Lengths of texts that are read differently from longer ones.
+#: Lengths of texts: short ones are read by other code than long ones.
 _SIZES = (N, 8192, 1000, N, 200, 17)
 #: Encodings for the readers of text.
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "latin-1", "ascii", "shift_jis", "utf-8-sig")

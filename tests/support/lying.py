@@ -43,9 +43,9 @@ TYPES: dict[str, tuple[int, int, bytes]] = {
     "interval": (110, 20, b"01:02:03"),
 }
 
-#: Bytes that a reader reads of a stream that does not end.
+#: The number of bytes after which a stream is considered endless.
 ENOUGH = 8 << 20
-#: Seconds after which a reader is assumed never to end.
+#: Seconds after which a reader is considered to hang.
 HANGS_S = 60
 #: Bytes that a process may map beyond its initial size.
 MEMORY = 128 << 20

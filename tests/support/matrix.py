@@ -174,7 +174,7 @@ POSTGRES = [
     Type("tsvector", *_STR, (_string("'a'", "'a'", "'a'"),), "`string`"),
 ]  # fmt: skip
 
-#: Through psqlodbc these are text.
+#: Types of PostgreSQL that are text through psqlodbc.
 _OF_PSQLODBC = [
     Type("int4range", *_STR, (_string("'[1,5)'", "[1,5)", "[1,5)", '"[1,5)"'),), "`string`"),
     Type("daterange", *_STR, (_string("'(,)'", "(,)", "(,)", '"(,)"'),), "`string`"),
@@ -199,7 +199,7 @@ def of_postgres(profile: str, row: Type) -> Type:
     return next((other for other in _OF_PSQLODBC if other.sql == row.sql), row)
 
 
-#: The last value of a day, and values outside of Python's years.
+#: The time 24:00, and values outside of Python's range of years.
 POSTGRES_REFUSED = [
     Refused("date", "'infinity'", "`infinity`"),
     Refused("date", "'-infinity'", "`-infinity`"),
@@ -348,7 +348,7 @@ SQL_SERVER = [
         (_string(f"cast('{_UUID}' as uniqueidentifier)", uuid.UUID(_UUID), _UUID),), "`arrow.uuid`"),
 ]  # fmt: skip
 
-#: Heading of the page, and its rows.
+#: Headings of the page, each with the rows of its table.
 PAGE = {"PostgreSQL": POSTGRES, "MariaDB and MySQL": MARIADB, "SQL Server": SQL_SERVER, "SQLite": SQLITE}
 
 

@@ -28,10 +28,10 @@ from .clients import Pair
 from .column import SEED, Column, Row, rows
 from .readers import READERS, Tally, compare_as_parameters, compare_read
 
-#: Each way to read, to compare in the database, and to write.
+#: The methods of reading, of comparing in the database, and of writing.
 WAYS = (*READERS, "parameter", *clients.WRITERS)
 _MANY = 100_000
-#: Columns of a table with so many rows.
+#: The number of columns of the tables with the most rows.
 _WIDTH = 16
 
 
