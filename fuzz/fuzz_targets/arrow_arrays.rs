@@ -35,7 +35,7 @@ fuzz_target!(|given: Given| {
         if let Ok(value) = &value {
             plain(&array, row, value);
         }
-        // The same, from the beginning on.
+        // The same value, read from the array without an offset.
         let again = whole.value(array.offset + row);
         assert_eq!(format!("{again:?}"), format!("{value:?}"));
     }

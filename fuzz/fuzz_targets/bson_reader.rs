@@ -60,7 +60,7 @@ fn by_elements(data: &[u8]) -> Result<Document, ReadError> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    // The outermost length is made right as often as not.
+    // For half of the inputs the length of the document is corrected.
     let mut data = data.to_vec();
     if data.len() >= 5 && data[0] & 1 == 1 {
         let length = (data.len() as u32).to_le_bytes();
@@ -85,7 +85,7 @@ fuzz_target!(|data: &[u8]| {
     let strict = with_kernels(Reading::Whole(&data, ArrayKeys::Strict));
     if let Ok(document) = found {
         assert_eq!(strict.is_ok(), has_index_keys(&document));
-        // Binary of subtype 2 has only one form, and nothing else has two.
+        // Each value has exactly one encoding, so the bytes must be equal.
         assert_eq!(naive::write(&document), data);
     } else {
         assert!(strict.is_err());

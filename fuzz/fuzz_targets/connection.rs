@@ -63,7 +63,7 @@ fn ask(bytes: &[u8], at_once: usize) -> Vec<Answer> {
     stream.set_nodelay(true).expect("a socket");
     stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
     for part in bytes.chunks(at_once.max(1)) {
-        // It may have closed: what it said before stays readable.
+        // The server may have closed the connection; its responses can still be read.
         if stream.write_all(part).is_err() {
             break;
         }

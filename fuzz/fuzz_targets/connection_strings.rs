@@ -28,7 +28,7 @@ fn check(text: &str) {
     assert_eq!(again.to_driver(), driver);
     for shown in [string.redacted(), format!("{string:?}")] {
         for keyword in SECRET {
-            // The stars themselves could spell a secret of stars, and other words a short one.
+            // A secret of stars, or a short one, may occur in the shown text by chance.
             let is_long = |s: &&str| s.chars().count() >= 8 && !s.contains('*');
             if let Some(secret) = string.get(keyword).filter(is_long) {
                 assert!(!shown.contains(secret), "{secret:?} is shown: {shown:?}");

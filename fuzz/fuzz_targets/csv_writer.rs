@@ -50,7 +50,7 @@ fuzz_target!(|table: Table<'_>| {
     expected.extend(rows.iter().map(|row| row.iter().map(text).collect::<Vec<_>>()));
     assert_eq!(plain(&out, delimiter, dialect.line_end()), expected);
 
-    // The crate passes over empty lines, which are rows of one NULL, and knows no NULL.
+    // The crate `csv` skips empty lines, which are rows of one NULL, and has no NULL.
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .delimiter(delimiter)
@@ -141,7 +141,7 @@ fn text(item: &Item<'_>) -> Option<String> {
         Item::I64(n) => n.to_string(),
         Item::F64(f) if f.is_nan() => "NaN".to_owned(),
         Item::F64(f) if f.is_infinite() => if *f > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
-        // Its form is looked at by the target `scalars`.
+        // The target `scalars` checks the format of floats.
         Item::F64(f) => written(*f),
         Item::Utf8(u) => utf8(u),
         Item::Text(s) => (*s).to_owned(),

@@ -52,7 +52,7 @@ fn any_text(text: &str, driver: &str) {
     let string = match database_url(text, driver) {
         Ok(string) => string,
         Err(error) => {
-            // The message is one of a few; nothing of the URL is part of it.
+            // The message is one of a few fixed texts and contains no part of the URL.
             assert!(error.message.starts_with("malformed database URL: "));
             assert!(error.message.len() < 250);
             return;
@@ -78,7 +78,7 @@ fn put_together(input: &Input<'_>, driver: &str) {
     if let Some(port) = input.port {
         url.push_str(&format!(":{port}"));
     }
-    // A keyword of ours would be replaced by the option.
+    // The prefix prevents that the option replaces a keyword of the URL's parts.
     let (key, value) = (format!("x{}", input.option.0), input.option.1);
     url.push_str(&format!("/{}?{}={}", encode(input.database), encode(&key), encode(value)));
     if key.trim() != key || key.contains([';', '=', '{', '}', '\0']) {
@@ -111,7 +111,7 @@ fn sqlite(input: &Input<'_>) {
         assert!(create || !seen.creates || text.contains("mode=rwc"));
         assert!(!seen.path.is_empty() && !seen.path.contains('\0'));
     }
-    // A name of a file, encoded, is that file.
+    // A file name that is percent-encoded refers to that file.
     let name = input.host;
     if !name.is_empty() && !name.starts_with('/') && !name.contains('\0') && name != ":memory:" {
         let seen = target(&encode(name), read_only, create).expect("a file");

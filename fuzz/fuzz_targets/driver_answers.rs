@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&chosen, answers)) = bytes.split_first() else {
         return;
     };
-    // Each step uses up an answer, or ends: a row, a part of a value, or the last of either.
+    // Each step consumes an answer, or ends a row or a value.
     let most_steps = 16 * answers.len() + 64;
     let rows = AnsweredRows::new(answers);
     let format = match chosen % 5 {

@@ -60,7 +60,7 @@ fn as_text(data: &[u8]) {
     assert_eq!(check(&bson, Rules::default()), Ok(bson.len()));
     for form in [Form::Canonical, Form::Relaxed] {
         let text = text_of(&bson, form);
-        // Keys of wrappers at the top stay keys; inside they were read as wrappers already.
+        // At the top level, keys such as `$oid` are keys; nested ones were parsed as wrappers.
         let again = bson_of(&text).expect("a text of ours");
         if form == Form::Canonical {
             assert_eq!(again, bson, "{}", text.escape_ascii());

@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let head = parser.head(bytes).expect("complete");
     assert!(len <= LIMITS.max_head_bytes && head.target().len() <= LIMITS.max_target_bytes);
-    // Every accessor, for its invariants.
+    // Calls every accessor, which must not panic.
     let _ = (
         head.path(),
         head.query(),

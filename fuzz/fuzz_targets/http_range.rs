@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
         assert!(!found.is_empty() && found.len() <= MOST_RANGES);
         for (i, range) in found.iter().enumerate() {
             assert!(range.first <= range.last && range.last < len_bytes);
-            // Neither overlapping nor touching: they would be one.
+            // Ranges that overlap or touch each other are merged.
             for other in &found[i + 1..] {
                 assert!(range.last + 1 < other.first || other.last + 1 < range.first);
             }
@@ -43,7 +43,7 @@ fn is_whole(value: &str, len_bytes: u64) -> bool {
         None | Some(("", "")) => false,
         Some((first, last)) if digits(first) && digits(last) => {
             let (a, b) = (first.trim_start_matches('0'), last.trim_start_matches('0'));
-            // Numbers of any length, by their digits. Past 64 bits all are the same.
+            // Compares numbers of any length by their digits; those above 64 bits are equal.
             let most = u64::MAX.to_string();
             let cut = |n: &str| if (n.len(), n) > (most.len(), most.as_str()) { most.clone() } else { n.to_owned() };
             let (a, b) = (cut(a), cut(b));

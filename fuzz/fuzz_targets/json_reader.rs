@@ -129,12 +129,12 @@ fn is_same(found: &Value, other: &serde_json::Value) -> bool {
         (Value::Null, serde_json::Value::Null) => true,
         (Value::Bool(a), serde_json::Value::Bool(b)) => a == b,
         (Value::Int(digits), serde_json::Value::Number(number)) => {
-            // `-0` is a float to serde_json.
+            // serde_json reads `-0` as a float.
             number.to_string() == *digits
                 || (number.is_f64() && digits.parse() == Ok(number.as_f64().unwrap_or(f64::NAN)))
         }
         (Value::Float(bits), serde_json::Value::Number(number)) => {
-            // It may differ from the nearest float by one bit, since it does not compute the exact one.
+            // serde_json may differ from the nearest float by one unit in the last place.
             number
                 .as_f64()
                 .is_some_and(|value| value.to_bits().abs_diff(*bits) <= 1)

@@ -28,7 +28,7 @@ fuzz_target!(|row: Vec<(String, Cell)>| {
     if row.is_empty() {
         return;
     }
-    // Names made distinct: the last of two would win in the map of serde_json.
+    // Names are made distinct, since serde_json keeps only the last of equal ones.
     let names: Vec<String> = row
         .iter()
         .enumerate()
@@ -49,7 +49,7 @@ fuzz_target!(|row: Vec<(String, Cell)>| {
     out.push(b'}');
     let read: Value = match serde_json::from_slice(&out) {
         Ok(read) => read,
-        // A decimal may be past f64, which serde_json holds numbers in.
+        // A decimal may exceed the range of f64, the type of serde_json's numbers.
         Err(error) if error.to_string().contains("number out of range") => return,
         Err(error) => panic!("{error}: {}", out.escape_ascii()),
     };
@@ -97,8 +97,8 @@ fn is_same(cell: &Cell, read: &Value) -> bool {
         Cell::F64(value) if !value.is_finite() => read.is_null(),
         Cell::F32(value) => read.as_f64().is_some_and(|v| v as f32 == *value),
         Cell::F64(value) => read.as_f64() == Some(*value),
-        // Digits are compared by the tests of the crate; here only that it is a number, or was
-        // refused.
+        // The tests of the crate compare the digits. This target checks only that the text is
+        // a number, or that the value was refused.
         Cell::Decimal(_) => read.is_number() || read.is_null(),
         Cell::Utf8(u) => read.as_str() == Some(&String::from_utf8_lossy(u)),
         Cell::Utf16(u) => read.as_str() == Some(&String::from_utf16_lossy(u)),

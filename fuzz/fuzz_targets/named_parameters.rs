@@ -42,12 +42,12 @@ fuzz_target!(|text: &str| {
         assert_eq!((&again.sql, again.names.len()), (&named.sql, 0));
         assert_eq!(again.n_statements, named.n_statements);
         if !named.names.is_empty() {
-            // There was no `?` in addition to the names.
+            // The text had no `?` in addition to the names.
             assert_eq!(count_marks(&named.sql, dialect), Some(named.names.len()));
         }
         if named.n_statements > 1 && dialect != Dialect::Generic {
-            // It gets the translated text: after a parameter `$q$` opens a string, after a
-            // name it does not.
+            // The second parser gets the translated text: `$q$` after a `?` opens a string,
+            // which it does not after a name.
             assert!(has_second(&named.sql, dialect), "{dialect:?} {first:?}");
         }
         if let Ok(other) = positional(second, dialect) {
@@ -108,7 +108,7 @@ fn both_styles(text: &str, dialect: Dialect) {
 fn literals(text: &str, dialect: Dialect) {
     let mut all = vec![
         format!("-- {} \n", text.replace('\n', " ")),
-        // Directly after its start, `!` makes it a comment that MySQL executes.
+        // The space prevents `/*!`, which begins a comment that MySQL executes.
         format!("/* {}*/", text.replace(['*', '/'], " ")),
     ];
     if matches!(dialect, Dialect::Generic | Dialect::MySql | Dialect::Sqlite) {
@@ -132,7 +132,7 @@ fn literals(text: &str, dialect: Dialect) {
     }
     for literal in all {
         let named = positional(&format!("{literal}:x"), dialect).expect("it ends");
-        // A name directly after a quote is one more parameter, and the only one.
+        // The name after the literal is the only parameter.
         assert_eq!(named.names, ["x"], "{dialect:?} {literal:?}");
         assert_eq!(named.sql, format!("{literal}?"));
         if !matches!(dialect, Dialect::Generic) {
@@ -145,9 +145,9 @@ fn literals(text: &str, dialect: Dialect) {
 /// If SQLite accepts the text, asserts that it finds one statement and the same number of names.
 fn sqlite(sql: &str) {
     let lower = sql.to_ascii_lowercase();
-    // It has more kinds of parameters, takes any byte above ASCII into a name, allows `;` in a
-    // trigger, takes a comment that does not end; some pragmas act when they are prepared. A colon
-    // directly after a word (`limit:a`) is not a parameter for us.
+    // SQLite has more kinds of parameters, accepts any byte above ASCII in a name, `;` in a
+    // trigger and a comment without an end, and executes some pragmas when they are prepared. For
+    // onecopy a colon directly after a word (`limit:a`) does not begin a parameter.
     let behind_word = sql
         .as_bytes()
         .windows(2)
@@ -168,7 +168,7 @@ fn sqlite(sql: &str) {
         };
         assert!(named.n_statements <= 1, "{sql:?}");
         let names: HashSet<&String> = named.names.iter().collect();
-        // `:1` is a name to SQLite, and a number after a colon to us.
+        // SQLite accepts `:1` as a name, onecopy does not.
         if !sql.as_bytes().windows(2).any(|w| w[0] == b':' && !w[1].is_ascii_alphabetic() && w[1] != b'_') {
             assert_eq!(prepared.n_parameters, Some(names.len()), "{sql:?}");
             let translated = sqlite.prepare_check(&named.sql).expect("as before");

@@ -56,7 +56,7 @@ fn written(value: &Value) -> String {
             let mut w = out.window(csv::SCALAR_BYTES).expect("memory");
             csv::put_f64(*f, Default::default(), &mut w).expect("finite");
         }
-        // As it is: `007` and `7` are one number and two texts.
+        // The digits are unchanged: `007` and `7` are equal numbers, but different texts.
         Value::Decimal(digits) => out.extend_from_slice(digits.as_bytes()),
         Value::Text(text) => out.extend_from_slice(text.as_bytes()),
         Value::Date(d) => out.extend_from_slice(date(d).to_short().expect("a date").as_bytes()),
@@ -109,7 +109,7 @@ fn order(p: &Parameter, texts: [&str; 3]) {
             assert_eq!(*order, expected, "{:?} {:?}", texts[a], texts[b]);
         }
     }
-    // 0 ≤ 1 and 1 ≤ 2 make 0 ≤ 2.
+    // If value 0 ≤ value 1 and value 1 ≤ value 2, then value 0 ≤ value 2.
     if orders[0].is_le() && orders[1].is_le() {
         assert!(orders[2].reverse().is_le(), "{texts:?}");
     }

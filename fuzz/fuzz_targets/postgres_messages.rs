@@ -52,7 +52,7 @@ fn all_messages(bytes: &[u8], step: usize) {
     for at in (0..bytes.len()).step_by(step + 1) {
         let (some, cut) = messages(&bytes[..at]);
         assert!(all.starts_with(&some), "{at} bytes are other messages");
-        // A part that is malformed is malformed in the whole too, at the same position.
+        // If a prefix is malformed, all bytes are malformed at the same position.
         assert!(cut.is_none() || (cut == error && some.len() == all.len()), "{at} bytes: {cut:?}");
     }
 }
@@ -61,7 +61,7 @@ fn connection_string(text: &str) {
     let Err(error) = target(text) else { return };
     let shown = error.to_string();
     for (key, value) in text.split(' ').filter_map(|pair| pair.split_once('=')) {
-        // A long value is in no message by chance, unless an unknown keyword has it.
+        // A long value is in a message by chance only if an unknown keyword contains it.
         let is_chance = value.len() < 24 || key.contains(value);
         assert!(is_chance || !shown.contains(value), "{shown}");
     }

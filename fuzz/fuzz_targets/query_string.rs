@@ -52,8 +52,8 @@ fn plain(raw: &str) -> Option<Vec<Value>> {
         }
         let mut pairs = form_urlencoded::parse(pair.as_bytes());
         let (name, value) = pairs.next()?;
-        // The crate puts U+FFFD where bytes are not UTF-8: then there is more of it than was
-        // encoded on purpose.
+        // The crate replaces bytes that are not UTF-8 by U+FFFD. The result then has more of
+        // these characters than the input.
         let marks = name.matches('\u{FFFD}').count() + value.matches('\u{FFFD}').count();
         let wanted = pair.matches('\u{FFFD}').count() + pair.to_ascii_uppercase().matches("%EF%BF%BD").count();
         if marks != wanted || value.contains('\0') {

@@ -35,7 +35,7 @@ fuzz_target!(|input: Input<'_>| {
     same(|w| json::put_i64(signed, w), |w| csv::put_i64(signed, w), &signed.to_string());
     same(|w| json::put_u64(unsigned, w), |w| csv::put_u64(unsigned, w), &unsigned.to_string());
     floats(&input);
-    // Any bytes, and the same bytes as letters of decimals, which are more often some.
+    // Any bytes, and the same bytes mapped to characters of decimals, which are valid more often.
     decimal(input.decimal);
     let letters = b"00123456789....++--eEnaifty";
     let likely: Vec<u8> = input.decimal.iter().map(|b| letters[usize::from(*b) % letters.len()]).collect();
@@ -167,7 +167,7 @@ fn plain_decimal(text: &str) -> Option<String> {
 }
 
 fn dates(input: &Input<'_>) {
-    // As they come, and brought near their ranges.
+    // The fields unchanged, and reduced to values near their valid ranges.
     let (y, m, d) = input.date;
     let (h, min, s, ns, digits) = input.time;
     for near in [false, true] {
@@ -181,7 +181,7 @@ fn dates(input: &Input<'_>) {
                 hour: h % 26,
                 minute: min % 61,
                 second: s % 62,
-                // Often with zeros at its end.
+                // Often the last digits are zeros.
                 nanosecond: ns % 1_000_000_001 / 10_u32.pow(u32::from(d % 10)) * 10_u32.pow(u32::from(d % 10)),
                 digits: digits % 11,
             },

@@ -8,11 +8,11 @@ use onecopy_rows::odbc::fuzzing::span;
 
 fuzz_target!(|text: &str| {
     check(text);
-    // The same as letters of spans, which are more often some.
+    // The same bytes mapped to characters of spans, which are valid more often.
     let letters = b"0123456789:::...+- days";
     let likely: String = text.bytes().map(|b| char::from(letters[usize::from(b) % letters.len()])).collect();
     check(&likely);
-    // And as digits in the shape of one.
+    // The same bytes as digits in the format of a span.
     let digits: String = text.bytes().take(24).map(|b| char::from(b'0' + b % 10)).collect();
     if let (Some((head, rest)), Some(days)) = (digits.split_at_checked(6), digits.get(6..10)) {
         check(&format!("{head}:{}:{}", &rest[..2.min(rest.len())], rest.get(2..4).unwrap_or("00")));
@@ -21,11 +21,11 @@ fuzz_target!(|text: &str| {
 });
 
 fn check(text: &str) {
-    // The least has no sign to be taken away.
+    // The least value cannot be negated.
     let Some(microseconds) = span(text).filter(|n| *n != i64::MIN) else {
         return;
     };
-    // With more characters it would be too long for a span.
+    // Additional characters could exceed the length limit of a span.
     if text.len() > 50 {
         return;
     }

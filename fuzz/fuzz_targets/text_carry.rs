@@ -24,7 +24,7 @@ fn check(units: Units<'_>, cuts: &[u8]) {
         let got = convert(units, &cuts, policy, &mut sink);
         let expected = naive::to_json_body(units, policy);
         if expected.is_err() {
-            // The text before the error was written already, part by part.
+            // The parts before the error were written already.
             sink.clear();
         }
         same(got, &sink, expected);

@@ -61,7 +61,7 @@ fuzz_target!(|case: Case<'_>| {
         };
         text = naive::transcode(&text, Encoding::Utf8, from, lenient).0;
     }
-    // Long ones are rare: they are slow.
+    // Long texts are rare, since they are slow.
     if case.times > 250 {
         text = text.repeat((20_000 / text.len().max(1)).min(400));
     }

@@ -104,7 +104,7 @@ fuzz_target!(|input: &[u8]| {
     let Some(script) = Script::of(input) else {
         return;
     };
-    // One client in eight speaks no TLS.
+    // One client in eight does not use TLS.
     if script.client % 8 == 7 {
         return send_raw(&script);
     }
@@ -197,7 +197,7 @@ fn by_tls(script: &Script<'_>) -> (Vec<u8>, bool) {
         n_said += says.len();
         let is_open = send(&mut stream, &says, script.at_once);
         if is_harmed || has_asked || !is_open {
-            // Nothing more is said: who waits for more sees the end.
+            // The client sends nothing more, so a server that waits gets the end of the data.
             let _ = stream.shutdown(Shutdown::Write);
         }
         let n = read(&mut stream, &mut buffer);
@@ -205,11 +205,11 @@ fn by_tls(script: &Script<'_>) -> (Vec<u8>, bool) {
             break;
         }
         let mut bytes = &buffer[..n];
-        // Behind the server's close_notify nothing is read.
+        // After the server's close_notify nothing is read.
         while matches!(session.read_tls(&mut bytes), Ok(1..)) {
             if session.process_new_packets().is_err() {
-                // It was the harm that made the server say what nobody understands: the rest is
-                // awaited separately.
+                // Because of the change the client cannot decrypt the server's records; the rest
+                // is read without decryption.
                 assert!(is_harmed, "the server's records are wrong");
                 rest(&mut stream);
                 return (come, true);

@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Ok(header) = Header::read(*header) else {
             return;
         };
-        // The bytes of a block are not looked at by anybody here.
+        // The bytes of a block are not part of the message.
         let len = if header.is_block() {
             0
         } else {

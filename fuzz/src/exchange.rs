@@ -23,8 +23,8 @@ impl Handler for Echo {
         let body = match body {
             RequestBody::None => Vec::new(),
             RequestBody::Memory(chunk) => chunk.to_vec(),
-            // Where the bytes come one by one the client waits for 100 Continue, all at once it does
-            // not: the answer is the same.
+            // If the bytes arrive one by one, the server sends 100 Continue; if they arrive at once,
+            // it does not. The response is the same.
             RequestBody::Awaited(body) => {
                 return match body.receive() {
                     Ok(body) => self.handle_body(request, body),
@@ -91,7 +91,7 @@ pub fn answers(mut all: &[u8], may_be_cut: bool) -> Vec<Answer> {
             continue;
         }
         let len: usize = value("content-length").map_or(0, |v| v.parse().expect("a length"));
-        // HEAD has only a length: the next response, or the end, follows.
+        // A response to HEAD has a length but no body; another response or the end follows.
         let is_head = all.len() < len || len > 0 && all.starts_with(b"HTTP/1.1 ");
         let body = if is_head { &[][..] } else { &all[..len] };
         answers.push((status, body.to_vec()));

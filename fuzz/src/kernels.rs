@@ -29,13 +29,13 @@ fn check_exact(units: Units<'_>) {
     assert_eq!(utf8_len_exact(units), expected.as_ref().map(Vec::len));
     if let Some(expected) = expected {
         let mut place = place(expected.len(), 0xA5_u8);
-        // Of UTF-8 the length is the text's own: it is copied.
+        // UTF-8 is only copied.
         utf8_exact(units, &mut place);
         assert_eq!(written(&place), expected);
     }
     let expected = naive::to_utf16(units, Policy::Strict).ok();
     assert_eq!(utf16_len_exact(units), expected.as_ref().map(Vec::len));
-    // UTF-8 is no form of a `str`.
+    // A `str` is not stored as UTF-8.
     if let Some(expected) = expected
         && !matches!(units, Units::Utf8(_))
     {

@@ -82,7 +82,7 @@ fn check_str(units: Units<'_>, policy: Policy) {
     let Ok(measured) = measured else { return };
     let shape = measured.shape();
     let n = shape.n_chars;
-    // Boxes of the exact length: the sanitizer sees a write past the end.
+    // Boxes have the exact length, so that the sanitizer detects a write past the end.
     let got: Vec<u32> = match shape.kind {
         Kind::Ascii | Kind::Latin1 => {
             let mut place = vec![MaybeUninit::new(0xA5_u8); n].into_boxed_slice();
