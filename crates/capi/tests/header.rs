@@ -17,7 +17,7 @@ fn header() -> String {
         .expect("sources that cbindgen reads");
     let mut text = Vec::new();
     bindings.write(&mut text);
-    // A heading of rustdoc's.
+    // `# Safety` is a heading for rustdoc.
     String::from_utf8(text)
         .expect("a header is text")
         .replace("# Safety\n", "Requirements for the caller:\n")

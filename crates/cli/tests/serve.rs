@@ -100,7 +100,7 @@ fn it_prints_what_to_try_serves_logs_ignores_hangups_and_ends_in_order() {
     for name in ["INT", "TERM"] {
         let mut serving = Serving::start();
         serving.line_with(&format!("curl 'http://{}/one.json'", serving.address));
-        // Errors are reported before the first request.
+        // Wrong queries are reported before the first request.
         serving.line_with("check query=wrong database=d: no such table: nix");
         let mut answer = String::new();
         serving

@@ -305,7 +305,7 @@ fn crash_after_crash_that_no_driver_call_explains_is_given_up_with_1() {
 fn a_driver_that_aborts_at_each_connect_is_named_and_set_aside_and_the_others_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let manager = folder.path().join("manager.so");
-    // rustc links by the same command.
+    // `cc` exists, because rustc uses it as the linker.
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
         .arg(&manager)

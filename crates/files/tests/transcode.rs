@@ -80,7 +80,7 @@ fn a_reader_that_fails_is_told_apart_from_a_writer_and_from_text() {
     );
     let stopped = transcode(&mut &b"a\0b"[..], &mut out, &mut to_utf8(UTF16), |_| ());
     assert!(matches!(stopped, Err(TranscodeFailure::Text(e, None)) if e.at_bytes() == 2));
-    // The output before it is written.
+    // The output before the error was written.
     assert_eq!(out, b"aba");
 }
 

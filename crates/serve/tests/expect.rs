@@ -25,7 +25,7 @@ fn a_body_is_received_when_the_handler_asks_and_the_connection_stays() {
         client.send(head("/reads", &length(body.len())));
         assert_goes_on(&mut client);
         assert_eq!(ends.next(), Reported::Called("awaited"));
-        // In two parts, followed by the next request.
+        // The body in two parts, followed by the next request.
         client.send(&body[..2]);
         client.send([&body[2..], b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"].concat());
         let answer = client.answer();
@@ -47,7 +47,7 @@ fn who_is_not_asked_gets_the_answer_alone_and_the_connection_ends() {
     assert_eq!((answer.status, answer.text()), (200, "not wanted"));
     assert_eq!(answer.field("Connection"), Some("close"));
     assert_eq!(ends.next(), Reported::Called("awaited"));
-    // Bytes sent nevertheless are neither parsed as a request nor answered by a reset.
+    // Bytes that the client sends anyway are not parsed as a request and cause no reset.
     client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     client.assert_closed();
     let line = server.line();
@@ -102,7 +102,7 @@ fn a_body_that_is_wrong_or_too_long_fails_the_handler_and_closes() {
         client.assert_closed();
         assert_eq!(server.line().outcome, Outcome::Refused);
     }
-    // A body announced too long is neither requested nor passed to the handler.
+    // A body whose announced length exceeds the limit is refused without calling the handler.
     let mut client = server.connect();
     client.send(head("/reads", &length(100_001)));
     assert_eq!(client.answer().status, 413);
@@ -161,7 +161,7 @@ fn a_client_that_sends_nothing_is_cut_at_the_limit() {
     let mut other = server.connect();
     assert_eq!(other.get("/other").status, 200);
     assert_eq!(ends.next(), Reported::Called("none"));
-    // Its line follows the answer, from a different thread than the other line.
+    // The log line of `other` is written after its response, by another thread.
     let line = server.line();
     assert_eq!(
         (&*line.path, line.outcome, line.status),

@@ -154,7 +154,7 @@ fn a_sender_that_drips_is_cut_when_the_time_for_its_handshake_is_over() {
 #[test]
 fn a_sender_with_the_code_is_served_while_others_are_silent() {
     for tls in [false, true] {
-        // Their time does not end in this test.
+        // The time limit of a handshake is longer than this test.
         let listening = Listening::start(tls, PATIENCE * 10, 4);
         let mut silent = Vec::new();
         for _ in 0..3 {
@@ -174,7 +174,7 @@ fn a_sender_with_the_code_is_served_while_others_are_silent() {
         let received = listening.receiver.receive(greeted.unwrap(), &mut ());
         assert_eq!(received.unwrap().n_files, 1);
         sent.join().unwrap().unwrap();
-        // They end before the listener is dropped.
+        // The silent connections end before the listener is dropped.
         drop(silent);
         for _ in 0..3 {
             assert!(listening.ended().1.is_err());
@@ -189,7 +189,7 @@ fn no_more_handshakes_run_at_once_than_allowed() {
     let sent = listening.send(Some(&listening.code));
     let first = listening.began();
     assert_eq!(first, silent.local_addr().unwrap());
-    // The second one begins when the first has ended.
+    // The second handshake begins when the first has ended.
     let (ended, result) = listening.ended();
     assert!(ended == first && result.is_err());
     assert_ne!(listening.began(), first);

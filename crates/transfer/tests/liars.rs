@@ -137,11 +137,11 @@ fn sizes_other_than_those_listed_are_refused() {
             Message::Block(1024),
         ],
         &[file(b"a", 1500), Message::Block(1500)],
-        // Fewer.
+        // Fewer bytes than the file has.
         &[file(b"a", 10), Message::Block(9)],
         &[file(b"a", 10), Message::FileEnd([0; 32])],
         &[file(b"a", 10), Message::Block(0)],
-        // A larger file than was listed, one more, one fewer.
+        // A larger file than was listed, one file more, one file fewer.
         &[file(b"a", 1501)],
         &[file(b"a", 0), Message::FileEnd([0; 32]), file(b"b", 0)],
         &[Message::Done],
@@ -152,7 +152,7 @@ fn sizes_other_than_those_listed_are_refused() {
             Some(Message::File(head)) if head.len_bytes != 1501 => Message::File(head.clone()),
             _ => file(b"a", 1500),
         };
-        // An honest node for the first block, so that the second is what is looked at.
+        // A correct hash for the first block, so that the second block causes the refusal.
         let after = after.iter().cloned().map(|message| match message {
             Message::BlockHash(_) => Message::BlockHash(
                 onecopy_transfer::block_hashes::block_hash(&data[..1024], 0, 10),

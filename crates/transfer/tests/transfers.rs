@@ -146,7 +146,7 @@ fn tls_with_a_code_arrives_and_a_wrong_certificate_is_noticed() {
     };
     let (sent, _) = exchange(&options, &receiver, Some(&other), &mut ());
     assert!(matches!(sent, Err(Error::Fingerprint)), "{sent:?}");
-    // A plain sender at a receiver with TLS.
+    // A sender without TLS connects to a receiver with TLS.
     let (sent, received) = exchange(&sending(&[&top]), &receiver, Some(&identity), &mut ());
     assert!(sent.is_err() && received.is_err());
     assert_eq!(contents(to.path()), []);
@@ -392,7 +392,7 @@ fn links_and_pipes_in_folders_are_left_out_and_told() {
     let (sent, _) = exchange(&sending(&[&top]), &receiver, None, &mut seen);
     assert_eq!(sent.unwrap().n_files, 1);
     assert_eq!(seen.0, ["link a symbolic link"]);
-    // One that is named is followed.
+    // A symbolic link that is named as a source is followed.
     let channel = top.join("link");
     transfer(&sending(&[&channel]), receiving(to.path()))
         .1

@@ -90,7 +90,7 @@ pub(crate) fn lie(
                 bytes.extend(blocks.iter().cycle().take(*n as usize));
             }
         }
-        // It may have hung up already.
+        // The receiver may have closed the connection already.
         let _ = here.write_all(&bytes);
         let _ = here.shutdown(std::net::Shutdown::Write);
         let mut said = Vec::new();
