@@ -23,8 +23,8 @@ impl Handler for Echo {
         let body = match body {
             RequestBody::None => Vec::new(),
             RequestBody::Memory(chunk) => chunk.to_vec(),
-            // If the bytes arrive one by one, the server sends 100 Continue; if they arrive at once,
-            // it does not. The response is the same.
+            // Bytes that arrive one by one cause 100 Continue; bytes that arrive together do
+            // not. The response is the same.
             RequestBody::Awaited(body) => {
                 return match body.receive() {
                     Ok(body) => self.handle_body(request, body),

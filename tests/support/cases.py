@@ -45,8 +45,8 @@ class Cases(list[Case]):
         Args:
             name: the name of the case.
             sent: all bytes that the client sends.
-            choice: for bytes that the RFCs allow a server to accept: asserts that the response shows
-                the only permitted interpretation.
+            choice: for bytes that the RFCs allow a server to accept: asserts that the response
+                shows the only permitted interpretation.
             by_exception: status 500 counts as a refusal too: the application's `read()` raised.
         """
 

@@ -145,7 +145,8 @@ def wait_for_port(port: int, process: Process, log: Path, seconds: float = 60) -
     """Returns when ``port`` accepts connections.
 
     Raises:
-        RuntimeError: the process ended first, or the time is up; the message has the end of its log.
+        RuntimeError: the process ended first, or the time is up; the message has the end of its
+            log.
     """
     end = time.monotonic() + seconds
     while time.monotonic() < end:

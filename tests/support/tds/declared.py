@@ -72,8 +72,8 @@ class Routine:
         The result has the values of those output parameters that the caller has requested.
 
         Raises:
-            SqlError: an argument is missing or surplus (201, 8144), is requested as output but was not
-                declared so (8162), or cannot be converted (257, 8114).
+            SqlError: an argument is missing or surplus (201, 8144), is requested as output but was
+                not declared so (8162), or cannot be converted (257, 8114).
         """
         values = self._bound(given)
         results: list[Result] = []
@@ -93,7 +93,8 @@ class Routine:
         """Runs a function; returns its table.
 
         Raises:
-            SqlError: as for `run`; or the function has an effect that functions must not have (443).
+            SqlError: as for `run`; or the function has an effect that functions must not have
+                (443).
         """
         called = self.run(given)
         match called.results:
@@ -125,7 +126,8 @@ def converted(value: Any, type_name: str) -> Any:
     """``value`` converted to an SQL type; text that is too long is truncated, as in an assignment.
 
     Raises:
-        SqlError: the types have no implicit conversion (257), or the value cannot be converted (8114).
+        SqlError: the types have no implicit conversion (257), or the value cannot be converted
+            (8114).
     """
     if value is None:
         return None

@@ -130,8 +130,8 @@ class Work:
         """Executes INSERT; returns the number of rows.
 
         Raises:
-            SqlError: a row has too few or too many values (213); a value does not fit (8115, 2628, 8114),
-                is NULL in a NOT NULL column (515), or is a duplicate key (2627).
+            SqlError: a row has too few or too many values (213); a value does not fit (8115, 2628,
+                8114), is NULL in a NOT NULL column (515), or is a duplicate key (2627).
         """
         whole = [_fitting(table, row) for row in rows]
         with _LOCK:

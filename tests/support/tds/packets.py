@@ -51,8 +51,8 @@ class Channel:
         Blocks while the client does not read.
 
         Raises:
-            Cancelled: the client sent an attention signal. ``data`` is still queued completely, so that
-                the response does not end inside a token.
+            Cancelled: the client sent an attention signal. ``data`` is still queued completely, so
+                that the response does not end inside a token.
         """
         self._pending += data
         if len(self._pending) >= _SEND:

@@ -54,7 +54,8 @@ class Session:
         """Serves the client until it disconnects.
 
         Raises:
-            ConnectionError: the client disconnected. Dropped: a query requested a reset of the connection.
+            ConnectionError: the client disconnected. Dropped: a query requested a reset of the
+                connection.
         """
         if not self._log_in():
             return
