@@ -44,7 +44,7 @@ COUNTED_S = 0.005
 
 
 def job_of(case: dict[str, Any]) -> Callable[[int], float]:
-    """A function that runs a case n times and returns the seconds per call."""
+    """A function that makes n calls of the benchmark case and returns the seconds per call."""
     engine = importlib.import_module(f"benches.engines.{case['engine']}")
     if case["kind"] == "codecs":
         from benches.codec_race import Contender

@@ -165,31 +165,31 @@ def mariadb(_running: _Running) -> Database:
 
 @pytest.fixture(scope="session")
 def sqlite_odbc(_running: _Running) -> Database:
-    """SQLite through ODBC."""
+    """SQLite through its ODBC driver."""
     return _running.database("sqlite_odbc")
 
 
 @pytest.fixture(scope="session")
 def tds_freetds(_running: _Running) -> Database:
-    """The TDS responder through FreeTDS."""
+    """The TDS responder (`tests/support/tds`) through FreeTDS."""
     return _running.database("tds_freetds")
 
 
 @pytest.fixture(scope="session")
 def tds_msodbc(_running: _Running) -> Database:
-    """The TDS responder through Microsoft's ODBC driver 18."""
+    """The TDS responder (`tests/support/tds`) through Microsoft's ODBC driver 18."""
     return _running.database("tds_msodbc")
 
 
 @pytest.fixture(scope="session")
 def tds_rust(_running: _Running) -> Database:
-    """The TDS responder through Microsoft's driver written in Rust."""
+    """The TDS responder (`tests/support/tds`) through Microsoft's driver written in Rust."""
     return _running.database("tds_rust")
 
 
 @pytest.fixture(scope="session", params=list(servers.PROFILES))
 def any_odbc(request: pytest.FixtureRequest, _running: _Running) -> Database:
-    """Each ODBC profile in turn."""
+    """A database for each ODBC profile; each test runs once per profile."""
     return _running.database(request.param)
 
 

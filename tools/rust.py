@@ -35,7 +35,8 @@ def wanted() -> tuple[int, int]:
 
 
 def _version(program: str, environment: dict[str, str]) -> tuple[int, int] | None:
-    """The version that `cargo` or `rustc` reports; None if it does not run."""
+    """The version that `cargo` or `rustc` reports, as major and minor number; None if it does not
+    run."""
     found = shutil.which(program, path=environment["PATH"])
     if found is None:
         return None

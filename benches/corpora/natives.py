@@ -45,7 +45,7 @@ class NamedPoint(NamedTuple):
 
 
 class Color(enum.Enum):
-    """An enumeration of strings."""
+    """An enumeration whose values are strings."""
 
     RED = "red"
     GREEN = "green"
@@ -53,7 +53,7 @@ class Color(enum.Enum):
 
 
 class Level(enum.IntEnum):
-    """An enumeration of numbers."""
+    """An enumeration whose values are numbers."""
 
     LOW = 1
     MIDDLE = 20
@@ -61,7 +61,7 @@ class Level(enum.IntEnum):
 
 
 class Unit(str, enum.Enum):
-    """An enumeration whose members are strings."""
+    """An enumeration whose members are instances of `str`."""
 
     METER = "m"
     SECOND = "s"
@@ -69,19 +69,19 @@ class Unit(str, enum.Enum):
 
 
 class Text(str):
-    """A subclass of `str`."""
+    """A subclass of `str`, which encoders encode like a text."""
 
 
 class Number(int):
-    """A subclass of `int`."""
+    """A subclass of `int`, which encoders encode like an int."""
 
 
 class Members(dict[str, Any]):
-    """A subclass of `dict`."""
+    """A subclass of `dict`, which encoders encode like a dict."""
 
 
 class Items(list[Any]):
-    """A subclass of `list`."""
+    """A subclass of `list`, which encoders encode like a list."""
 
 
 def _moments(zone: dt.tzinfo | None) -> list[dt.datetime]:
@@ -149,17 +149,17 @@ def named_tuples() -> list[NamedPoint]:
 
 
 def enums() -> list[Color]:
-    """Members of an enumeration of strings."""
+    """Random members of the enumeration `Color`, whose values are strings."""
     return random.Random(34).choices(list(Color), k=N)
 
 
 def int_enums() -> list[Level]:
-    """Members of an enumeration of numbers."""
+    """Random members of the enumeration `Level`, whose values are numbers."""
     return random.Random(34).choices(list(Level), k=N)
 
 
 def str_enums() -> list[Unit]:
-    """Members of an enumeration whose members are instances of `str`."""
+    """Random members of the enumeration `Unit`, which are instances of `str`."""
     return random.Random(34).choices(list(Unit), k=N)
 
 
@@ -231,7 +231,7 @@ def dicts_of_natives() -> list[dict[str, Any]]:
 
 
 def controls() -> list[str]:
-    """Texts with control characters that have no short escape."""
+    """Texts with control characters for which JSON has no short escape."""
     draw = random.Random(38)
     return ["".join(draw.choices("abcdefgh \x01\x02\x1f", k=draw.randint(20, 200))) for _ in range(N)]
 

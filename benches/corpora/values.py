@@ -92,7 +92,8 @@ def cyrillic_long() -> list[str]:
 
 
 def cjk_long() -> list[str]:
-    """100 articles of 10,000 characters: sentences, paragraphs, a number or a Latin word here and there."""
+    """100 texts of 10,000 Chinese characters, with sentences, paragraphs, and a few numbers and
+    Latin words."""
     draw = random.Random(18)
     articles = []
     for _ in range(100):
@@ -133,7 +134,7 @@ def decimals() -> list[float]:
 
 
 def ints() -> list[int]:
-    """Whole numbers of one to eighteen digits, some negative."""
+    """Integers of one to eighteen digits, some of them negative."""
     draw = random.Random(25)
     return [draw.randrange(10 ** draw.randint(1, 18)) * draw.choice((1, 1, 1, -1)) for _ in range(100_000)]
 
@@ -251,7 +252,7 @@ def cities() -> list[City]:
 
 
 class Status(enum.Enum):
-    """An enumeration of strings."""
+    """An enumeration whose values are strings."""
 
     NEW = "new"
     OPEN = "open"

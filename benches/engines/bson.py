@@ -127,7 +127,7 @@ def plain_of(way: str) -> Callable[[Any], str]:
 
 
 def nested() -> list[dict[str, Any]]:
-    """1,500 trees of documents: five levels, two branches each, short keys, numbers and texts."""
+    """1,500 nested documents: five levels with two branches each, short keys, numbers and texts."""
     draw = random.Random(41)
     names = [f"key_{i}" for i in range(12)]
 

@@ -171,7 +171,7 @@ def _long() -> Iterator[Row]:
 
 
 def rows() -> Iterator[Row]:
-    """All rows, in the order of the table."""
+    """All rows of the benchmark, in the order of its table."""
     yield from _short()
     yield from _columns()
     yield from _long()

@@ -172,7 +172,7 @@ class Running:
         raise Absent(f"it does not listen: {tail(self.log, 1)}")
 
     def revive(self) -> bool:
-        """Restarts the server if it has ended; returns true if it had."""
+        """Restarts the server if its process has ended; returns true in this case."""
         if self.is_alive():
             return False
         self._start()

@@ -24,7 +24,7 @@ _MOST_FRAMES = 20_000_000
 
 
 class VideoError(ValueError):
-    """The file has no index of its frames, or the timecode is not in the file."""
+    """The file has no index of its frames, or no frame with the requested timecode."""
 
 
 @dataclass(frozen=True)

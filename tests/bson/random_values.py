@@ -44,11 +44,11 @@ class C(Formless):
 
 
 class Large(int):
-    """A subclass of int."""
+    """A subclass of `int`; encoders must encode its instances like ints."""
 
 
 class Text(str):
-    """A subclass of str."""
+    """A subclass of `str`; encoders must encode its instances like texts."""
 
     __slots__ = ()
 
@@ -60,23 +60,23 @@ class Plain(enum.Enum):
 
 
 class Number(enum.IntEnum):
-    """An enumeration whose members are ints."""
+    """An enumeration whose members are instances of `int`."""
 
     ONE = 1
 
 
 class Word(str, enum.Enum):
-    """An enumeration whose members are strings."""
+    """An enumeration whose members are instances of `str`."""
 
     RED = "red"
 
 
 class Own(dict[str, Any]):
-    """A subclass of dict."""
+    """A subclass of `dict`, which is encoded as a document."""
 
 
 class View(Mapping[str, Any]):
-    """A mapping that is not a dict, and counts how often it is iterated."""
+    """A mapping that is not a dict; it counts how often its keys are iterated."""
 
     def __init__(self, members: Mapping[str, Any]) -> None:
         self.members = members
@@ -112,7 +112,7 @@ def outcome(call: Callable[..., Any], *args: Any) -> Any:
 
 
 def options_of(encoders: Mapping[type, Callable[[Any], Any]], fallback: Callable[[Any], Any] | None = None) -> Any:
-    """Codec options with these type encoders and this fallback encoder."""
+    """pymongo's codec options with these type encoders and this fallback encoder."""
 
     def codec(of: type, give: Callable[[Any], Any]) -> TypeEncoder:
         members = {"python_type": of, "transform_python": staticmethod(give)}
@@ -183,7 +183,8 @@ def value(draw: Random, bad: float, depth: int = 3) -> Any:
 
 
 def members(draw: Random, bad: float, depth: int = 3) -> dict[Any, Any]:
-    """A dict of random values."""
+    """A dict of random values; `bad` is the probability of each part to lack a BSON
+    representation."""
     n = draw.choice([0, 1, 2, 3, 3, 4, 6])
     return {
         draw.choice(_BAD_KEYS if draw.random() < bad / 2 else _GOOD_KEYS): value(draw, bad, depth) for _ in range(n)

@@ -123,36 +123,36 @@ class Level(enum.IntEnum):
 
 
 class Text(str):
-    """A subclass of `str`."""
+    """A subclass of `str`, which is encoded like a text."""
 
 
 class Whole(int):
-    """A subclass of `int`."""
+    """A subclass of `int`, which is encoded like an int."""
 
 
 class Real(float):
-    """A subclass of `float`."""
+    """A subclass of `float`, which is encoded like a float."""
 
 
 class Raw(bytes):
-    """A subclass of `bytes`."""
+    """A subclass of `bytes`, which is encoded like bytes."""
 
 
 class Items(list[Any]):
-    """A subclass of `list`."""
+    """A subclass of `list`, which is encoded as an array."""
 
 
 class Pair(collections.namedtuple("Pair", "a b")):
-    """A named tuple."""
+    """A named tuple, which is encoded as an array."""
 
 
 class Moment(dt.datetime):
-    """A subclass of `datetime`."""
+    """A subclass of `datetime`, which is encoded like a datetime."""
 
 
 @dataclasses.dataclass
 class Point:
-    """A dataclass."""
+    """A dataclass, which is encoded as a document."""
 
     x: int
     name: str = "п"
@@ -160,7 +160,7 @@ class Point:
 
 
 class Slow(Mapping[str, Any]):
-    """A mapping written in Python."""
+    """A mapping written in Python, which is encoded as a document."""
 
     def __init__(self, members: dict[str, Any]) -> None:
         self._members = members

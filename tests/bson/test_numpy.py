@@ -1,4 +1,5 @@
-"""NumPy arrays and scalars as BSON: each dtype in each memory layout, read back by pymongo."""
+"""NumPy arrays and scalars as BSON: each dtype in each memory layout is encoded, and decoded by
+pymongo."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ FLOATS = [0.0, -0.0, 0.1, 1e16, 1e22, 1e-7, 5e-324, float("nan"), float("inf")]
 
 
 class Maker:
-    """Generates values that depend only on the seed."""
+    """A generator of random values; two generators with the same seed give equal values."""
 
     def __init__(self, seed: int, fragment: Callable[[bytes], Any]) -> None:
         self._random = random.Random(seed)

@@ -117,7 +117,7 @@ class _Array(ctypes.Structure):
 
 
 class _Stream(ctypes.Structure):
-    """``struct ArrowArrayStream``."""
+    """``struct ArrowArrayStream`` of Arrow's C stream interface."""
 
     _fields_ = (
         ("get_schema", ctypes.c_void_p),

@@ -1,5 +1,5 @@
-"""`onecopy serve` and `onecopy query` with real databases: values, the read-only guard, time
-limits, secrets.
+"""`onecopy serve` and `onecopy query` with real databases: values, the guard against writes, time
+limits, and no passwords in outputs.
 
 Tests that need no database server are in crates/gateway/tests and crates/cli/tests, with SQLite.
 """

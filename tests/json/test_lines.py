@@ -1,4 +1,4 @@
-"""`onecopy.json.loads_lines`: one value per line."""
+"""`onecopy.json.loads_lines`: decodes newline-delimited JSON, one value per line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Babelfish for PostgreSQL: a server that speaks TDS and T-SQL, from an archive next to the
-checkout.
+"""Starts Babelfish for PostgreSQL, a server that speaks TDS and T-SQL, from an archive.
 
-The archive is ``../shared/servers/babelfish-pg.tar.zst``, or the file named by
-``ONECOPY_BABELFISH``.
+The archive is the file that ``ONECOPY_BABELFISH`` names, by default
+``../shared/servers/babelfish-pg.tar.zst`` relative to the checkout.
 """
 
 from __future__ import annotations

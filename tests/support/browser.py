@@ -72,7 +72,7 @@ class Browser:
             return json.load(answer)["value"]
 
     def go(self, url: str) -> None:
-        """Opens a page."""
+        """Opens the page at ``url``."""
         self._ask("POST", "/url", {"url": url})
 
     def run(self, script: str, *arguments: Any) -> Any:

@@ -87,7 +87,7 @@ def cases(kind: str) -> list[Case]:
     """All cases of a kind: ``valid``, ``decodeErrors`` or ``parseErrors``.
 
     Raises:
-        Unavailable: as in `fetch`.
+        Unavailable: the corpus could not be downloaded, or its checksum differs.
     """
     found = []
     for path in sorted(fetch().glob("*.json")):

@@ -12,11 +12,14 @@ from tests.support.serving import Serving
 
 
 class Lenient(AssertionError):
-    """The server accepted something that RFC 9110 and 9112 allow it to accept or refuse."""
+    """The server accepted a request that RFC 9110 and 9112 permit it to accept or to refuse."""
 
 
 class Case(NamedTuple):
-    """A row of the conformance table. ``check`` raises `Lenient`, `Silent` or another `AssertionError`."""
+    """A row of the conformance table.
+
+    ``check`` raises `Lenient`, `Silent` or another `AssertionError` if the response is not ideal.
+    """
 
     name: str
     check: Callable[[Serving], None]
@@ -80,7 +83,7 @@ def refused(
 
 
 def echoed(answer: Answer) -> dict[str, Any]:
-    """The request as the application saw it, from a response of `/echo`."""
+    """The request as the application received it, parsed from a response of `/echo`."""
     assert answer.status == 200 and answer.whole, answer
     seen: dict[str, Any] = json.loads(answer.body)
     return seen

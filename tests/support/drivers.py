@@ -1,4 +1,4 @@
-"""The path of each ODBC driver's shared object, or the reason why it cannot be used."""
+"""The paths of the shared objects of ODBC drivers, or the reasons why drivers cannot be used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Unavailable(Exception):
 
 
 def driver_manager() -> None:
-    """Check that the ODBC driver manager loads.
+    """Checks that the ODBC driver manager can be loaded.
 
     Raises:
         Unavailable: ``libodbc.so.2`` is missing or not a library.
@@ -45,7 +45,7 @@ def driver_manager() -> None:
 
 
 def find(name: str) -> str:
-    """The path of driver ``name`` (a key of this module's table).
+    """The path of the ODBC driver ``name``, which is a key of this module's table.
 
     Raises:
         Unavailable: the file does not exist.
@@ -60,10 +60,12 @@ def find(name: str) -> str:
 
 
 def fetch_from_pypi() -> None:
-    """Unpack Microsoft's two drivers into the checkout's cache, once per list of versions.
+    """Downloads Microsoft's two drivers and unpacks them into the checkout's cache.
+
+    It does so once for each list of versions.
 
     Raises:
-        Unavailable: pip could not download them.
+        Unavailable: pip could not download the drivers.
     """
     stamp = PYPI / "versions.txt"
     wanted = PYPI_REQUIREMENTS.read_text(encoding="utf-8")

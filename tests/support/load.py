@@ -1,4 +1,4 @@
-"""Loads the table ``t`` into a database, once per size."""
+"""Loads the test table ``t`` into databases, in several sizes."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ def _view(server: str) -> str:
 
 
 def _tsv(size: int) -> Iterator[str]:
-    """The rows in the text format of COPY and LOAD DATA: tabs, `\\N`, special characters after a
-    backslash."""
+    """The first ``size`` rows of ``t`` in the text format of COPY and LOAD DATA.
+
+    Fields are separated by tabs, NULL is `\\N`, and a backslash precedes special characters.
+    """
     for row in rows(size):
         cells = ("\\N" if cell is None else str(cell).replace("\\", "\\\\") for cell in row)
         yield "\t".join(cells) + "\n"

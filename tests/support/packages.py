@@ -1,4 +1,4 @@
-"""The Debian packages for the database tests, and the command that installs them."""
+"""The Debian packages that the database tests need, and the command that installs them."""
 
 from __future__ import annotations
 

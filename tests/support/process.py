@@ -1,5 +1,7 @@
-"""Processes that outlive the command that started them: identified by pid and start time, never by
-name."""
+"""Processes that outlive the command that started them.
+
+A process is identified by its pid and its start time, never by its name.
+"""
 
 from __future__ import annotations
 
@@ -76,11 +78,11 @@ def stop(process: Process, first: signal.Signals = signal.SIGTERM, patience_s: f
 
 
 def crash(process: Process) -> None:
-    """End a process and its children with SIGKILL, like a machine that loses power: without a
-    shutdown.
+    """Ends a process and its children with SIGKILL, without a shutdown, like a machine that loses
+    power.
 
-    PostgreSQL's backends lead their own sessions and would notify their clients that the parent has
-    died, so the parent is stopped first, then the children are killed one by one.
+    PostgreSQL's backends are in sessions of their own and notify their clients when the parent
+    dies. Therefore the parent is stopped first, then the children are killed one by one.
     """
     if not alive(process):
         return

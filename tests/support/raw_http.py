@@ -101,7 +101,11 @@ class Line:
             self.socket.sendall(data)
 
     def _more(self, patience_s: float | None = None) -> bool:
-        """Receives the next bytes; False at the end of the connection."""
+        """Receives the next bytes; returns False at the end of the connection.
+
+        Raises:
+            Silent: nothing arrived within the time limit.
+        """
         if self.ended:
             return False
         self.socket.settimeout(self.patience_s if patience_s is None else patience_s)
@@ -171,7 +175,8 @@ class Line:
                 raise
 
     def head(self) -> tuple[str, int, bytes, list[tuple[str, bytes]]]:
-        """Version, status, reason and fields of the next response, without its body."""
+        """Reads the head of the next response; returns its version, status, reason and header
+        fields."""
         if not self._got and not self._more():
             raise Closed("the connection ended before an answer began")
         line = self._line()

@@ -1,19 +1,16 @@
-"""The databases of the tests on loopback: start, stop, and the connection strings.
+"""Starts and stops the test databases on loopback, and prints their connection strings.
 
-    python3 -m tests.support.servers start [NAME ...]           # postgres mariadb sqlite tds;
-    default: all
-    python3 -m tests.support.servers env [NAME ...]             # `export` lines for a shell; starts
-    servers
-    python3 -m tests.support.servers json [NAME ...]            # the same as JSON
-    python3 -m tests.support.servers load 31000 400000          # `t31000`, `t400000` into every
-    running database
+    python3 -m tests.support.servers start [NAME ...]     # default: postgres mariadb sqlite tds
+    python3 -m tests.support.servers env [NAME ...]       # starts them; prints `export` lines
+    python3 -m tests.support.servers json [NAME ...]      # starts them; prints the same as JSON
+    python3 -m tests.support.servers load 31000 400000   # tables `t31000`, `t400000`, where running
     python3 -m tests.support.servers status
     python3 -m tests.support.servers stop [NAME ...]
 
 Each server has its own directory and a free port; processes are identified by pid and start time.
 Starting a running server does nothing; a server that died is restarted with its data. `--home DIR`
-keeps a second set (so that a soak run which kills its database does not affect the tests). A server
-that cannot be started is reported with the reason and skipped.
+uses a second set of servers (so that a soak run which kills its database does not affect the
+tests). A server that cannot be started is reported with the reason and skipped.
 """
 
 from __future__ import annotations
@@ -380,7 +377,7 @@ def environment(names: list[str], home: Home) -> dict[str, str]:
 
 
 def main() -> int:
-    """The command line of this module."""
+    """Runs the command line of this module; returns the exit status."""
     parser = argparse.ArgumentParser(prog="tests.support.servers", description="Databases of the tests, on loopback.")
     parser.add_argument("--home", type=Path, help="keep this set of servers in DIR")
     parser.add_argument("action", choices=("start", "stop", "status", "env", "json", "load"))

@@ -35,10 +35,11 @@ class Serving:
     """A running server; use it as a context manager, or call ``stop``.
 
     Args:
-        options: additional arguments for our server; other servers are started exactly as their
-            command says.
+        options: additional arguments for onecopy's server; other servers are started exactly as
+            their command requires.
         app: `module:name` of the application, importable from the root of the checkout.
-        module: arguments after `python -m` instead: a server that picks a free port and prints it.
+        module: arguments after `python -m` for a server that picks a free port and prints it; they
+            replace the command.
     """
 
     def __init__(

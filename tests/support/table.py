@@ -75,7 +75,10 @@ def _pools() -> tuple[str, str]:
 
 
 def rows(n_rows: int) -> Iterator[Row]:
-    """The first ``n_rows`` rows, in order of id from 1; ids past 400,000 repeat the values of id - 400,000."""
+    """The first ``n_rows`` rows, in order of id from 1.
+
+    Rows with ids above 400,000 repeat the values of the row whose id is 400,000 less.
+    """
     if n_rows > STORED[-1]:
         for first in range(0, n_rows, STORED[-1]):
             for row in rows(min(STORED[-1], n_rows - first)):

@@ -22,7 +22,7 @@ NAMES = ("postgres_native", "postgres", "postgres_ansi", "mariadb", "sqlite_odbc
 
 
 class Client(Protocol):
-    """The independent client: psycopg, PyMySQL or sqlite3."""
+    """A connection of the independent client: psycopg, PyMySQL or sqlite3."""
 
     def cursor(self) -> Any: ...
 

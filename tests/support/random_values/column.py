@@ -1,4 +1,4 @@
-"""A column of random values, and the statements of both clients for a table of such columns."""
+"""Columns of random values, and the SQL statements of both clients for a table of such columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generators of random values: functions that draw a value of one kind."""
+"""Generators of random values. Each draws a value of one kind with the given `Random`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FLOATS = (0.0, -0.0, 0.1, -1.5, 5e-324, -2.2250738585072014e-308, 1.79769313486
 
 
 def words(draw: Random, longest: int = 40) -> str:
-    """Text of one alphabet, or of any characters except NUL and surrogates."""
+    """A text of up to ``longest`` characters, mostly of one alphabet, sometimes of any."""
     n = draw.randrange(longest + 1)
     if draw.random() < 0.1:
         return "".join(any_character(draw) for _ in range(n))
@@ -41,7 +41,7 @@ def words(draw: Random, longest: int = 40) -> str:
 
 
 def any_character(draw: Random) -> str:
-    """A character of any plane."""
+    """A character of any Unicode plane."""
     point = draw.choice((draw.randint(1, 0x7FF), draw.randint(1, 0xFFFF), draw.randint(1, 0x10FFFF)))
     return "?" if 0xD800 <= point < 0xE000 else chr(point)
 
@@ -85,7 +85,7 @@ def free_decimals(draw: Random) -> Decimal:
 
 
 def double(draw: Random) -> float:
-    """A finite double of any size."""
+    """A finite double of any magnitude."""
     if draw.random() < 0.3:
         return draw.choice(_FLOATS)
     (value,) = struct.unpack("<d", draw.randbytes(8))
@@ -113,7 +113,7 @@ def shortest_float32(value: float | None) -> float | None:
 
 
 def single(draw: Random) -> float:
-    """A finite 32-bit float that is not denormal."""
+    """A finite 32-bit float that is not subnormal."""
     (value,) = struct.unpack("<f", draw.randbytes(4))
     normal = value if 2e-38 < abs(value) < 3e38 else 0.1
     found = shortest_float32(draw.choice((0.0, 0.1, normal, draw.uniform(-1e6, 1e6))))
@@ -133,7 +133,7 @@ def day_from_1000(draw: Random) -> date:
 
 
 def time_of_day(draw: Random) -> time:
-    """A time to the microsecond."""
+    """A time of day to the microsecond."""
     fraction = draw.choice((0, 1, 999_999, draw.randrange(10**6)))
     return time(draw.randrange(24), draw.randrange(60), draw.randrange(60), fraction)
 
@@ -147,7 +147,7 @@ def time_with_offset(draw: Random) -> time:
 
 
 def whole_time(draw: Random) -> time:
-    """A time to the second."""
+    """A time of day in whole seconds."""
     return time_of_day(draw).replace(microsecond=0)
 
 
@@ -187,7 +187,7 @@ def unix_moment(digits: int) -> Callable[[Random], datetime]:
 
 
 def span(draw: Random) -> timedelta:
-    """An interval of either sign, from a microsecond to 200 years."""
+    """A positive or negative interval, from a microsecond to 200 years."""
     days = draw.choice((0, draw.randint(-99, 99), draw.randint(-70_000, 70_000)))
     us = draw.choice((0, 1, -1, draw.randint(-(10**11), 10**11)))
     return timedelta(days=days, microseconds=us)
@@ -231,7 +231,7 @@ def json_text(draw: Random) -> str:
 
 
 def integer_array(draw: Random) -> str:
-    """An array in PostgreSQL's text format."""
+    """An array of integers in PostgreSQL's text format."""
     return "{" + ",".join(str(draw.randrange(99)) for _ in range(draw.randrange(5))) + "}"
 
 

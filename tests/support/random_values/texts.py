@@ -23,7 +23,7 @@ def plain_text(value: Any) -> str:
 
 
 def is_text_of(text: Any, value: Any) -> bool:
-    """Returns true if `text`, of a JSON value or a CSV field, is correct for `value`."""
+    """Returns true if `text`, a JSON value or a CSV field, is the expected text of `value`."""
     if isinstance(value, str) and text != value:
         # A JSON value that is not text: the same value as that of the expected text.
         try:

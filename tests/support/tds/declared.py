@@ -1,14 +1,12 @@
 """The responder's procedures and functions with declared parameters, and their catalog entries.
 
-    calls.mixed @a int, @b nvarchar(20) output, @c bigint output, …    outputs computed from inputs
-    calls.rows_first @n int, @b int output        two results with row counts between, then the
-    output
-    calls.fails @how nvarchar(10), @b int output  throws, or raises and continues, before or after
-    rows or a count
-    calls.every …                                 an output parameter of each type, returned
-    unchanged
-    calls.add_up(@a int, @b int), calls.many(@n int)         a scalar function and one that returns
-    a table
+    calls.mixed @a int, @b nvarchar(20) output, …  outputs that are computed from the inputs
+    calls.rows_first @n int, @b int output         two results with row counts between them
+    calls.fails @how nvarchar(10), @b int output   throws, or raises an error and continues,
+                                                   before or after rows or a count
+    calls.every …                                  an output parameter of each type, unchanged
+    calls.add_up(@a int, @b int)                   a scalar function
+    calls.many(@n int)                             a function that returns a table
 
 ``ROUTINES`` has their definitions, from which the catalog query is answered. The body of a routine
 stores the values of output parameters in the dictionary that it receives.

@@ -107,7 +107,7 @@ def columns(sql: str, work: kept.Work | None = None) -> list[Column]:
 
 
 def first_result_set(sql: str, work: kept.Work | None = None) -> Rows:
-    """The result of `sp_describe_first_result_set`.
+    """The result of the procedure `sp_describe_first_result_set` for the statement ``sql``.
 
     Raises:
         SqlError: the statement is not supported.

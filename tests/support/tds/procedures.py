@@ -1,9 +1,9 @@
 """The responder's built-in procedures, whose parameters are not declared.
 
-    onecopy_copy @in, @out output, …    each output parameter gets the value of the previous one;
-    prints; returns 7
-    onecopy_results @n                  a result of n rows, a message, a second result; returns 0
-    onecopy_fails @n                    an error with that number; no results
+    onecopy_copy @in, @out output, …  each output parameter gets the value of the previous
+                                      parameter; prints a message; returns 7
+    onecopy_results @n                a result of n rows, a message, a second result; returns 0
+    onecopy_fails @n                  an error with that number; no results
 
 The module ``declared`` has the procedures with declared parameters.
 """

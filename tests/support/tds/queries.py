@@ -1,22 +1,26 @@
-"""The supported queries, and their results.
+"""The queries that the responder supports, and their results.
 
-    select * from t31000                     the table `t`; `select id, note from t1000`; `… where id = 7` (or `= @P1`)
-    select 1 as a, N'é' as b, null, 0x00ff   literals; `+` joins text
-    select cast('1.50' as decimal(38,10))    any type of SQL Server by name; `convert(type, value)` is the same
-    select replicate(N'é', 50000000)         long values, sent in pieces
-    select nchar(0xD800) + N'x'              a lone surrogate
-    select @P1                               a parameter, given back as it came
-    select 1 from repeat(100000)             a row that many times; `top (5) … from sys.all_columns …` is the same
-    select N'a' union all select nchar(0xD800)   more rows, in the types of the first
-    select 1; select 2                       more than one result
-    waitfor delay '00:00:30'                 waits, and can be cancelled
-    print N'é'; raiserror(N'é', 16, 1)       messages: above severity 10 errors, 20 ends the connection
-    raiserror(…) raiserror(…)                several messages of one statement, without `;` between them
-    throw 50001, N'é', 1                     an error that ends the answer; texts may be expressions
-    declare @a int = @P1, @b date; exec calls.mixed @P2, @b output    variables, and procedures: see `declared`
-    select dbo.add_up(1, @P1); select * from calls.many(3)   functions
-    … from sys.all_objects … object_id(@P1)  what the catalog says of a procedure or function
-    create table k (a int, …)                a table that keeps its rows, and values that do not fit: see `kept`
+    select * from t31000                    the table `t`; also some columns (`id, note`), and
+                                            `where id = 7` (or `= @P1`)
+    select 1 as a, N'é' as b, null, 0x00ff  literals; `+` joins text
+    select cast('1.50' as decimal(38,10))   any type of SQL Server by name, also by `convert`
+    select replicate(N'é', 50000000)        long values, sent in parts
+    select nchar(0xD800) + N'x'             a lone surrogate
+    select @P1                              a parameter, returned unchanged
+    select 1 from repeat(100000)            100,000 equal rows; also by `top` and `sys.all_columns`
+    select N'a' union all select N'b'       more rows, with the types of the first
+    select 1; select 2                      more than one result
+    waitfor delay '00:00:30'                waits, and can be cancelled
+    print N'é'; raiserror(N'é', 16, 1)      messages; above severity 10 errors, from 20 on the
+                                            connection ends
+    raiserror(…) raiserror(…)               several messages of one statement, without `;`
+    throw 50001, N'é', 1                    an error that ends the response; the text may be an
+                                            expression
+    declare @a int = @P1; exec p @a output  variables, and procedures: see `declared`
+    select dbo.add_up(1, @P1)               a scalar function
+    select * from calls.many(3)             a function that returns a table
+    … from sys.all_objects … object_id(…)   the catalog entry of a procedure or function
+    create table k (a int, …)               a table that stores its rows: see `kept`
 
 Comments make a response fail: `/* error after 500 */` sends an error token after 500 rows, `/* drop
 after 500 */` resets the connection, `/* stall after 500 */` sends no more until the client cancels
@@ -282,7 +286,7 @@ class _Statements(Reader):
         return Rows(stored.T_COLUMNS, stored.table_rows(n_rows, 1 if self._one_by_one else stored.ROWS_A_SLICE))
 
     def _catalog(self, source: str) -> Rows:
-        """The catalog entry of a database for the routine of that name."""
+        """Parses the rest of the catalog query; returns the entry of a routine in a database."""
         while self.next()[1].lower() != "object_id":
             pass
         self.need("(")

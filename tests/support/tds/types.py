@@ -55,8 +55,8 @@ def _money(value: Any) -> bytes:
 
 
 def decimal(precision: int, scale: int) -> Kind:
-    """decimal(precision, scale): a sign byte, then the magnitude in 4, 8, 12 or 16 bytes, depending
-    on the precision."""
+    """The type decimal(precision, scale): a sign byte, then the magnitude in 4, 8, 12 or 16 bytes,
+    depending on the precision."""
     size = 4 if precision <= 9 else 8 if precision <= 19 else 12 if precision <= 28 else 16
 
     def pack(value: Any) -> bytes:
@@ -94,19 +94,19 @@ def _parse(cls: type[Any]) -> Callable[[Any], Any]:
 
 
 def sql_date() -> Kind:
-    """date: days since 0001-01-01 in three bytes."""
+    """The type date: days since 0001-01-01 in three bytes."""
     parse = _parse(date)
     return Kind(b"\x28", _sized(3, lambda value: _days(parse(value))))
 
 
 def sql_time(scale: int) -> Kind:
-    """time(scale): units of 10^-scale seconds since midnight."""
+    """The type time(scale): units of 10^-scale seconds since midnight."""
     parse = _parse(time)
     return Kind(bytes((0x29, scale)), _sized(_time_size(scale), lambda value: _ticks(parse(value), scale)))
 
 
 def datetime2(scale: int) -> Kind:
-    """datetime2(scale): time, then date."""
+    """The type datetime2(scale): a time, then a date."""
     parse = _parse(datetime)
 
     def pack(value: Any) -> bytes:
@@ -117,7 +117,7 @@ def datetime2(scale: int) -> Kind:
 
 
 def datetimeoffset(scale: int) -> Kind:
-    """datetimeoffset(scale): time and date in UTC, then the offset in minutes."""
+    """The type datetimeoffset(scale): a time and a date in UTC, then the offset in minutes."""
     parse = _parse(datetime)
 
     def pack(value: Any) -> bytes:
@@ -177,24 +177,24 @@ def _unbounded(token: int, collation: bytes, convert: Callable[[Any], bytes]) ->
 
 
 def nvarchar(size: int | None) -> Kind:
-    """nvarchar(size) in UTF-16 units, or nvarchar(max) if ``size`` is None."""
+    """The type nvarchar(size), in UTF-16 units; nvarchar(max) if ``size`` is None."""
     if size is None:
         return _unbounded(0xE7, COLLATION, _as_utf16)
     return _variable(0xE7, size * 2, COLLATION, _as_utf16)
 
 
 def varchar(size: int | None) -> Kind:
-    """varchar(size) in bytes of Windows-1252, or varchar(max)."""
+    """The type varchar(size), in bytes of Windows-1252; varchar(max) if ``size`` is None."""
     return _unbounded(0xA7, COLLATION, _as_1252) if size is None else _variable(0xA7, size, COLLATION, _as_1252)
 
 
 def varbinary(size: int | None) -> Kind:
-    """varbinary(size), or varbinary(max)."""
+    """The type varbinary(size), in bytes; varbinary(max) if ``size`` is None."""
     return _unbounded(0xA5, b"", bytes) if size is None else _variable(0xA5, size, b"", bytes)
 
 
 def _padded(token: int, n: int, collation: bytes, convert: Callable[[Any], bytes], blank: bytes) -> Kind:
-    """char(n), nchar(n) or binary(n): values are filled to the length n with ``blank``."""
+    """The type char(n), nchar(n) or binary(n): values are filled to the length n with ``blank``."""
     size = n * len(blank)
 
     def pad(value: Any) -> bytes:
