@@ -1,5 +1,5 @@
-"""Repeats the comparison of the original blog post on current JVMs: a table for each JVM, and a
-profile of both ways to encode a string."""
+"""Repeats the comparison of a blog post on `ByteArrayOutputStream` on current JVMs: a table for
+each JVM, and a profile of both ways to encode a string."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def profile(jdk: Jdk, seconds: int) -> None:
 
 
 def inlining(jdk: Jdk) -> None:
-    """Prints which calls in the loop of the post's method the C2 compiler inlines, for two
+    """Prints which calls in the loop of the blog post's method the C2 compiler inlines, for two
     texts."""
     options = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining"]
     print(f"\ninlined on JDK {jdk.full}, 100 characters:")

@@ -1,5 +1,6 @@
-"""The database queries of the original documents: joins with aggregates, a large retrieval, a CTE,
-and rows with much text, each with a small, a medium and a large table.
+"""Repeats the database queries of the documents with which this project started: joins with
+aggregates, a large retrieval, a CTE, and rows with much text, each with a small, a medium and a
+large table.
 
 The documents used SQL Server. Here the SQL runs on PostgreSQL and MariaDB. The TDS responder does
 not execute SQL; it is used for the large retrieval, with which mssql-python can be measured.

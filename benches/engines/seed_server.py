@@ -1,5 +1,5 @@
-"""The comparison of meinheld in the original documents: `wrk` with two threads and ten connections,
-for two ways to encode response headers.
+"""Repeats the comparison of meinheld from the documents with which this project started: `wrk` with
+two threads and ten connections, for two ways to encode response headers.
 
 onecopy's server runs the same application in two variants. In `before`, each name and value of the
 response's headers is first encoded into a `bytes` object, as meinheld did before its change. In
@@ -48,7 +48,7 @@ def _objects() -> Any:
 
 
 def main(once: bool) -> None:
-    """Runs `wrk` three times for each of both applications, as in the document."""
+    """Runs `wrk` three times for each of both applications, as in the original document."""
     program = shutil.which("wrk")
     if program is None:
         print("\nmeinheld's table: `wrk` is not installed")

@@ -1,5 +1,5 @@
-"""The tables of the original documents: consuming a buffer, a part of a large object, UTF-8 of
-`str`, UltraJSON, meinheld, and queries."""
+"""Repeats the measurements of the documents with which this project started: consuming a buffer, a
+part of a large object, UTF-8 of `str`, UltraJSON, meinheld, and queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def seconds(call: Callable[[], Any], rounds: int = 3) -> float:
 
 
 def eat(buffer: Any) -> None:
-    """The loop of the document: removes one byte from the front until the buffer is empty."""
+    """The loop that the original document measures: removes one byte from the front until the
+    buffer is empty."""
     while buffer:
         buffer = buffer[1:]
 
@@ -129,8 +130,8 @@ DUMPS = {
 
 
 def ultrajson(once: bool) -> None:
-    """Runs the command of the document for each library: encodes a list of a hundred equal short
-    strings."""
+    """Runs the command of the original document for each library: encodes a list of a hundred equal
+    short strings."""
     n = "10" if once else "10000"
     print("\npython -m timeit -n 10000 -s 'import ujson; x = [\"a\"*10]*100' 'ujson.dumps(x)'")
     for call, setup in DUMPS.items():

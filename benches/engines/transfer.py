@@ -239,7 +239,7 @@ def table(kind: str, path: Path, rounds: int, port: int) -> list[dict[str, Any]]
 
 
 def seed(once: bool) -> None:
-    """Prints the table of the document: a sparse file of 2 GiB, sent in each way."""
+    """Prints the table of the original document: a sparse file of 2 GiB, sent in each way."""
     with tempfile.TemporaryDirectory(dir=ROOT / "benches") as folder, running_sink() as port:
         path = _make(Path(folder), "sparse", 1 << 20 if once else SIZE)
         print("\nthe seed's file through a socket (truncate -s 2G)")
@@ -283,8 +283,8 @@ def hashed(path: Path, rounds: int, port: int) -> list[dict[str, Any]]:
 
 
 def chunk(path: Path) -> list[dict[str, Any]]:
-    """Compares `request_chunk` of examples/video with a slice of bytes, for 20 MiB, as in the
-    document.
+    """Compares `request_chunk` of examples/video and a slice of bytes, for 20 MiB, as in the
+    original document.
 
     Nothing is sent.
     """
