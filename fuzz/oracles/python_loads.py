@@ -83,8 +83,8 @@ class Oracle:
         return most
 
     def _with_surrogates(self, value: Any) -> Any:
-        """Handles the lone surrogates of a value by the option `errors`; the standard library
-        accepts them."""
+        """Applies the option `errors` to the lone surrogates of a value, which the standard library
+        accepts."""
         if isinstance(value, str):
             if self._errors == "surrogatepass" or _SURROGATE.search(value) is None:
                 return value

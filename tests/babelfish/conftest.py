@@ -1,5 +1,7 @@
-"""A Babelfish server for the tests of this folder, which are collected only if its archive
-exists."""
+"""A Babelfish server for the tests of this folder.
+
+The tests are collected only if the archive with the server exists.
+"""
 
 from __future__ import annotations
 

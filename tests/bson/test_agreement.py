@@ -104,9 +104,10 @@ def _refusal(call: Callable[[bytes], Any], data: bytes) -> tuple[str, int] | Non
 
 
 def _agreed(readers: dict[str, Callable[[bytes], Any]], data: bytes, **options: Any) -> tuple[str, int] | None:
-    """Checks that all readers give the same outcome for a document; returns it as `_refusal` does.
+    """Checks that all readers accept a document, or refuse it with the same error.
 
-    The length field of the outer document must be valid.
+    Returns the reason and the offset of the error, or `None`. The length field of the outer
+    document must be valid.
     """
     found = {name: _refusal(call, data) for name, call in readers.items()}
     assert len(set(found.values())) == 1, (data, found)

@@ -1,1 +1,2 @@
-"""Tests that compare the ledger with an independent counter of copies."""
+"""Tests that compare `onecopy.ledger` (counts of bytes converted and copied) with an independent
+counter of copies, a library that is preloaded."""

@@ -1,5 +1,5 @@
 """Fixtures: the compiled copy counter, a database of long texts, and a build of onecopy with
-planted faults."""
+planted faults (deliberate additional copies and conversions)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from tests.copies.counting import HERE, N_ROWS, ROOT, TEXTS, Setting, cell
 
 @pytest.fixture(scope="session")
 def copy_counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiles the copy counter; returns the path of its shared object."""
+    """Compiles the copy counter; returns the path of its shared object.
+
+    It is preloaded into a process and counts the bytes that the C library copies, moves and
+    allocates.
+    """
     out = tmp_path_factory.mktemp("counter") / "copy_counter.so"
     command = ["cc", "-O2", "-fPIC", "-shared", "-o", str(out), str(HERE / "copy_counter.c"), "-ldl"]
     subprocess.run(command, check=True)
@@ -62,8 +66,11 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def planted(copy_counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Setting:
-    """A build of the extension module that has planted faults, with a copy of the package's Python
-    files."""
+    """A build of the extension module with planted faults, next to a copy of the package's Python
+    files.
+
+    A planted fault is a deliberate additional copy or conversion, which the ledger does not count.
+    """
     import onecopy._core
 
     folder = tmp_path_factory.mktemp("planted")

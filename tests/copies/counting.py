@@ -1,4 +1,5 @@
-"""The test texts, the promised counts of copies, and the comparison of ledger and copy counter.
+"""The test texts, the promised counts of copies, and the comparison of `onecopy.ledger` with the
+copy counter.
 
 The texts are long (two to five thousand bytes), for two reasons. Names, quotes and commas are then
 much less than five percent of the payload. A copy of a text is then a call of the C library, which
@@ -63,12 +64,12 @@ BY_KERNEL = "copied by a kernel"
 
 
 def handled(path: str, kind: str, encoding: str) -> str:
-    """How each byte of text is promised to be handled, once: ``converted``, ``copied`` or ``copied
-    by a kernel``.
+    """The promised operation for each byte of text: ``converted``, ``copied`` or ``copied by a
+    kernel``.
 
-    A `str` whose code units are those of the driver is a plain copy, made by the kernel that
-    validates the units. CSV, BSON and Arrow are copied from UTF-8 by the C library. JSON is always
-    converted, since each byte is checked for escapes.
+    Each byte is handled once. A `str` whose code units are those of the driver is a plain copy,
+    made by the kernel that validates the units. CSV, BSON and Arrow are copied from UTF-8 by the C
+    library. JSON is always converted, since each byte is checked for escapes.
     """
     form = path.split()[0]
     if form == "str":

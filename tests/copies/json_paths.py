@@ -1,5 +1,5 @@
-"""Runs one JSON call in a process with the copy counter preloaded; prints the counts of ledger and
-counter.
+"""Runs one JSON call in a process with the copy counter preloaded; prints the counts of
+`onecopy.ledger` and of the copy counter.
 
 LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.json_paths PATH KIND
 """

@@ -1,5 +1,5 @@
 """Reads a result in one way ("path") in a process with the copy counter preloaded; prints the
-counts of ledger and counter.
+counts of `onecopy.ledger` and of the copy counter.
 
 LD_PRELOAD=copy_counter.so COPY_COUNTER_MODULE=_core python -m tests.copies.paths PATH TARGET SQL
 """

@@ -32,7 +32,8 @@ def installed() -> set[str]:
 
 
 def imported(source: str) -> set[str]:
-    """The modules that a source file imports at its top level or requires with `importorskip`."""
+    """The modules that a source file imports at its top level, or without which it skips tests
+    (`importorskip`)."""
     found = set()
     tree = ast.parse(source)
     for node in ast.walk(tree):

@@ -1,5 +1,5 @@
-"""The ledger with each framework: the rows of a response are converted once, into the bytes that
-are sent, and never copied."""
+"""The counts of `onecopy.ledger` with each web framework: the rows of a response are converted
+once, into the bytes that are sent, and never copied."""
 
 from __future__ import annotations
 
