@@ -80,8 +80,8 @@ class OnecopyDialect(DefaultDialect):
         return levels if "AUTOCOMMIT" in levels else [*levels, "AUTOCOMMIT"]
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
-        """Set the level by the database's statement, and AUTOCOMMIT by the connection's
-        attribute."""
+        """Set the isolation level with a `SET` statement of the database; the level AUTOCOMMIT
+        sets the attribute `autocommit` of the connection instead."""
         dbapi_connection.autocommit = level == "AUTOCOMMIT"
         if level != "AUTOCOMMIT":
             super().set_isolation_level(dbapi_connection, level)

@@ -61,7 +61,8 @@ impl ObjectId {
     }
 }
 
-/// Returns the five random bytes of this process, and the next number of the counter.
+/// Returns two fields of a new ObjectId: the five random bytes that all ObjectIds of this process
+/// contain, and the next number of the counter.
 fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
     /// The random bytes of this process, and the value that `process::generation` had when they
     /// were drawn. A forked child has another value, and therefore draws new bytes.

@@ -189,8 +189,8 @@ unsafe impl ChunkMemory for BytesMemory {
 /// size from its heap, and does not create a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// The memory for a short result, in bytes, including the space that a writer requires before each
-/// step.
+/// The memory for a result of up to 4096 bytes. A writer requires some free space before it writes
+/// a value, so a result that is a little shorter can be too long already.
 type Short = [MaybeUninit<u8>; 4096];
 
 /// The static memory of [`ShortBuffer`].

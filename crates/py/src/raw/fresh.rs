@@ -36,7 +36,8 @@ fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
     Ok(made)
 }
 
-/// Reads the headers of new `str` objects. It is called when the module is imported.
+/// Stores the header of a new, empty `str` of each kind, from which [`templates`] creates later
+/// `str` objects. It is called when the module is imported.
 pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     templates::take(py)?;
@@ -96,9 +97,9 @@ mod templates {
     const ASCII_BYTES: usize = size_of::<ffi::PyASCIIObject>();
     const OTHER_BYTES: usize = size_of::<ffi::PyCompactUnicodeObject>();
     const LENGTH_AT: usize = offset_of!(ffi::PyASCIIObject, length);
-    /// The offset, within a header, of seven bytes that are not compared, because no code reads
-    /// them: 24 unnamed bits and padding. They follow the length, the hash, and one byte with the
-    /// state (interned, kind, compact, ascii).
+    /// The offset, within the header of a `str`, of seven bytes that no code reads: 24 unnamed bits
+    /// and padding. They follow the length, the hash and the byte with the state. The comparison
+    /// of the headers of two `str` objects ignores them.
     const UNUSED_AT: usize = LENGTH_AT + 2 * size_of::<ffi::Py_ssize_t>() + 1;
 
     /// The headers of new `str` objects of each kind, in which the length is 0.

@@ -11,7 +11,8 @@ use crate::cell::{Cell, LongKind};
 pub(super) enum OpenLongValue {
     /// A text, with the incomplete character at the end of the last part.
     Text(Carry),
-    /// Bytes to write as base64, with the bytes of the last part that do not fill a group of three.
+    /// Binary data that is written as base64. Base64 encodes groups of three bytes, so up to two
+    /// bytes of a part are stored until the next part arrives.
     Bytes(base64::Carry),
 }
 

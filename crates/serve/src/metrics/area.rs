@@ -62,10 +62,11 @@ impl MetricsArea {
         Ok(MetricsArea(Arc::new(words)))
     }
 
-    /// Claims a free slot for a server of this process.
+    /// Claims a free slot, in which one server of this process counts its requests.
     ///
     /// # Errors
-    /// `QuotaExceeded` if running servers use all slots. The error of opening /proc/self/fd.
+    /// `QuotaExceeded` if running servers use all slots; the error of the system if the area cannot
+    /// be opened again through /proc/self/fd to lock a slot.
     pub fn slot(&self) -> io::Result<Metrics> {
         let lock = self.0.open_again()?;
         for at in 0..self.n_slots() {

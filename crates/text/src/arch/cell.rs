@@ -35,9 +35,9 @@ pub trait CellEncoding {
     /// Returns the error of `new`.
     fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> MaybeStr<N>;
 
-    /// Makes `bytes` in this encoding from the units of a short `str`; `is_ascii` is `true` if they
-    /// are known to be ASCII. Returns `None` if the `str` is too long, if it cannot be encoded, or
-    /// if the kernels of this family do not convert it.
+    /// Converts a short `str` to `bytes` in this encoding. `units` is the data of the `str`, and
+    /// `is_ascii` is `true` if all units are known to be ASCII. Returns `None` if the `str` is too
+    /// long, if it cannot be encoded, or if the kernels of this family do not convert it.
     ///
     /// Copies: the text is copied once, by its conversion into the `bytes`.
     ///

@@ -44,9 +44,9 @@ pub(super) enum ClassForm {
     Scalar(ScalarClass),
     /// A NumPy array. `is_ndarray` is `false` for derived classes, which orjson does not recognize.
     Array { is_ndarray: bool },
-    /// Python code determines the form, which is the same for all instances.
+    /// A class whose instances are written by Python code, all in the same way.
     Uniform,
-    /// Python code determines the form, which may differ between instances.
+    /// A class whose instances are written by Python code, which decides for each instance how.
     Other,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Class {
     pub(super) form: ClassForm,
     /// `true` if the class has the attribute `_type_marker` of a BSON class.
     pub(super) is_marked: bool,
-    /// `true` if orjson writes the instances of the class in the same form.
+    /// `true` if orjson also writes the instances of the class in this `form`.
     pub(super) is_orjson: bool,
     /// The way in which instances of a BSON class are read in place; `None` for other classes.
     pub(super) marked: Option<BsonClass>,
