@@ -8,16 +8,16 @@ a batch that returns such a row. One query of the catalog finds the parameters a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onecopy import _core, _tsql
+from onecopy import _tsql
 from onecopy.errors import NotSupportedError, ProgrammingError
 
 if TYPE_CHECKING:
-    from onecopy._core import Connection, Cursor
+    from onecopy._core import Cursor
 
-__all__ = ["call"]
+__all__ = ["Call", "call", "catalog_query", "plan"]
 
 #: A name, or names joined by dots; each either plain, or in the database's quotes.
 _NAME = re.compile(r"""(?:\w[\w$]*|"(?:[^"]|"")+"|`(?:[^`]|``)+`)""")
@@ -87,9 +87,9 @@ order by r.routine_type, p.ordinal_position
 """
 
 
-def _of_postgresql(con: Connection, schema: str, name: str, n: int) -> _Routine | None:
+def _of_postgresql(rows: list[Any], name: str, n: int) -> _Routine | None:
     found = []
-    for kind, modes, names, n_optional, gives_rows in con.execute(_OF_POSTGRESQL, [name, schema, schema]):
+    for kind, modes, names, n_optional, gives_rows in rows:
         # The columns of a function that returns a table are not parameters; a variadic parameter is
         # input.
         arguments = [mode for mode in modes if mode != "t"]
@@ -108,8 +108,7 @@ def _of_postgresql(con: Connection, schema: str, name: str, n: int) -> _Routine 
     return next(iter(fit), None)
 
 
-def _of_mariadb(con: Connection, schema: str, name: str, n: int) -> _Routine | None:
-    rows = con.execute(_OF_MARIADB, [schema, name]).fetchall()
+def _of_mariadb(rows: list[Any], name: str, n: int) -> _Routine | None:
     # A procedure may share its name with a function: `callproc` then calls the procedure.
     kind = "PROCEDURE" if any(row[0] == "PROCEDURE" for row in rows) else "FUNCTION"
     listed = [(mode, parameter) for of, mode, parameter in rows if of == kind and parameter is not None]
@@ -119,6 +118,59 @@ def _of_mariadb(con: Connection, schema: str, name: str, n: int) -> _Routine | N
     if len(modes) != n:
         raise ProgrammingError(f"`{name}` has {len(modes)} parameters, {n} were given", sqlstate="07002")
     return _Routine(kind == "PROCEDURE", modes, tuple(parameter for _, parameter in listed))
+
+
+class Call(NamedTuple):
+    """The statement of a call, and its output parameters."""
+
+    sql: str
+    inputs: Sequence[Any]
+    result: list[Any]
+    """The list that `callproc` returns."""
+    places: list[int]
+    """The indexes (from 0) in ``result`` of the output parameters."""
+    names: list[str]
+    """The names of the output parameters."""
+
+
+def catalog_query(dialect: str, name: str) -> tuple[str, list[str]]:
+    """Return the query that finds the parameters of a routine of PostgreSQL or MariaDB, and the
+    parameters of the query.
+
+    Raises:
+        ProgrammingError: ``name`` is not the name of a routine.
+        NotSupportedError: the database has no stored procedures.
+    """
+    if dialect not in {"postgresql", "mysql"}:
+        raise NotSupportedError(_REFUSED.get(dialect, _REFUSED["generic"]))
+    *schemas, plain = (_plain(part, fold=dialect == "postgresql") for part in _parts(name))
+    schema = schemas[-1] if schemas else ""
+    return (_OF_POSTGRESQL, [plain, schema, schema]) if dialect == "postgresql" else (_OF_MARIADB, [schema, plain])
+
+
+def plan(dialect: str, name: str, rows: list[Any], parameters: Iterable[Any]) -> Call:
+    """Return the call of a routine of PostgreSQL or MariaDB; ``rows`` is the result of
+    `catalog_query`.
+
+    Raises:
+        ProgrammingError: the routine has a different number of parameters.
+    """
+    result = list(parameters)
+    find = _of_postgresql if dialect == "postgresql" else _of_mariadb
+    routine = find(rows, _plain(_parts(name)[-1], fold=dialect == "postgresql"), len(result))
+    marks = ", ".join("?" * len(result))
+    places = routine.places() if routine else []
+    names = [routine.names[i] for i in places] if routine else []
+    if routine is None or routine.is_procedure:
+        return Call(f"call {name}({marks})", result, result, places, names)
+    if dialect == "mysql":
+        return Call(f"select {name}({marks})", result, result, [], [])
+    if len(result) > routine.n_inputs() and not routine.gives_rows:
+        # An output parameter has an item in the sequence, which is not passed.
+        inputs = [value for value, mode in zip(result, routine.modes, strict=False) if mode != "o"]
+        marks = ", ".join("?" * len(inputs))
+        return Call(f"select * from {name}({marks})", inputs, result, places, names)
+    return Call(f"select * from {name}({marks})", result, result, [], [])
 
 
 def call(cur: Cursor, name: str, parameters: Sequence[Any]) -> list[Any]:
@@ -133,36 +185,19 @@ def call(cur: Cursor, name: str, parameters: Sequence[Any]) -> list[Any]:
             supported.
     """
     con = cur.connection
-    dialect = con.dialect
-    if dialect not in {"postgresql", "mysql", "mssql"}:
-        raise NotSupportedError(_REFUSED.get(dialect, _REFUSED["generic"]))
-    if dialect == "mssql":
+    if con.dialect == "mssql":
         result = list(parameters)
         batch = _tsql.batch(con, name, result)
-        _core.run_call(cur, batch.sql, batch.inputs, result, batch.places, batch.names)
-        return result
-    parts = _parts(name)
-    *schemas, plain = (_plain(part, fold=dialect == "postgresql") for part in parts)
-    look = _of_postgresql if dialect == "postgresql" else _of_mariadb
-    result = list(parameters)
-    routine = look(con, schemas[-1] if schemas else "", plain, len(result))
-    marks = ", ".join("?" * len(result))
-    if routine is None or routine.is_procedure:
-        places = routine.places() if routine else []
-        names = [routine.names[i] for i in places] if routine else []
-        _core.run_call(cur, f"call {name}({marks})", result, result, places, names)
-    elif dialect == "mysql":
-        _core.run_call(cur, f"select {name}({marks})", result, result, [], [])
-    elif len(result) > routine.n_inputs() and not routine.gives_rows:
-        # An output parameter has an item in the sequence, which is not passed.
-        inputs = [value for value, mode in zip(result, routine.modes, strict=False) if mode != "o"]
-        marks = ", ".join("?" * len(inputs))
-        places = routine.places()
-        names = [routine.names[i] for i in places]
-        _core.run_call(cur, f"select * from {name}({marks})", inputs, result, places, names)
+        planned = Call(batch.sql, batch.inputs, result, batch.places, batch.names)
     else:
-        _core.run_call(cur, f"select * from {name}({marks})", result, result, [], [])
-    return result
+        query = catalog_query(con.dialect, name)
+        catalog = con.cursor()
+        catalog.row_factory = None
+        planned = plan(con.dialect, name, catalog.execute(*query).fetchall(), parameters)
+    cur.execute(planned.sql, planned.inputs)
+    cur._expect_outputs(planned.result, planned.places, planned.names)
+    cur._settle()
+    return planned.result
 
 
 _REFUSED = {

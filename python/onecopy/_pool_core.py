@@ -299,9 +299,10 @@ class PoolCore:
             )
         return entry
 
-    def give_back(self, entry: Entry, suspect: bool = False) -> None:
+    def give_back(self, entry: Entry, suspect: bool = False, *, is_sound: bool = True) -> None:
         """Take a connection back: reset it, and probe it if one of its calls has failed
-        (`suspect`). This call blocks, unless the connection was rolled back before."""
+        (`suspect`); or close it if it is not sound. This call blocks, unless the connection was
+        rolled back before, or is closed."""
         with self._lock:
             if self._out.pop(id(entry.con), None) is None:
                 return
@@ -309,8 +310,8 @@ class PoolCore:
         try:
             # From now on the borrower's connection object and its cursors are closed.
             entry.con = entry.con._renewed()
-            keep = not self.closed and entry.con.usable and self.is_young(entry) and self._restored(entry)
-            keep = keep and not (suspect and not self._answers(entry))
+            keep = is_sound and not self.closed and entry.con.usable and self.is_young(entry)
+            keep = keep and self._restored(entry) and not (suspect and not self._answers(entry))
         finally:
             if not keep:
                 self._drop(entry)
@@ -375,9 +376,15 @@ class PoolCore:
         for entry in gone:
             self._drop(entry)
 
-    def close(self) -> list[Waiter]:
-        """Close idle connections; others are closed when they are returned. Return the waiting
-        callers, to be notified."""
+    def suspends(self) -> bool:
+        """True if `close` does not block, because the calls of the idle connections can be
+        suspended."""
+        with self._lock:
+            return all(entry.con._suspends for entry in self._idle)
+
+    def close(self) -> None:
+        """Close idle connections; others are closed when they are returned. Notify the waiting
+        callers."""
         with self._lock:
             self.closed = True
             idle, self._idle = self._idle, []
@@ -388,7 +395,6 @@ class PoolCore:
                     waiter.wake()
         for entry in idle:
             self._drop(entry)
-        return waiters
 
     def stats(self) -> PoolStats:
         """The state of the pool, and its counters."""

@@ -25,7 +25,7 @@ _PART = re.compile(r"""(?:[\w#][\w@$#]*|"(?:[^"]|"")+"|\[(?:[^]]|\]\])+\])""")
 
 
 class Batch(NamedTuple):
-    """A batch for `_core.run_call`, its parameters, and the indexes and names of the output
+    """A batch that calls a procedure, its parameters, and the indexes and names of the output
     parameters in its last result."""
 
     sql: str

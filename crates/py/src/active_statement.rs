@@ -303,18 +303,31 @@ impl Active {
     /// # Errors
     /// The error of the source, or the exception of a signal handler.
     pub(crate) fn into_next(self, py: Python<'_>) -> PyResult<Option<Statement>> {
-        let mut statement = match self.rest {
-            StatementRest::Open(statement) | StatementRest::End(Some(statement)) => statement,
-            StatementRest::End(None) => return Ok(None),
-            StatementRest::Failed(error) => return Err(error),
-            StatementRest::Away => return Err(errors::interface(py, AWAY)),
+        let limit = self.limit;
+        let Some(mut statement) = self.into_further(py)? else {
+            return Ok(None);
         };
         let inner = statement.inner();
         let cancel = inner.cancel_handle();
-        let watch = CallWatch::start(self.limit, || cancel.clone());
+        let watch = CallWatch::start(limit, || cancel.clone());
         let found = interrupt::detached(py, || cancel, || inner.next_set())?;
         let found = found.map_err(|e| in_time(py, errors::to_py(py, &e), watch))?;
         Ok(found.then(|| statement.into_inner()))
+    }
+
+    /// Returns the statement, for a search of its next result; `None` if the statement has ended.
+    ///
+    /// # Errors
+    /// The error with which the statement has failed.
+    pub(crate) fn into_further(self, py: Python<'_>) -> PyResult<Option<Box<Detached<Statement>>>> {
+        match self.rest {
+            StatementRest::Open(statement) | StatementRest::End(Some(statement)) => {
+                Ok(Some(statement))
+            }
+            StatementRest::End(None) => Ok(None),
+            StatementRest::Failed(error) => Err(error),
+            StatementRest::Away => Err(errors::interface(py, AWAY)),
+        }
     }
 
     /// Marks the statement as failed: each later call raises this error. Rows of the current fetch

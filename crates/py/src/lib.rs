@@ -79,7 +79,7 @@ mod _core {
     #[pymodule_export]
     use super::connection::{Blob, Connection, Notification, begin_connect, connect};
     #[pymodule_export]
-    use super::cursor::{CopyOut, Cursor, LongValue, run_call};
+    use super::cursor::{CopyOut, Cursor, LongValue, PendingColumns};
     #[pymodule_export]
     use super::errors::error_classes;
     #[pymodule_export]

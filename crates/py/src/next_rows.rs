@@ -13,7 +13,7 @@ use onecopy_rows::{
 use onecopy_text::Tally;
 use pyo3::prelude::*;
 
-use crate::arrow::PyColumns;
+use crate::arrow::{ColumnValues, PyColumns};
 use crate::errors;
 use crate::raw::collector::HeldOff;
 use crate::raw::gil;
@@ -224,7 +224,8 @@ fn columns<S: Source>(
     // A cell failed in column order. The rows are processed again in row order, so that the first
     // failing cell is reported.
     let schema = statement.schema();
-    let mut again = PyColumns::new(py, schema, sink.policy(), n_rows)?;
+    let values = ColumnValues::new(schema);
+    let mut again = PyColumns::new(py, schema, sink.policy(), n_rows, values)?;
     Err(match block.emit(position.next_row, &mut again) {
         Ok(_) => error.into_py(py, schema, n_given),
         Err(error) => error.into_py(py, schema, n_given + again.n_rows() as u64),

@@ -455,8 +455,8 @@ impl ParameterRows {
 
     /// Returns the exception that ended the iteration over the rows early; `None` if the last row
     /// was reached.
-    pub(crate) fn failure(self) -> Option<PyErr> {
-        self.failure
+    pub(crate) fn take_failure(&mut self) -> Option<PyErr> {
+        self.failure.take()
     }
 
     fn read_ahead(&mut self) {

@@ -3,9 +3,11 @@
 //!
 //! A call has three steps. The first one binds the values, with the GIL held. The second one is the
 //! call of the database, in a [`Task`] that runs with the GIL released, and is suspended until the
-//! server has answered. The third one creates the result, with the GIL held.
+//! server has answered. The third one creates the result, with the GIL held. If the second step
+//! reads Python objects (`executemany`), it does so outside of the task, on the stack of the
+//! interpreter: see [`gil::attach`].
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,7 @@ trait Steps {
     fn resume(&mut self, py: Python<'_>) -> Option<Wait>;
 
     /// Returns the result of a call that has returned. If the time limit was exceeded, `late`
-    /// replaces the error of the call.
+    /// replaces the error of the call. An error of `make_result` has precedence over both.
     fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>>;
 }
 
@@ -59,8 +61,9 @@ impl<T: Send, F: FnOnce(Python<'_>, T, bool) -> PyResult<Py<PyAny>>> Steps for C
             Some(value) => (self.make_result)(py, value, late.is_some()),
             None => Ok(py.None()),
         };
+        let made = made?;
         ended.map_err(|error| errors::to_py(py, &late.unwrap_or(error)))?;
-        made
+        Ok(made)
     }
 }
 
@@ -103,12 +106,16 @@ impl PendingCall {
     /// Returns the steps of the call. Only the thread that created the call may use them.
     ///
     /// # Errors
-    /// `InterfaceError` on another thread than the one that created the call.
-    fn steps(&self, py: Python<'_>) -> PyResult<&RefCell<Option<Box<dyn Steps>>>> {
-        let message = "the call belongs to the event loop of another thread";
-        self.steps
-            .get()
-            .ok_or_else(|| errors::interface(py, message))
+    /// `InterfaceError` on another thread than the one that created the call, and for Python code
+    /// that the call itself runs.
+    fn borrow(&self, py: Python<'_>) -> PyResult<RefMut<'_, Option<Box<dyn Steps>>>> {
+        let Some(steps) = self.steps.get() else {
+            let message = "the call belongs to the event loop of another thread";
+            return Err(errors::interface(py, message));
+        };
+        let in_use =
+            |_| errors::interface(py, "the call is in use further down in the same thread");
+        steps.try_borrow_mut().map_err(in_use)
     }
 }
 
@@ -122,7 +129,7 @@ impl PendingCall {
     ///     ``False`` to wait until it is readable; and the largest number of seconds to wait, or
     ///     ``None``.
     fn resume(&self, py: Python<'_>) -> PyResult<Option<(i32, bool, Option<f64>)>> {
-        let mut steps = self.steps(py)?.borrow_mut();
+        let mut steps = self.borrow(py)?;
         let Some(wait) = steps.as_mut().and_then(|steps| steps.resume(py)) else {
             return Ok(None);
         };
@@ -136,7 +143,8 @@ impl PendingCall {
     /// Returns the result of a call that has returned, or raises its error.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let limit = self.limit.filter(|_| self.is_late.load(Relaxed));
-        match self.steps(py)?.take() {
+        let steps = self.borrow(py)?.take();
+        match steps {
             Some(steps) => steps.result(py, limit.map(limit::ran_out)),
             None => Err(errors::interface(py, "the call has ended")),
         }
@@ -145,7 +153,8 @@ impl PendingCall {
     /// Ends a call whose result is not needed any more. The waits of the call fail, so the
     /// connection is lost.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
-        drop(self.steps(py)?.take());
+        let steps = self.borrow(py)?.take();
+        drop(steps);
         Ok(())
     }
 

@@ -4,10 +4,14 @@
 //! `wait`. Within a task, `wait` suspends the task, and [`Task::resume`] returns the [`Wait`] to
 //! the event loop. Outside a task, `wait` returns `false`, and the caller blocks. All other code is
 //! the same within and outside a task, so a protocol is implemented once.
+//!
+//! Code that must not run on the stack of a task, because it is not Rust code, is called with
+//! [`call_outside`].
 
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::RawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
@@ -22,6 +26,9 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The largest number of unused stacks that a thread keeps for its next tasks.
 const KEPT_STACKS: usize = 64;
+
+/// The longest time for which a task that need not wait occupies the event loop.
+const MOST_BUSY: Duration = Duration::from_millis(2);
 
 /// The event that a suspended task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +62,16 @@ pub enum Progress<T> {
     Done(T),
 }
 
-type Suspender = Yielder<Resumed, Wait>;
+/// The reason for which a task suspends itself.
+enum Suspension {
+    /// It waits for an event.
+    Wait(Wait),
+    /// It requests that [`Task::resume`] calls this closure, which is on the stack of the task, and
+    /// then continues the task.
+    CallOutside(NonNull<dyn FnMut()>),
+}
+
+type Suspender = Yielder<Resumed, Suspension>;
 
 thread_local! {
     /// The task that runs on this thread; `None` outside a task.
@@ -68,38 +84,87 @@ pub(crate) fn is_running() -> bool {
     CURRENT.get().is_some()
 }
 
+/// Suspends the task that runs on this thread. Returns `None` outside a task.
+fn suspend(reason: Suspension) -> Option<Resumed> {
+    let suspender = CURRENT.take()?;
+    // SAFETY: `CURRENT` is set only while the closure of `Task::new` runs, which borrows the
+    // `Yielder` during its whole life. This code runs on that closure's stack, because `resume`
+    // clears `CURRENT` before another stack runs.
+    let resumed = unsafe { suspender.as_ref() }.suspend(reason);
+    CURRENT.set(Some(suspender));
+    Some(resumed)
+}
+
 /// Suspends the task that runs on this thread until `event`, and returns `true`. The event may not
 /// have occurred when this function returns. Outside a task, returns `false` at once.
 ///
 /// # Errors
 /// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
 pub(crate) fn wait(event: Wait) -> io::Result<bool> {
-    let Some(suspender) = CURRENT.take() else {
-        return Ok(false);
-    };
-    // SAFETY: `CURRENT` is set only while the closure of `Task::new` runs, which borrows the
-    // `Yielder` during its whole life. This code runs on that closure's stack, because `resume`
-    // clears `CURRENT` before another stack runs.
-    let resumed = unsafe { suspender.as_ref() }.suspend(event);
-    CURRENT.set(Some(suspender));
-    match resumed {
-        Resumed::Ready => Ok(true),
-        Resumed::Abandoned => Err(io::ErrorKind::ConnectionAborted.into()),
+    match suspend(Suspension::Wait(event)) {
+        None => Ok(false),
+        Some(Resumed::Ready) => Ok(true),
+        Some(Resumed::Abandoned) => Err(io::ErrorKind::ConnectionAborted.into()),
     }
 }
 
-/// Suspends the task that runs on this thread so that the event loop can run other tasks; does
-/// nothing outside a task.
-///
-/// # Errors
-/// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
-pub fn pause() -> io::Result<()> {
-    let now = Wait {
-        fd: -1,
-        is_for_write: false,
-        deadline: Some(Instant::now()),
+/// Calls `work` on the stack of the code that resumes the task, and returns its result. Outside a
+/// task, calls `work` directly. The event loop runs nothing else meanwhile.
+pub fn call_outside<T>(work: impl FnOnce() -> T) -> T {
+    if !is_running() {
+        return work();
+    }
+    let (mut work, mut result) = (Some(work), None);
+    let mut call = || {
+        if let Some(work) = work.take() {
+            result = Some(catch_unwind(AssertUnwindSafe(work)));
+        }
     };
-    wait(now).map(drop)
+    let call: NonNull<dyn FnMut() + '_> = NonNull::from(&mut call);
+    // SAFETY: only the lifetime changes. `Task::resume_as` calls the closure before it resumes this
+    // stack, and this function does not return before.
+    let call = unsafe {
+        std::mem::transmute::<NonNull<dyn FnMut() + '_>, NonNull<dyn FnMut() + 'static>>(call)
+    };
+    suspend(Suspension::CallOutside(call));
+    match result.expect("`Task::resume_as` has called it") {
+        Ok(value) => value,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// The time for which a task that need not wait may run before it lets other tasks run.
+#[derive(Debug)]
+pub struct TimeSlice {
+    end: Instant,
+}
+
+impl TimeSlice {
+    /// Begins a time slice.
+    #[must_use]
+    pub fn begin() -> TimeSlice {
+        TimeSlice {
+            end: Instant::now() + MOST_BUSY,
+        }
+    }
+
+    /// If the time slice has ended, suspends the task that runs on this thread, so that the event
+    /// loop runs other tasks, and then begins the next time slice. Does nothing outside a task.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
+    pub fn check(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        if now > self.end {
+            wait(Wait {
+                fd: -1,
+                is_for_write: false,
+                deadline: Some(now),
+            })?;
+            *self = TimeSlice::begin();
+        }
+        Ok(())
+    }
 }
 
 /// Waits for `time` because there is no event to wait for: suspends the task that runs on this
@@ -127,7 +192,7 @@ pub(crate) fn sleep(time: Duration) -> io::Result<()> {
 /// A call on a stack of its own, which suspends instead of blocking.
 pub struct Task<T: 'static> {
     /// The call's stack and state; `None` only after the call has returned.
-    coroutine: Option<Coroutine<Resumed, Wait, T>>,
+    coroutine: Option<Coroutine<Resumed, Suspension, T>>,
     fork_generation: u32,
 }
 
@@ -174,17 +239,25 @@ impl<T: 'static> Task<T> {
                 CURRENT.set(self.0);
             }
         }
-        let coroutine = self.coroutine.as_mut().expect("the call has returned");
-        let outer = Outer(CURRENT.take());
-        let ran = coroutine.resume(resumed);
-        drop(outer);
-        match ran {
-            CoroutineResult::Yield(wait) => Progress::Waiting(wait),
-            CoroutineResult::Return(value) => {
-                if let Some(coroutine) = self.coroutine.take() {
-                    keep(coroutine.into_stack());
+        loop {
+            let coroutine = self.coroutine.as_mut().expect("the call has returned");
+            let outer = Outer(CURRENT.take());
+            let ran = coroutine.resume(resumed);
+            drop(outer);
+            match ran {
+                CoroutineResult::Yield(Suspension::Wait(wait)) => return Progress::Waiting(wait),
+                CoroutineResult::Yield(Suspension::CallOutside(mut call)) => {
+                    // SAFETY: the closure is on the stack of the task, in `call_outside`, which
+                    // does not use it while the task is suspended.
+                    unsafe { call.as_mut() }
+                    ();
                 }
-                Progress::Done(value)
+                CoroutineResult::Return(value) => {
+                    if let Some(coroutine) = self.coroutine.take() {
+                        keep(coroutine.into_stack());
+                    }
+                    return Progress::Done(value);
+                }
             }
         }
     }
@@ -212,8 +285,8 @@ impl<T: 'static> Drop for Task<T> {
             && coroutine.started()
             && !coroutine.done()
         {
-            let ended = std::panic::AssertUnwindSafe(|| self.resume_as(Resumed::Abandoned));
-            if std::panic::catch_unwind(ended).is_err() {
+            let ended = AssertUnwindSafe(|| self.resume_as(Resumed::Abandoned));
+            if catch_unwind(ended).is_err() {
                 break;
             }
         }
@@ -317,6 +390,69 @@ mod tests {
         let inside = held.clone();
         drop(Task::new(move || Arc::strong_count(&inside)));
         assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    #[test]
+    fn a_call_outside_runs_on_the_stack_that_resumes_the_task() {
+        let on_stack = || {
+            let here = 0_u8;
+            std::hint::black_box(&raw const here) as usize
+        };
+        assert_eq!(call_outside(|| 5), 5);
+        let mut task = Task::new(move || {
+            let (inside, before) = (on_stack(), call_outside(on_stack));
+            assert!(is_running());
+            assert!(!call_outside(is_running));
+            assert!(pause(1).expect("no task was dropped"));
+            let after = call_outside(on_stack);
+            i32::from(
+                [before, after]
+                    .iter()
+                    .all(|at| at.abs_diff(inside) > STACK_BYTES),
+            )
+        })
+        .expect("a stack");
+        assert_eq!(fd_of(&task.resume()), Some(1));
+        assert!(matches!(task.resume(), Progress::Done(1)));
+    }
+
+    #[test]
+    fn a_call_outside_of_an_inner_task_may_run_in_the_outer_one() {
+        let mut outer = Task::new(|| {
+            let call = || i32::from(call_outside(|| call_outside(is_running)));
+            let mut inner = Task::new(call).expect("a stack");
+            match inner.resume() {
+                Progress::Done(value) => value,
+                Progress::Waiting(_) => 2,
+            }
+        })
+        .expect("a stack");
+        assert!(matches!(outer.resume(), Progress::Done(0)));
+    }
+
+    #[test]
+    fn a_panic_of_a_call_outside_continues_in_the_task() {
+        let mut task = Task::new(|| {
+            let raised = catch_unwind(|| call_outside(|| panic!("as planned")));
+            assert!(is_running());
+            i32::from(raised.is_err())
+        })
+        .expect("a stack");
+        assert!(matches!(task.resume(), Progress::Done(1)));
+    }
+
+    #[test]
+    fn a_dropped_task_may_call_outside() {
+        let n_calls = Arc::new(AtomicI32::new(0));
+        let counted = n_calls.clone();
+        let mut task = Task::new(move || {
+            while pause(1).is_ok() {}
+            call_outside(|| counted.fetch_add(1, SeqCst))
+        })
+        .expect("a stack");
+        assert_eq!(fd_of(&task.resume()), Some(1));
+        drop(task);
+        assert_eq!(n_calls.load(SeqCst), 1);
     }
 
     #[test]

@@ -78,13 +78,15 @@ class Connection:
         function: Callable[..., T],
         /,
         *args: Any,
+        cancel: Callable[[], object] | None = None,
     ) -> T:
         """Run the call that `begin` returns on the event loop; for a connection with a thread, run
-        the blocking function in the thread instead."""
+        the blocking function in the thread instead. `cancel` cancels the statement of the task,
+        if it is not the call itself."""
         runner = self._runner()
         if runner.suspends:
-            return cast(T, await runner.drive(begin, *args))
-        return await runner.run(self._con.cancel, function, *args)
+            return cast(T, await runner.drive(begin, *args, cancel=cancel))
+        return await runner.run(cancel or self._con.cancel, function, *args)
 
     def _start(self, function: Callable[[], object]) -> None:
         self._runner().start(function)

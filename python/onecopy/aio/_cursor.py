@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from onecopy import _core
+from onecopy import _callproc, _core
 from onecopy.aio._stream import RowStream
 from onecopy.errors import Error, ProgrammingError, Warning
 
@@ -118,17 +117,18 @@ class Cursor:
         columns: Iterable[Any] | None = None,
     ) -> Cursor:
         """Run one statement for each row of parameters, given as ``rows`` or as ``columns`` (see
-        `onecopy.Cursor.executemany`); iterables are read in a thread, not on the event loop."""
+        `onecopy.Cursor.executemany`); for PostgreSQL, iterables are read on the event loop."""
         self._forget()
         run: Callable[..., object] = self._cur.executemany
-        await self._run(partial(run, sql, rows) if columns is None else partial(run, sql, rows, columns=columns))
+        function = partial(run, sql, rows) if columns is None else partial(run, sql, rows, columns=columns)
+        await self._connection._drive(partial(self._cur._begin_executemany, sql, rows, columns), function)
         return self
 
     async def insert_arrow(self, into: str, stream: Any) -> Cursor:
-        """Insert the rows of an Arrow stream, as `onecopy.Cursor.insert_arrow` does; the stream is
-        read in a thread, not on the event loop."""
+        """Insert the rows of an Arrow stream, as `onecopy.Cursor.insert_arrow` does; for PostgreSQL,
+        the stream is read on the event loop."""
         self._forget()
-        await self._run(self._cur.insert_arrow, into, stream)
+        await self._connection._drive(self._cur._begin_insert_arrow, self._cur.insert_arrow, into, stream)
         return self
 
     async def fetch_columns(self, size: int | None = None) -> list[Any]:
@@ -141,7 +141,12 @@ class Cursor:
         """
         if self._ready:
             raise ProgrammingError("rows of this statement were prefetched\nfetch only columns, or only rows")
-        return await self._run(self._cur.fetch_columns, size)
+        if not self._connection._suspends:
+            return await self._run(self._cur.fetch_columns, size)
+        pending = self._cur._begin_columns(size)
+        while (columns := pending.add_ready()) is None:
+            await self._receive()
+        return columns
 
     async def arrow(self, *, batch_bytes: int | None = None, types: dict[str, Any] | None = None) -> _core.ArrowStream:
         """The remaining rows as a stream of Arrow record batches, for a library that accepts
@@ -152,7 +157,8 @@ class Cursor:
         Raises:
             ProgrammingError: some rows were fetched already.
         """
-        return await self._run(partial(self._cur.arrow, batch_bytes=batch_bytes, types=types))
+        make = partial(self._cur.arrow, batch_bytes=batch_bytes, types=types)
+        return make() if self._connection._suspends else await self._run(make)
 
     async def _fetch(self, size: int | None) -> list[Any]:
         """Fetch up to ``size`` rows, or all rows if ``size`` is None."""
@@ -184,12 +190,7 @@ class Cursor:
 
     async def _receive(self) -> None:
         """Wait on the event loop until rows can be fetched."""
-        try:
-            await self._connection._runner().drive(self._cur._begin_receive)
-        except asyncio.CancelledError:
-            # The statement runs also while no call does.
-            self._cur._cancel()
-            raise
+        await self._connection._runner().drive(self._cur._begin_receive, cancel=self._cur._cancel)
 
     async def _refill(self) -> bool:
         self._ready.extend(await self._fetch(self._n_prefetch))
@@ -230,13 +231,31 @@ class Cursor:
     async def callproc(self, name: str, parameters: Iterable[Any] | None = None, /) -> list[Any]:
         """Call a stored procedure, as `onecopy.Cursor.callproc` does."""
         self._forget()
-        return await self._run(self._cur.callproc, name, parameters)
+        if not self._connection._suspends:
+            return await self._run(self._cur.callproc, name, parameters)
+        given = () if parameters is None else tuple(parameters)
+        query = _callproc.catalog_query(self._connection.sync.dialect, name)
+        catalog = self._connection.cursor()
+        catalog.row_factory = None
+        await catalog.execute(*query)
+        call = _callproc.plan(self._connection.sync.dialect, name, await catalog.fetchall(), given)
+        await self.execute(call.sql, call.inputs)
+        self._cur._expect_outputs(call.result, call.places, call.names)
+        await self._settle()
+        return call.result
+
+    async def _settle(self) -> bool:
+        """Store the values of output parameters if the current result is their row; return true if
+        it was."""
+        while (is_output := self._cur._settle_ready()) is None:
+            await self._receive()
+        return is_output
 
     async def copy_in(self, sql: str, chunks: Any) -> Cursor:
-        """Run a COPY from the client, as `onecopy.Cursor.copy_in` does; the chunks are read in a
-        thread, not on the event loop."""
+        """Run a COPY from the client, as `onecopy.Cursor.copy_in` does; the chunks are read on the
+        event loop."""
         self._forget()
-        await self._run(self._cur.copy_in, sql, chunks)
+        await self._connection._drive(self._cur._begin_copy_in, self._cur.copy_in, sql, chunks)
         return self
 
     async def copy_out(self, sql: str) -> AsyncGenerator[bytes, None]:
@@ -249,12 +268,14 @@ class Cursor:
             while (chunk := await connection._drive(copy._begin_next, lambda: next(copy, None))) is not None:
                 yield chunk
         finally:
-            await self._run(copy.close)
+            await connection._drive(copy._begin_close, copy.close)
 
     async def nextset(self) -> bool | None:
         """Go to the next result with rows; return ``True``, or ``None`` if there is none."""
         self._forget()
-        return await self._run(self._cur.nextset)
+        cur = self._cur
+        has_next = await self._connection._drive(cur._begin_nextset, cur.nextset, cancel=cur._cancel)
+        return has_next and (None if self._connection._suspends and await self._settle() else True)
 
     async def scroll(self, value: int, mode: Literal["relative", "absolute"] = "relative") -> None:
         """Skip ``value`` rows (``"relative"``), or move to the row of that index (``"absolute"``).
@@ -265,14 +286,19 @@ class Cursor:
         """
         at = self.rownumber
         steps = value - (at or 0) if mode == "absolute" else value
-        if at is None or mode not in ("relative", "absolute") or not 0 <= steps <= len(self._ready):
-            prefetched = len(self._ready) if mode == "relative" and steps > 0 else 0
-            if steps > 0:
-                self._forget()
-            await self._run(self._cur.scroll, value - prefetched, mode)
-            return
-        for _ in range(steps):
+        if at is None or mode not in ("relative", "absolute") or steps < 0:
+            self._cur.scroll(value, mode)  # It raises an exception.
+        from_ready = min(steps, len(self._ready))
+        for _ in range(from_ready):
             self._ready.popleft()
+        steps -= from_ready
+        if steps > 0 and not self._connection._suspends:
+            await self._run(self._cur.scroll, steps)
+            steps = 0
+        while steps > 0:
+            if not self._cur._is_ready:
+                await self._receive()
+            steps -= self._cur._skip_ready(steps)
 
     def json(self) -> RowStream:
         """The rows as one JSON array of objects: as `onecopy.Cursor.json`, with ``async for``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import contextvars
 import os
 import weakref
 from collections import deque
@@ -90,13 +91,15 @@ async def _until_ready(loop: asyncio.AbstractEventLoop, fd: int, is_for_write: b
 class _RunningCall:
     """A call of the connection that has begun and not ended."""
 
-    __slots__ = ("call", "done", "timer")
+    __slots__ = ("call", "context", "done", "timer")
 
     def __init__(self, call: PendingCall, done: asyncio.Future[None]) -> None:
         self.call = call
         #: Cancelled if the task that waits for the call is cancelled; the call then goes on.
         self.done = done
-        #: Cancels the call when its limit runs out, or repeatedly if it was abandoned.
+        #: The context of the task, for the iterables that the call reads.
+        self.context = contextvars.copy_context()
+        #: Cancels the call when its limit runs out, or again after it was cancelled.
         self.timer: asyncio.TimerHandle | None = None
 
 
@@ -168,44 +171,56 @@ class EventLoopRunner(ThreadRunner):
 
     # Calls that suspend.
 
-    async def drive(self, begin: Callable[..., PendingCall | None], /, *args: Any) -> Any:
+    async def drive(
+        self, begin: Callable[..., PendingCall | None], /, *args: Any, cancel: Callable[[], object] | None = None
+    ) -> Any:
         """Run the call that `begin` returns; return the call's result, or ``None`` if `begin`
         returned no call.
 
         If the task is cancelled meanwhile, the call is cancelled too; the connection's next call
-        waits for its end.
+        waits for its end. If no call has begun, `cancel` is called instead: it cancels the statement
+        of the task, which also runs between two calls.
         """
-        await self._take_turn()
-        run = None
+        call = run = None
+        has_turn = False
         try:
+            await self._take_turn()
+            has_turn = True
             if self._loop.time() > self._busy_until:
                 await asyncio.sleep(0)
                 self._busy_until = self._loop.time() + _MOST_BUSY_S
             call = begin(*args)
             if call is None:
                 return None
-            wait = call.resume()
-            if wait is not None:
+            if (wait := call.resume()) is not None:
                 run = self._run = _RunningCall(call, self._loop.create_future())
                 if call.limit is not None:
-                    run.timer = self._loop.call_later(call.limit, self._run_out, run)
+                    run.timer = self._loop.call_later(call.limit, self._stop, run, call.run_out)
                 self._watch(*wait)
-                try:
-                    await run.done
-                except asyncio.CancelledError:
-                    if run is not self._run:
-                        # The call has returned at the same moment; rows of its statement may
-                        # follow.
-                        call.cancel()
-                        call.abandon()
-                    raise
+                await run.done
             return call.result()
-        finally:
-            if run is None or run is not self._run:
-                self._end_turn()
-            else:
+        except (asyncio.CancelledError, GeneratorExit):
+            if run is not None and run is self._run:
                 run.done.cancel()
-                self._cancel(run)
+                self._stop(run, run.call.cancel)
+            elif call is not None:
+                # The call has returned at the same moment; rows of its statement may follow.
+                call.cancel()
+                _discard(call)
+            elif cancel is not None:
+                cancel()
+            raise
+        finally:
+            if has_turn and (run is None or run is not self._run):
+                self._end_turn()
+
+    def _stop(self, run: _RunningCall, stop: Callable[[], object]) -> None:
+        """Call `stop`, which cancels the call, repeatedly until the call has ended."""
+        if run is self._run and not self._loop.is_closed():
+            if run.timer is not None:
+                run.timer.cancel()
+            stop()
+            run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._stop, run, stop)
 
     def _resume(self) -> None:
         """Continue the running call after its socket became ready or its time limit expired."""
@@ -217,7 +232,7 @@ class EventLoopRunner(ThreadRunner):
             return
         failure: BaseException | None = None
         try:
-            wait = run.call.resume()
+            wait = run.context.run(run.call.resume)
         except BaseException as raised:
             wait, failure = None, raised
         if wait is not None:
@@ -228,25 +243,12 @@ class EventLoopRunner(ThreadRunner):
         if run.timer is not None:
             run.timer.cancel()
         if run.done.cancelled():
-            with contextlib.suppress(Exception):
-                run.call.result()
+            _discard(run.call)
             self._end_turn()
         elif failure is not None:
             run.done.set_exception(failure)
         else:
             run.done.set_result(None)
-
-    def _run_out(self, run: _RunningCall) -> None:
-        if run is self._run:
-            run.call.run_out()
-            run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._run_out, run)
-
-    def _cancel(self, run: _RunningCall) -> None:
-        if run is self._run and not self._loop.is_closed():
-            if run.timer is not None:
-                run.timer.cancel()
-            run.call.cancel()
-            run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._cancel, run)
 
     async def close(self, con: Connection) -> None:
         """Close the connection, after all calls submitted before."""
@@ -260,18 +262,17 @@ class EventLoopRunner(ThreadRunner):
 
     def _watch(self, fd: int, is_for_write: bool, seconds: float | None) -> None:
         """Make the event loop call `_resume` when the descriptor is ready, or after ``seconds``;
-        without a descriptor (``fd`` is negative), in the next iteration of the loop."""
+        without a descriptor (``fd`` is negative), only after ``seconds``."""
         this = weakref.ref(self)
-        if fd < 0:
-            self._loop.call_soon(_ready, this)
-            return
-        if fd != self._fd:
+        if fd >= 0 and fd != self._fd:
             self._forget_fd()
             self._loop.add_reader(fd, _ready, this)
             self._fd = fd
         if is_for_write:
             self._loop.add_writer(fd, _writable, self._loop, fd, this)
-        if seconds is not None:
+        if seconds == 0:
+            self._loop.call_soon(_ready, this)
+        elif seconds is not None:
             self._loop.call_later(seconds, _ready, this)
 
     def _forget_fd(self) -> None:
@@ -328,6 +329,12 @@ class EventLoopRunner(ThreadRunner):
         """Accept no more calls."""
         self._forget_fd()
         super().shutdown(wait=wait)
+
+
+def _discard(call: PendingCall) -> None:
+    """Discard the result of a cancelled call, whose statement returns to its cursor."""
+    with contextlib.suppress(Exception):
+        call.result()
 
 
 def _ready(this: weakref.ref[EventLoopRunner]) -> None:

@@ -64,6 +64,8 @@ class Pool:
             options=options,
         )
         self._lent: dict[Connection, Entry] = {}
+        #: The tasks that take connections back; the event loop has only weak references to them.
+        self._returning: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Open ``min_size`` connections.
@@ -71,7 +73,19 @@ class Pool:
         Raises:
             OperationalError: a connection cannot be opened.
         """
-        await asyncio.to_thread(self._pool.fill)
+        opened: list[Connection] = []
+
+        async def open_one() -> None:
+            opened.append(await self.acquire())
+
+        try:
+            failures = await asyncio.gather(*(open_one() for _ in range(self._pool.min_size)), return_exceptions=True)
+        finally:
+            for con in opened:
+                await self.release(con)
+        for failure in failures:
+            if failure is not None:
+                raise failure
 
     async def acquire(self, timeout: float | None = _OWN) -> Connection:  # type: ignore[assignment]
         """Take a connection out of the pool; return it with `release`.
@@ -120,8 +134,6 @@ class Pool:
         probe = self._pool.probe
         if entry is None or not entry.con._suspends or callable(probe):
             return None
-        if entry.aside is None:  # It was opened by `open`.
-            entry.aside = EventLoopRunner(entry.con)
         if probe is not None:
             con = Connection(entry.con, entry.aside)
             try:
@@ -191,9 +203,14 @@ class Pool:
         con._thread = None
         thread: ThreadRunner = entry.aside
         if thread.closed:
-            await asyncio.to_thread(self._pool.give_back, entry, True)
-        elif thread.suspends and not callable(self._pool.reset) and not (suspect and callable(self._pool.probe)):
-            await self._give_back_on_loop(entry, suspect)
+            self._pool.give_back(entry, is_sound=False)
+        elif thread.suspends:
+            try:
+                await self._give_back_on_loop(entry, suspect)
+            except BaseException:
+                # The task was cancelled. The call under way is cancelled too, and has to end first.
+                self._give_back_in_task(entry)
+                raise
         else:
             await thread.run(None, self._pool.give_back, entry, suspect)
 
@@ -201,20 +218,36 @@ class Pool:
         """Take a connection back like `PoolCore.give_back`, but await its calls of the database on
         the event loop first."""
         pool = self._pool
+        if callable(pool.reset) or (suspect and callable(pool.probe)):
+            # The functions of the caller block.
+            await entry.aside.run(None, pool.give_back, entry, suspect)
+            return
         try:
             if pool.reset is not None:
                 await Connection(entry.con, entry.aside).rollback()
-            is_sound = not suspect or await self._answers(entry)
+            is_sound = not suspect or bool(await self._answers(entry))
         except Error:
             is_sound = False
-        except BaseException:
-            # The task was cancelled. The call under way is cancelled too, and has to end first.
-            entry.aside.start(functools.partial(pool.give_back, entry, True))
-            raise
-        if is_sound:
-            pool.give_back(entry)
-        else:
-            await entry.aside.run(None, pool.give_back, entry, True)
+        pool.give_back(entry, is_sound=is_sound)
+
+    def _give_back_in_task(self, entry: Entry) -> None:
+        """Take a connection back in a task of its own. If the task does not run to its end, the
+        connection is closed."""
+        give_back = self._give_back_on_loop(entry, True)
+        try:
+            task = asyncio.get_running_loop().create_task(give_back)
+        except RuntimeError:  # No event loop runs.
+            give_back.close()
+            self._pool.give_back(entry, is_sound=False)
+            return
+        self._returning.add(task)
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._returning.discard(task)
+            if task.cancelled() or task.exception() is not None:
+                self._pool.give_back(entry, is_sound=False)
+
+        task.add_done_callback(end)
 
     @contextlib.asynccontextmanager
     async def connection(self, timeout: float | None = _OWN) -> AsyncIterator[Connection]:  # type: ignore[assignment]
@@ -247,18 +280,21 @@ class Pool:
         except BaseException:
             await self._give_back(con, suspect=True)
             raise
-        rows.on_close(functools.partial(self._give_back_soon, con))
+        rows.on_close(functools.partial(self._give_back_soon, con, asyncio.get_running_loop()))
         return rows
 
-    def _give_back_soon(self, con: Connection) -> None:
-        """Return a connection to the pool; may be called from any thread, since another thread
-        resets the connection."""
+    def _give_back_soon(self, con: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        """Return a connection to the pool; may be called from any thread, since a task or another
+        thread resets the connection."""
         entry = self._lent.pop(con)
         con._thread = None
         try:
-            entry.aside.start(functools.partial(self._pool.give_back, entry))
-        except InterfaceError:
-            self._pool.give_back(entry, True)
+            if entry.aside.suspends:
+                loop.call_soon_threadsafe(self._give_back_in_task, entry)
+            else:
+                entry.aside.start(functools.partial(self._pool.give_back, entry))
+        except (InterfaceError, RuntimeError):  # The connection or the event loop is closed.
+            self._pool.give_back(entry, is_sound=False)
 
     def stats(self) -> PoolStats:
         """Statistics: the current state of the pool, and its counters."""
@@ -267,7 +303,10 @@ class Pool:
     async def close(self) -> None:
         """Close the idle connections at once, and the others when they are returned; waiting
         callers get an `InterfaceError`."""
-        await asyncio.to_thread(self._pool.close)
+        if self._pool.suspends():
+            self._pool.close()
+        else:
+            await asyncio.to_thread(self._pool.close)
 
     aclose = close
 

@@ -32,6 +32,7 @@ class RowStream:
 
     def __init__(self, connection: Connection, stream: _core.RowStream) -> None:
         self._connection, self._stream = connection, stream
+        self._suspends = connection._suspends
         # Set at the end of the statement: the connection may then belong to another task, and the
         # rest of the stream is in memory.
         self._ended = threading.Event()
@@ -65,7 +66,7 @@ class RowStream:
 
     async def begin(self) -> int | None:
         """Like `onecopy.RowStream.begin`: fill the first chunk, and raise an error that occurs."""
-        if not self._connection._suspends:
+        if not self._suspends:
             return await self._run(self._stream.begin)
         await self._drive(self._stream._begin_fill)
         return self._stream.begin()
@@ -79,16 +80,11 @@ class RowStream:
         """Run a call on the event loop; do nothing after the statement has ended."""
         if self._ended.is_set():
             return None
-        try:
-            return await self._connection._runner().drive(begin)
-        except asyncio.CancelledError:
-            # The statement runs also while no call does.
-            self._stream.cancel()
-            raise
+        return await self._connection._runner().drive(begin, cancel=self._stream.cancel)
 
     def _chunks(self) -> Prefetcher | LoopChunks:
         """Return the iterator for ``async for``; its `stop` abandons the stream."""
-        if self._connection._suspends:
+        if self._suspends:
             return LoopChunks(self)
         return Prefetcher(self._stream, self._start)
 
@@ -97,13 +93,14 @@ class RowStream:
 
     async def read(self) -> bytes:
         """Return the rest of the stream."""
-        if self._connection._suspends and (rest := await self._drive(self._stream._begin_read)) is not None:
-            return cast(bytes, rest)
-        return await self._run(self._stream.read)
+        if not self._suspends:
+            return await self._run(self._stream.read)
+        rest = await self._drive(self._stream._begin_read)
+        return self._stream.read() if rest is None else cast(bytes, rest)
 
     async def write_to(self, target: str | os.PathLike[str] | _Writes) -> int:
-        """Write the rest of the stream to a file, a socket or a path, in the connection's thread;
-        return the number of bytes."""
+        """Write the rest of the stream to a file, a socket or a path; return the number of bytes.
+        Since writes block, they run in a thread, also for PostgreSQL."""
         return await self._run(self._stream.write_to, target)
 
     def cancel(self) -> None:
@@ -117,7 +114,7 @@ class RowStream:
 
     async def close(self) -> None:
         """Close the stream and release its statement."""
-        if self._connection._suspends:
+        if self._suspends:
             self._stream.close()  # It does not wait: the next call discards the rest of the rows.
         else:
             await self._run(self._stream.close)

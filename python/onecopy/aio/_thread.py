@@ -73,7 +73,9 @@ class ThreadRunner:
         """Close the connection, after all calls submitted before."""
         await self.run(None, con.close)
 
-    async def drive(self, begin: Callable[..., PendingCall | None], /, *args: Any) -> Any:
+    async def drive(
+        self, begin: Callable[..., PendingCall | None], /, *args: Any, cancel: Callable[[], object] | None = None
+    ) -> Any:
         """Run the call that `begin` returns on the event loop; only for runners whose `suspends` is
         true."""
         raise NotImplementedError

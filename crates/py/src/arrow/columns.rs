@@ -12,16 +12,68 @@ use pyo3::types::PyList;
 
 use crate::errors;
 use crate::raw::number_column::Column;
+use crate::raw::text_cache::TextCache;
 use crate::rows::{CellError, PyRows};
 use crate::types::type_code;
 
 /// The values of one column that were read so far.
-enum Made<'py> {
+enum Made {
     /// Only NULLs were read so far; the field is their number. For SQLite, the first value that is
     /// not NULL determines the column's type.
     Undecided(usize),
     Numbers(Box<NumberColumn>),
-    Objects(Vec<Bound<'py, PyAny>>),
+    Objects(Vec<Py<PyAny>>),
+}
+
+/// The columns of the rows that were read so far, between two sinks.
+pub(crate) struct ColumnValues {
+    columns: Vec<Made>,
+    n_rows: usize,
+    /// Recent texts of each column, so that equal texts share one `str`.
+    seen: Vec<TextCache>,
+}
+
+impl ColumnValues {
+    /// Creates the columns of `schema`, without rows.
+    pub(crate) fn new(schema: &Schema) -> ColumnValues {
+        let columns = schema
+            .columns
+            .iter()
+            .map(|column| match arrow::type_of(column) {
+                Some(data_type) => match NumberColumn::new(&data_type) {
+                    Some(numbers) => Made::Numbers(Box::new(numbers)),
+                    None => Made::Objects(Vec::new()),
+                },
+                None if column.column_type == ColumnType::Any => Made::Undecided(0),
+                None => Made::Objects(Vec::new()),
+            });
+        ColumnValues {
+            columns: columns.collect(),
+            n_rows: 0,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Returns the number of rows.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Returns the columns as Python objects, in the order of the result.
+    pub(crate) fn finish<'py>(
+        self,
+        py: Python<'py>,
+        schema: &Schema,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let n_rows = self.n_rows;
+        let made = self.columns.into_iter().zip(schema.columns.iter());
+        let made = made.map(|(made, described)| match made {
+            Made::Numbers(numbers) => number_column(py, described, *numbers),
+            Made::Objects(objects) => Ok(PyList::new(py, objects)?.into_any()),
+            Made::Undecided(_) => Ok(PyList::new(py, nones(py, n_rows)?)?.into_any()),
+        });
+        PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
+    }
 }
 
 /// The reason for which a cell cannot be stored in its column.
@@ -60,42 +112,31 @@ impl ColumnError {
 pub(crate) struct PyColumns<'py> {
     py: Python<'py>,
     schema: Schema,
-    columns: Vec<Made<'py>>,
+    values: ColumnValues,
     /// Creates the Python objects for cells that are not numbers.
     pub(crate) objects: PyRows<'py>,
-    n_rows: usize,
     limit: usize,
     policy: Policy,
 }
 
 impl<'py> PyColumns<'py> {
-    /// Creates a sink for the columns of `schema` that accepts up to `limit` rows.
+    /// Creates a sink that appends rows to `values`, the columns of `schema`, until they have
+    /// `limit` rows.
     pub(crate) fn new(
         py: Python<'py>,
         schema: &Schema,
         policy: Policy,
         limit: usize,
+        mut values: ColumnValues,
     ) -> PyResult<PyColumns<'py>> {
-        let columns = schema
-            .columns
-            .iter()
-            .map(|column| match arrow::type_of(column) {
-                Some(data_type) => match NumberColumn::new(&data_type) {
-                    Some(numbers) => Made::Numbers(Box::new(numbers)),
-                    None => Made::Objects(Vec::new()),
-                },
-                None if column.column_type == ColumnType::Any => Made::Undecided(0),
-                None => Made::Objects(Vec::new()),
-            });
         let n_columns = schema.n_columns();
         let mut objects = PyRows::new(py, n_columns, policy)?;
-        objects.remember(n_columns, &mut Vec::new());
+        objects.remember(n_columns, &mut values.seen);
         Ok(PyColumns {
             py,
-            columns: columns.collect(),
+            values,
             schema: schema.clone(),
             objects,
-            n_rows: 0,
             limit,
             policy,
         })
@@ -108,37 +149,31 @@ impl<'py> PyColumns<'py> {
 
     /// Returns the number of rows that were added completely.
     pub(crate) fn n_rows(&self) -> usize {
-        self.n_rows
+        self.values.n_rows
     }
 
     /// Returns the number of rows that can still be added before the limit.
     pub(crate) fn n_left(&self) -> usize {
-        self.limit - self.n_rows
+        self.limit - self.values.n_rows
     }
 
-    /// Returns the columns, in the order of the result.
-    pub(crate) fn finish(self) -> PyResult<Bound<'py, PyList>> {
-        let (py, n_rows) = (self.py, self.n_rows);
-        let made = self.columns.into_iter().zip(self.schema.columns.iter());
-        let made = made.map(|(made, described)| match made {
-            Made::Numbers(numbers) => number_column(py, described, *numbers),
-            Made::Objects(objects) => Ok(PyList::new(py, objects)?.into_any()),
-            Made::Undecided(_) => Ok(PyList::new(py, nones(py, n_rows)?)?.into_any()),
-        });
-        PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
+    /// Returns the columns, to which another sink may append rows.
+    pub(crate) fn into_values(mut self) -> ColumnValues {
+        self.values.seen = self.objects.seen();
+        self.values
     }
 
     #[inline]
     fn put(&mut self, column: usize, cell: Cell<'_>) -> Result<(), ColumnError> {
         let misfit = |misfit| ColumnError::Misfit { column, misfit };
-        match &mut self.columns[column] {
+        match &mut self.values.columns[column] {
             Made::Numbers(numbers) => numbers.put(cell).map_err(misfit),
             Made::Objects(objects) => {
                 let object = self.objects.object_of(column, cell);
                 let object = object.map_err(ColumnError::Cell)?;
                 let reserved = objects.try_reserve(1);
                 reserved.map_err(|_| misfit(NumberMisfit::Memory))?;
-                objects.push(object);
+                objects.push(object.unbind());
                 Ok(())
             }
             Made::Undecided(n_nulls) if cell == Cell::Null => {
@@ -149,7 +184,7 @@ impl<'py> PyColumns<'py> {
                 let n_nulls = *n_nulls;
                 let floats = arrow::has_fractions(&self.schema.columns[column]);
                 let numbers = NumberColumn::of_first(&cell, floats, n_nulls);
-                self.columns[column] = match numbers.map_err(misfit)? {
+                self.values.columns[column] = match numbers.map_err(misfit)? {
                     Some(numbers) => Made::Numbers(Box::new(numbers)),
                     None => {
                         let nones = nones(self.py, n_nulls);
@@ -171,10 +206,10 @@ fn no_memory() -> PyErr {
 }
 
 /// Returns a vector with `n` references to `None`, for a column of `n` NULLs.
-fn nones(py: Python<'_>, n: usize) -> PyResult<Vec<Bound<'_, PyAny>>> {
+fn nones(py: Python<'_>, n: usize) -> PyResult<Vec<Py<PyAny>>> {
     let mut nones = Vec::new();
     nones.try_reserve_exact(n).map_err(|_| no_memory())?;
-    nones.resize_with(n, || py.None().into_bound(py));
+    nones.resize_with(n, || py.None());
     Ok(nones)
 }
 
@@ -227,8 +262,8 @@ impl RowSink for PyColumns<'_> {
 
     #[inline]
     fn end_row(&mut self) -> Result<bool, ColumnError> {
-        self.n_rows += 1;
-        Ok(self.n_rows < self.limit)
+        self.values.n_rows += 1;
+        Ok(self.values.n_rows < self.limit)
     }
 
     #[inline]
@@ -243,7 +278,7 @@ impl RowSink for PyColumns<'_> {
 
     fn begin_columns(&mut self, n_rows: usize) -> Result<(), ColumnError> {
         // Rows are counted immediately, because a column that fails ends the fetch.
-        self.n_rows += n_rows;
+        self.values.n_rows += n_rows;
         Ok(())
     }
 }

@@ -102,8 +102,8 @@ impl ColumnRows {
 
     /// Returns the error that ended the iteration over the rows early; `None` if the last row was
     /// reached.
-    pub(crate) fn failure(self) -> Option<Error> {
-        self.failure
+    pub(crate) fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
     }
 }
 

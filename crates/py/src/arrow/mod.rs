@@ -10,6 +10,6 @@ mod columns;
 mod insert;
 mod stream;
 
-pub(crate) use columns::PyColumns;
+pub(crate) use columns::{ColumnValues, PyColumns};
 pub(crate) use insert::{ColumnRows, Destination};
 pub(crate) use stream::{ArrowStream, options};

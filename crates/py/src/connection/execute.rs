@@ -5,20 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use onecopy_rows::arrow::BatchRows;
 use onecopy_rows::connect as db;
-use onecopy_rows::sql::statements::returns_rows;
 use onecopy_rows::{Declared, Value};
-use onecopy_text::{Ledger, Policy, Stage, Tally};
+use onecopy_text::{Ledger, Policy};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::Connection;
 use crate::active_statement::Detached;
-use crate::arrow::{ColumnRows, Destination};
 use crate::limit::CallWatch;
 use crate::pending::PendingCall;
-use crate::raw::{self, gil, interrupt, process};
+use crate::raw::{gil, interrupt, process};
 use crate::{errors, parameters};
 
 /// The settings of a cursor for its next statement: the time limit, the declared parameter types,
@@ -29,15 +26,6 @@ pub(crate) struct Said {
     /// `true` if long values are deferred, so that each is read in parts when the caller requests
     /// it.
     pub(crate) row_by_row: bool,
-}
-
-/// The result of a statement for many rows of parameters.
-pub(crate) enum RanMany {
-    /// The statement returned no rows. The field is the number of changed rows; `None` if the
-    /// database does not report this number.
-    Changed(Option<u64>),
-    /// The statement returned rows, which are read from this statement.
-    Rows(Box<db::Statement>),
 }
 
 impl Connection {
@@ -53,6 +41,13 @@ impl Connection {
         }
         self.check_lent(py)?;
         Ok(self.db.as_deref().expect("it is taken only in `drop`"))
+    }
+
+    /// Returns the database connection as [`Connection::db`] does, for a call that outlives the
+    /// borrow.
+    pub(super) fn shared_db(&self, py: Python<'_>) -> PyResult<Arc<db::Connection>> {
+        self.db(py)?;
+        Ok(Arc::clone(self.db.as_ref().expect("`db` has found it")))
     }
 
     /// Returns an error if the connection was returned to its pool.
@@ -152,8 +147,7 @@ impl Connection {
         call: impl FnOnce(&db::Connection) -> Result<T, onecopy_rows::Error> + Send + 'static,
         make_result: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + 'static,
     ) -> PyResult<PendingCall> {
-        let cancel = self.db(py)?.cancel_handle();
-        let db = Arc::clone(self.db.as_ref().expect("`db` has found it"));
+        let (cancel, db) = (self.db(py)?.cancel_handle(), self.shared_db(py)?);
         let call = move || match call(&db) {
             Ok(value) => (Ok(()), Some(value)),
             Err(error) => (Err(error), None),
@@ -163,100 +157,10 @@ impl Connection {
 
     /// Returns the names of the parameters in a statement, as the database finds them; `None` if
     /// the database does not support named parameters.
-    fn names_in(&self, py: Python<'_>, sql: &str) -> PyResult<Option<Vec<String>>> {
+    pub(super) fn names_in(&self, py: Python<'_>, sql: &str) -> PyResult<Option<Vec<String>>> {
         if !self.db(py)?.reads_parameter_names() {
             return Ok(None);
         }
         self.call(py, |db| db.parameter_names(sql).map(Some))
-    }
-
-    /// Executes one statement for each row of parameters in `rows`.
-    pub(crate) fn run_many(
-        &self,
-        py: Python<'_>,
-        sql: &Bound<'_, PyString>,
-        rows: &Bound<'_, PyAny>,
-        said: Said,
-        ledger: &Ledger,
-    ) -> PyResult<RanMany> {
-        let dialect = self.db(py)?.dialect();
-        let adapters = self.adapters.bind(py);
-        let mut rows = parameters::ParameterRows::new(
-            sql,
-            rows,
-            dialect,
-            |sql| self.names_in(py, sql),
-            Some(adapters),
-            ledger,
-        )?;
-        rows.declare(said.declared);
-        let sql = rows.sql();
-        let done = self.execute_rows(py, said.limit, &sql, &mut rows);
-        // An exception of the caller's iterable, which ended the rows early, has precedence over
-        // `done`.
-        rows.failure().map_or(done, Err)
-    }
-
-    /// Executes one statement for each of the rows, with the GIL released.
-    fn execute_rows(
-        &self,
-        py: Python<'_>,
-        limit: Option<Duration>,
-        sql: &str,
-        rows: &mut (impl Iterator<Item = Vec<Value>> + Send),
-    ) -> PyResult<RanMany> {
-        let returns_rows = returns_rows(sql, self.db(py)?.dialect());
-        self.call_within(py, limit, |db| match returns_rows {
-            true => db
-                .execute_many_returning(sql, rows)
-                .map(|rows| RanMany::Rows(Box::new(rows))),
-            false => db.execute_many(sql, rows).map(RanMany::Changed),
-        })
-    }
-
-    /// Executes one statement for each row of parameters that are passed as columns.
-    pub(crate) fn run_columns(
-        &self,
-        py: Python<'_>,
-        sql: &Bound<'_, PyString>,
-        columns: &Bound<'_, PyAny>,
-        said: &Said,
-        ledger: &Ledger,
-    ) -> PyResult<RanMany> {
-        let sql = parameters::utf8(py, sql, "the statement", &mut Tally::default())?;
-        let adapters = self.adapters.bind(py);
-        let dialect = self.db(py)?.dialect();
-        let mut rows = ColumnRows::new(columns, Some(adapters), dialect, ledger)?;
-        let done = self.execute_rows(py, said.limit, &sql, &mut rows);
-        let failure = rows.failure().map(|e| errors::to_py(py, &e));
-        failure.map_or(done, Err)
-    }
-
-    /// Inserts the rows of another library's Arrow stream, with a statement or into a table.
-    pub(crate) fn insert_arrow(
-        &self,
-        py: Python<'_>,
-        into: &Bound<'_, PyString>,
-        stream: &Bound<'_, PyAny>,
-        said: &Said,
-        ledger: &Ledger,
-    ) -> PyResult<Option<u64>> {
-        let dialect = self.db(py)?.dialect();
-        let mut stream = raw::arrow::foreign_stream(stream)?;
-        let names: Vec<String> = stream.fields().iter().map(|f| f.name.clone()).collect();
-        let into = Destination::of(into, &names, dialect)?;
-        let (done, failure) = {
-            let mut rows = BatchRows::new(names, || stream.next_batch());
-            let done = self.call_within(py, said.limit, |db| match &into {
-                Destination::Statement(sql) => db.execute_many(sql, &mut rows),
-                Destination::Table(insert) => db.insert_rows(insert, &mut rows),
-            });
-            rows.tally.enter(ledger, Stage::Parameters);
-            (done, rows.failure())
-        };
-        // Releasing the stream runs code of another library, which may wait for the GIL.
-        gil::detach(py, || drop(stream));
-        // The exception that ended the rows early has precedence over `done`.
-        failure.map_or(done, |e| Err(errors::to_py(py, &e)))
     }
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
 use super::Connection;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, executemany};
 use crate::errors;
 use crate::pending::PendingCall;
 use crate::raw::{gil, process};
@@ -48,7 +48,7 @@ impl Connection {
     ) -> PyResult<Bound<'py, Cursor>> {
         let py = slf.py();
         let cursor = Bound::new(py, Cursor::new(py, slf.unbind()))?;
-        Cursor::run_many(&cursor, sql, rows, columns)?;
+        Cursor::run_reading(&cursor, executemany(sql, rows, columns))?;
         Ok(cursor)
     }
 

@@ -5,6 +5,7 @@
 //! | `open` | `connect` |
 //! | `methods` | the methods of `Connection` in Python |
 //! | `execute` | the execution of statements for cursors |
+//! | `reading` | calls that read data from Python objects while they run |
 //! | `sqlite` | the methods that only SQLite has, and `Blob` |
 
 use std::sync::atomic::AtomicBool;
@@ -23,11 +24,13 @@ mod execute;
 mod methods;
 mod open;
 mod postgres;
+mod reading;
 mod sqlite;
 
-pub(crate) use execute::{RanMany, Said};
+pub(crate) use execute::Said;
 pub(crate) use open::{begin_connect, connect};
 pub(crate) use postgres::Notification;
+pub(crate) use reading::{Changes, ReadingCall};
 pub(crate) use sqlite::Blob;
 
 /// A connection to a database (PEP 249).

@@ -6,6 +6,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
 
 use super::Cursor;
 use crate::arrow::{self, ArrowStream};
+use crate::pending::PendingCall;
 
 #[pymethods]
 impl Cursor {
@@ -35,12 +36,21 @@ impl Cursor {
         into: &Bound<'py, PyString>,
         stream: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Self>> {
-        let py = slf.py();
-        let said = slf.get().said(py)?;
-        slf.get().change(py, |connection, ledger| {
-            connection.insert_arrow(py, into, stream, &said, ledger)
+        Cursor::run_reading(&slf, |connection, _, ledger| {
+            connection.for_arrow(slf.py(), into, stream, ledger)
         })?;
         Ok(slf)
+    }
+
+    /// Starts `insert_arrow`, and returns it as a `PendingCall`, which an event loop runs.
+    fn _begin_insert_arrow(
+        slf: &Bound<'_, Self>,
+        into: &Bound<'_, PyString>,
+        stream: &Bound<'_, PyAny>,
+    ) -> PyResult<PendingCall> {
+        Cursor::begin_reading(slf, |connection, _, ledger| {
+            connection.for_arrow(slf.py(), into, stream, ledger)
+        })
     }
 
     /// Returns up to ``size`` rows, or all remaining rows, as a list of columns. A column of

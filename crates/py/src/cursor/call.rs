@@ -6,6 +6,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::Cursor;
 use super::current_rows::{CursorState, Receiving};
+use crate::active_statement::Active;
 use crate::errors;
 
 /// The list that `callproc` returns. The values of output parameters replace its items at the
@@ -26,56 +27,36 @@ impl Outputs {
     }
 }
 
-/// Executes the statement that `onecopy._callproc` created for a procedure call. The last result
-/// set is one row of output values with the columns `names`. `callproc` returns the list `result`.
-/// The output values replace its items at the indices `places`. This happens at once if the output
-/// row is the first result set, otherwise when `nextset` reaches the output row.
-#[pyfunction]
-pub(crate) fn run_call(
-    cursor: &Bound<'_, Cursor>,
-    sql: &Bound<'_, PyString>,
-    parameters: Bound<'_, PyAny>,
-    result: Bound<'_, PyList>,
-    places: Vec<usize>,
-    names: Vec<String>,
-) -> PyResult<()> {
-    Cursor::run(cursor, sql, Some(parameters), &[])?;
-    if places.is_empty() {
-        return Ok(());
-    }
-    let py = cursor.py();
-    cursor.get().state.lock(py)?.outputs = Some(Outputs {
-        list: result.unbind(),
-        places,
-        names,
-    });
-    cursor.get().settle(py).map(drop)
-}
-
 impl Cursor {
     /// If the current result is the row of output parameters, stores its values in the list that
-    /// `callproc` returned, and discards the result. Returns `true` if it was that row.
-    pub(super) fn settle(&self, py: Python<'_>) -> PyResult<bool> {
+    /// `callproc` returned, and discards the result. Returns `true` if it was that row, and `None`
+    /// if rows have to be received first.
+    pub(super) fn settle(&self, py: Python<'_>, receiving: Receiving) -> PyResult<Option<bool>> {
         let mut state = self.state.lock(py)?;
         let Some(outputs) = state.outputs.take() else {
-            return Ok(false);
+            return Ok(Some(false));
         };
         if state.active.is_none() || !outputs.are_named(&state) {
             state.outputs = Some(outputs);
-            return Ok(false);
+            return Ok(Some(false));
         }
         // The row of output parameters is the only row of its result, and is in the last result.
         // Both are checked, because a result of the procedure itself may have the same column
         // names.
-        let mut rows = Vec::new();
-        let pulled = self.pull(py, &mut state, 2, Receiving::AsNeeded, |sink| {
+        let mut rows: Vec<_> = std::mem::take(&mut state.ready).collect();
+        let n_missing = 2_usize.saturating_sub(rows.len());
+        let pulled = self.pull(py, &mut state, n_missing, receiving, |sink| {
             rows.extend(sink.rows().take().map(Bound::unbind));
             Ok(())
         });
-        let is_last = state
-            .active
-            .as_ref()
-            .is_some_and(|a| a.is_at_end() && !a.has_further());
+        let active = state.active.as_ref();
+        let is_at_end = active.is_some_and(Active::is_at_end);
+        let is_last = is_at_end && active.is_some_and(|active| !active.has_further());
+        if receiving == Receiving::OnlyReady && pulled.is_ok() && rows.len() < 2 && !is_at_end {
+            state.ready = rows.into_iter();
+            state.outputs = Some(outputs);
+            return Ok(None);
+        }
         match (&pulled, &rows[..]) {
             (Ok(()), [row]) if is_last => {
                 for (place, value) in outputs.places.iter().zip(row.bind(py).iter()) {
@@ -86,7 +67,7 @@ impl Cursor {
                     messages,
                     ..CursorState::nothing()
                 };
-                Ok(true)
+                Ok(Some(true))
             }
             _ => {
                 state.ready = rows.into_iter();
@@ -95,7 +76,7 @@ impl Cursor {
                     return Err(failure);
                 }
                 state.outputs = Some(outputs);
-                Ok(false)
+                Ok(Some(false))
             }
         }
     }
@@ -103,6 +84,32 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
+    /// Declares that the last result of the executed statement is one row of output values with the
+    /// columns ``names``. The values replace the items of ``result``, the list that `callproc`
+    /// returns, at the indices ``places``: in `_settle` or `_settle_ready` if the first result is
+    /// this row, otherwise when `nextset` reaches it.
+    fn _expect_outputs(
+        &self,
+        py: Python<'_>,
+        result: Bound<'_, PyList>,
+        places: Vec<usize>,
+        names: Vec<String>,
+    ) -> PyResult<()> {
+        if !places.is_empty() {
+            self.state.lock(py)?.outputs = Some(Outputs {
+                list: result.unbind(),
+                places,
+                names,
+            });
+        }
+        Ok(())
+    }
+
+    /// Stores the values of output parameters, as `_settle_ready` does, and waits for their row.
+    fn _settle(&self, py: Python<'_>) -> PyResult<()> {
+        self.settle(py, Receiving::AsNeeded).map(drop)
+    }
+
     /// Calls a stored procedure or function, and returns a copy of ``parameters`` in which output
     /// parameters have their new values.
     ///

@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
 use super::Cursor;
 use crate::active_statement::Detached;
-use crate::connection::Connection;
+use crate::connection::{Changes, Connection, ReadingCall};
 use crate::guard::Guarded;
 use crate::pending::PendingCall;
 use crate::raw::{buffer, gil, interrupt};
@@ -36,16 +36,17 @@ impl Cursor {
         sql: &Bound<'py, PyString>,
         chunks: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Self>> {
-        let py = slf.py();
-        slf.get().change(py, |connection, _| {
-            let sql = parameters::utf8(py, sql, "the statement", &mut Default::default())?;
-            let mut chunks = Chunks::of(chunks)?;
-            let limit = slf.get().limit.get();
-            let copied =
-                connection.call_within(py, limit, |db| db.postgres()?.copy_in(&sql, &mut chunks));
-            chunks.failure.map_or(copied, Err)
-        })?;
+        Cursor::run_reading(&slf, |_, _, _| CopyIn::of(sql, chunks))?;
         Ok(slf)
+    }
+
+    /// Starts `copy_in`, and returns it as a `PendingCall`, which an event loop runs.
+    fn _begin_copy_in(
+        slf: &Bound<'_, Self>,
+        sql: &Bound<'_, PyString>,
+        chunks: &Bound<'_, PyAny>,
+    ) -> PyResult<PendingCall> {
+        Cursor::begin_reading(slf, |_, _, _| CopyIn::of(sql, chunks))
     }
 
     /// Starts a ``COPY … TO STDOUT`` of PostgreSQL (without an ODBC driver), and returns an
@@ -75,6 +76,32 @@ impl Cursor {
         self.connection
             .get()
             .begin(py, self.limit.get(), start, make_result)
+    }
+}
+
+/// The call of `copy_in`.
+struct CopyIn {
+    sql: String,
+    chunks: Chunks,
+}
+
+impl CopyIn {
+    fn of(sql: &Bound<'_, PyString>, chunks: &Bound<'_, PyAny>) -> PyResult<Box<dyn ReadingCall>> {
+        Ok(Box::new(CopyIn {
+            sql: parameters::utf8(sql.py(), sql, "the statement", &mut Default::default())?,
+            chunks: Chunks::of(chunks)?,
+        }))
+    }
+}
+
+impl ReadingCall for CopyIn {
+    fn execute(&mut self, db: &db::Connection) -> Result<Changes, rows::Error> {
+        let n_rows = db.postgres()?.copy_in(&self.sql, &mut self.chunks)?;
+        Ok(Changes::Count(n_rows))
+    }
+
+    fn failure(&mut self, _: Python<'_>) -> Option<PyErr> {
+        self.chunks.failure.take()
     }
 }
 
@@ -220,6 +247,21 @@ impl CopyOut {
         let mut copy = self.copy.lock(py)?;
         let n_rows = copy.as_mut().and_then(|copy| copy.inner().row_count());
         Ok(n_rows.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
+    }
+
+    /// Starts `close`, and returns it as a `PendingCall`, which an event loop runs. Returns ``None``
+    /// if the COPY has ended.
+    fn _begin_close(&self, py: Python<'_>) -> PyResult<Option<PendingCall>> {
+        let Some(copy) = self.copy.lock(py)?.take() else {
+            return Ok(None);
+        };
+        let mut copy = copy.into_inner();
+        let cancel = copy.cancel_handle();
+        let close = move || {
+            copy.close();
+            (Ok(()), Some(()))
+        };
+        PendingCall::new(None, cancel, close, |py, (), _| Ok(py.None())).map(Some)
     }
 
     /// Ends the COPY, and discards the bytes that were not read. Closing twice is not an error.

@@ -13,7 +13,7 @@ use pyo3::types::{PyList, PyTuple};
 use super::Cursor;
 use super::call::Outputs;
 use crate::active_statement::Active;
-use crate::arrow::{ArrowStream, PyColumns};
+use crate::arrow::{ArrowStream, ColumnValues, PyColumns};
 use crate::guard::Locked;
 use crate::next_rows::BATCH_ROWS;
 use crate::row_maker::Maker;
@@ -247,6 +247,22 @@ impl Cursor {
     /// fetched, so truncated rows never look complete.
     pub(super) fn columns(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
         let mut state = self.with_rows(py)?;
+        let schema = state.schema.clone();
+        let values = ColumnValues::new(&schema);
+        let (values, _) = self.add_columns(py, &mut state, limit, Receiving::AsNeeded, values)?;
+        values.finish(py, &schema).map(Bound::unbind)
+    }
+
+    /// Appends the next rows to `values`, until they have `limit` rows, or until further rows have
+    /// to be received. The second value that is returned is `true` if they are complete.
+    pub(super) fn add_columns(
+        &self,
+        py: Python<'_>,
+        state: &mut CursorState,
+        limit: usize,
+        receiving: Receiving,
+        values: ColumnValues,
+    ) -> PyResult<(ColumnValues, bool)> {
         if state.ready.len() > 0 || state.failure.is_some() {
             return Err(errors::programming(
                 py,
@@ -254,21 +270,23 @@ impl Cursor {
                  fetch only columns, or only rows",
             ));
         }
-        let schema = state.schema.clone();
-        let active = state.active.as_mut();
-        let active = active.expect("`with_rows` has looked for it");
-        let mut sink = PyColumns::new(py, &schema, self.connection.get().policy(), limit)?;
+        let n_before = values.n_rows();
+        let policy = self.connection.get().policy();
+        let mut sink = PyColumns::new(py, &state.schema, policy, limit, values)?;
         let ledger = ledger::current(py)?;
         let mut last_turn = Instant::now();
-        while sink.n_left() > 0 && !active.is_at_end() {
+        while sink.n_left() > 0 && state.has_rows(receiving) {
+            let active = state.active.as_mut();
+            let active = active.expect("`with_rows` has looked for it");
             let pulled = active.pull_columns(py, &mut sink);
             sink.objects.fetched.enter(&ledger, Stage::Fetch);
             sink.objects.tally.enter(&ledger, Stage::Decode);
             pulled?;
             active.between(py, &mut last_turn)?;
         }
-        state.n_taken += sink.n_rows();
-        sink.finish().map(Bound::unbind)
+        state.n_taken += sink.n_rows() - n_before;
+        let is_complete = sink.n_left() == 0 || state.active.as_ref().is_none_or(Active::is_at_end);
+        Ok((sink.into_values(), is_complete))
     }
 
     pub(super) fn fetch_tuples<'py>(

@@ -8,13 +8,14 @@ use onecopy_rows::{Declared, DeclaredKind};
 use onecopy_text::Ledger;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyBool, PyString, PyTuple};
 
 use super::Cursor;
 use super::current_rows::CursorState;
 use crate::active_statement::Active;
 use crate::arrow::ArrowStream;
-use crate::connection::{Connection, RanMany, Said};
+use crate::connection::{Changes, Connection, ReadingCall, Said};
+use crate::guard::Locked;
 use crate::pending::PendingCall;
 use crate::raw::gil;
 use crate::stream::RowStream;
@@ -75,104 +76,51 @@ impl Cursor {
         cursor.leave_out(py, defer)
     }
 
-    /// Starts [`Cursor::run`], and returns it as a `PendingCall`, which an event loop runs.
-    pub(super) fn begin_run(
-        slf: &Bound<'_, Cursor>,
-        sql: &Bound<'_, PyString>,
-        parameters: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<PendingCall> {
-        let (py, cursor) = (slf.py(), slf.get());
-        let mut state = cursor.open(py)?;
-        let before = std::mem::replace(&mut *state, CursorState::nothing());
-        drop(state);
-        let ended = before.active.and_then(Active::into_statement);
-        let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
-        let (connection, ledger) = (cursor.connection.get(), ledger::current(py)?);
-        let said = cursor.said(py)?;
-        let (sql, values) = connection.bind(py, sql, &parameters, said.declared, &ledger)?;
-        let slf = slf.clone().unbind();
-        let begin_result = move |py: Python<'_>, mut statement: Statement| {
-            statement.set_takes_more(true);
-            let slf = slf.bind(py);
-            slf.get()
-                .begin_result(slf, slf.get().open(py)?, statement)?;
-            Ok(py.None())
-        };
-        let execute = move |db: &db::Connection| {
-            drop(ended.map(|ended| ended.into_inner()));
-            db.execute(&sql, &values)
-        };
-        connection.begin(py, said.limit, execute, begin_result)
-    }
-
-    /// Creates a `PendingCall` with which an event loop waits until the next rows have arrived.
-    /// Returns `None` if they can be fetched without waiting.
-    pub(super) fn begin_receive(slf: &Bound<'_, Cursor>) -> PyResult<Option<PendingCall>> {
-        let (py, cursor) = (slf.py(), slf.get());
-        let mut state = cursor.with_rows(py)?;
-        if state.is_ready() {
-            return Ok(None);
-        }
-        let active = state.active.as_mut();
-        let Some(mut statement) = active.and_then(Active::take_away) else {
-            return Ok(None);
-        };
-        let result = state.result;
-        drop(state);
-        let cancel = statement.inner().cancel_handle();
-        let slf = slf.clone().unbind();
-        let call = move || {
-            let received = statement.inner().receive();
-            (received, Some(statement))
-        };
-        let put_back = move |py: Python<'_>, statement, is_late| {
-            let mut state = slf.get().open(py)?;
-            if state.result == result
-                && let Some(active) = state.active.as_mut()
-            {
-                active.put_back(statement, is_late);
-            }
-            Ok(py.None())
-        };
-        PendingCall::new(cursor.limit.get(), cancel, call, put_back).map(Some)
-    }
-
-    pub(crate) fn run_many(
-        slf: &Bound<'_, Cursor>,
-        sql: &Bound<'_, PyString>,
-        rows: Option<&Bound<'_, PyAny>>,
-        columns: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let (py, cursor) = (slf.py(), slf.get());
-        let said = cursor.said(py)?;
-        let mut state = cursor.open(py)?;
-        *state = CursorState::nothing();
-        let (connection, ledger) = (cursor.connection.get(), ledger::current(py)?);
-        let ran = match (rows, columns) {
-            (Some(rows), None) => connection.run_many(py, sql, rows, said, &ledger),
-            (None, Some(columns)) => connection.run_columns(py, sql, columns, &said, &ledger),
-            _ => Err(PyTypeError::new_err("give either rows or `columns`")),
-        };
-        match ran? {
-            RanMany::Changed(changed) => {
-                state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
-                Ok(())
-            }
-            RanMany::Rows(statement) => cursor.begin_result(slf, state, *statement),
-        }
-    }
-
-    /// Executes a statement that returns no rows, and stores the number of changed rows.
-    pub(super) fn change(
+    /// Removes the current result, and returns its statement.
+    pub(super) fn leave_result(
         &self,
         py: Python<'_>,
-        run: impl FnOnce(&Connection, &Ledger) -> PyResult<Option<u64>>,
-    ) -> PyResult<()> {
+    ) -> PyResult<(Locked<'_, CursorState>, Option<Active>)> {
         let mut state = self.open(py)?;
+        let active = state.active.take();
+        if active.is_some() {
+            *state = CursorState {
+                outputs: state.outputs.take(),
+                ..CursorState::nothing()
+            };
+        }
+        Ok((state, active))
+    }
+
+    /// Executes the call that `make` creates, and stores the number of changed rows, or the rows
+    /// that the call returned.
+    pub(crate) fn run_reading(
+        slf: &Bound<'_, Cursor>,
+        make: impl FnOnce(&Connection, Said, &Ledger) -> PyResult<Box<dyn ReadingCall>>,
+    ) -> PyResult<()> {
+        let (py, cursor) = (slf.py(), slf.get());
+        let said = cursor.said(py)?;
+        let mut state = cursor.open(py)?;
         *state = CursorState::nothing();
-        let changed = run(self.connection.get(), &ledger::current(py)?)?;
-        state.row_count = changed.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
-        Ok(())
+        let (connection, limit) = (cursor.connection.get(), said.limit);
+        let call = make(connection, said, &ledger::current(py)?)?;
+        let changes = connection.run_reading(py, limit, call)?;
+        cursor.keep_changes(slf, state, changes)
+    }
+
+    pub(super) fn keep_changes(
+        &self,
+        slf: &Bound<'_, Cursor>,
+        mut state: Locked<'_, CursorState>,
+        changes: Changes,
+    ) -> PyResult<()> {
+        match changes {
+            Changes::Count(n) => {
+                state.row_count = n.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
+                Ok(())
+            }
+            Changes::Rows(statement) => self.begin_result(slf, state, *statement),
+        }
     }
 
     /// Removes the statement from the cursor and returns it. Returns an error if rows of the
@@ -212,6 +160,19 @@ impl Cursor {
             format,
             ledger,
         )
+    }
+}
+
+/// Returns the function that creates the call of `executemany`, for `run_reading`.
+pub(crate) fn executemany<'a>(
+    sql: &'a Bound<'_, PyString>,
+    rows: Option<&'a Bound<'_, PyAny>>,
+    columns: Option<&'a Bound<'_, PyAny>>,
+) -> impl FnOnce(&Connection, Said, &Ledger) -> PyResult<Box<dyn ReadingCall>> + 'a {
+    move |connection, said, ledger| match (rows, columns) {
+        (Some(rows), None) => connection.for_rows(sql.py(), sql, rows, said, ledger),
+        (None, Some(columns)) => connection.for_columns(sql.py(), sql, columns, ledger),
+        _ => Err(PyTypeError::new_err("give either rows or `columns`")),
     }
 }
 

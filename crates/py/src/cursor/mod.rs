@@ -24,12 +24,14 @@ mod bson;
 mod call;
 mod copy;
 mod current_rows;
+mod event_loop;
 mod execute;
 mod long_value;
 
-pub(crate) use call::run_call;
 pub(crate) use copy::CopyOut;
 use current_rows::{CursorState, Receiving};
+pub(crate) use event_loop::PendingColumns;
+pub(crate) use execute::executemany;
 pub(crate) use long_value::LongValue;
 
 /// A cursor (PEP 249): executes statements and returns their rows as tuples.
@@ -73,6 +75,20 @@ impl Cursor {
         }
         self.connection.get().check_lent(py)?;
         Ok(state)
+    }
+
+    /// Skips at least one and at most `n` rows, and returns their number.
+    ///
+    /// # Errors
+    /// `IndexError` at the end of the rows.
+    fn skip(&self, py: Python<'_>, n: usize, receiving: Receiving) -> PyResult<usize> {
+        let mut state = self.with_rows(py)?;
+        let rows = self.fetch_tuples(py, &mut state, n.min(BATCH_ROWS), receiving)?;
+        state.n_taken += rows.len();
+        match rows.len() {
+            0 => Err(PyIndexError::new_err("there are fewer rows")),
+            n => Ok(n),
+        }
     }
 
     /// Locks the state of a cursor that has a result with rows. Returns an error if it has none.
@@ -126,44 +142,6 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Starts `execute`, and returns it as a `PendingCall`, which an event loop runs.
-    #[pyo3(signature = (sql, parameters=None, /))]
-    fn _begin_execute(
-        slf: &Bound<'_, Self>,
-        sql: &Bound<'_, PyString>,
-        parameters: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<PendingCall> {
-        Cursor::begin_run(slf, sql, parameters)
-    }
-
-    /// Returns `true` if `_fetch_ready` can return rows, the end or an error without waiting.
-    #[getter]
-    fn _is_ready(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.with_rows(py)?.is_ready())
-    }
-
-    /// Creates a `PendingCall` with which an event loop waits until `_fetch_ready` can return rows,
-    /// or nothing at the end. Returns ``None`` if it can do so without waiting.
-    fn _begin_receive(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
-        Cursor::begin_receive(slf)
-    }
-
-    /// Cancels the statement whose rows are being fetched, for a task that was cancelled between
-    /// two calls.
-    fn _cancel(&self, py: Python<'_>) -> PyResult<()> {
-        let mut state = self.open(py)?;
-        if let Some(handle) = state.active.as_mut().and_then(Active::cancel_handle) {
-            drop(state);
-            gil::detach(py, || handle.cancel());
-        }
-        Ok(())
-    }
-
-    /// Returns up to ``size`` rows that can be fetched without waiting; none at the end.
-    fn _fetch_ready(&self, py: Python<'_>, size: usize) -> PyResult<Py<PyList>> {
-        self.fetch(py, size, Receiving::OnlyReady)
-    }
-
     /// Executes one statement for each row of parameters, and returns the cursor; ``rowcount`` is
     /// the total number of changed rows.
     ///
@@ -205,7 +183,7 @@ impl Cursor {
         rows: Option<&Bound<'py, PyAny>>,
         columns: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        Cursor::run_many(&slf, sql, rows, columns)?;
+        Cursor::run_reading(&slf, executemany(sql, rows, columns))?;
         Ok(slf)
     }
 
@@ -255,19 +233,13 @@ impl Cursor {
     /// Source: PEP 249, ``.nextset()``.
     fn nextset(slf: &Bound<'_, Self>) -> PyResult<Option<bool>> {
         let (py, cursor) = (slf.py(), slf.get());
-        let mut state = cursor.open(py)?;
-        let Some(active) = state.active.take() else {
-            return Ok(None);
-        };
-        *state = CursorState {
-            outputs: state.outputs.take(),
-            ..CursorState::nothing()
-        };
-        let Some(statement) = active.into_next(py)? else {
+        let (state, active) = cursor.leave_result(py)?;
+        let Some(statement) = active.map_or(Ok(None), |active| active.into_next(py))? else {
             return Ok(None);
         };
         cursor.begin_result(slf, state, statement)?;
-        Ok((!cursor.settle(py)?).then_some(true))
+        let is_output = cursor.settle(py, Receiving::AsNeeded)? == Some(true);
+        Ok((!is_output).then_some(true))
     }
 
     /// Skips ``value`` rows (``mode="relative"``), or all rows before the row with the index
@@ -296,15 +268,7 @@ impl Cursor {
         };
         let mut left = n;
         while left > 0 {
-            let mut state = self.with_rows(py)?;
-            let n_passed = self
-                .fetch_tuples(py, &mut state, left.min(BATCH_ROWS), Receiving::AsNeeded)?
-                .len();
-            state.n_taken += n_passed;
-            if n_passed == 0 {
-                return Err(PyIndexError::new_err("there are fewer rows"));
-            }
-            left -= n_passed;
+            left -= self.skip(py, left, Receiving::AsNeeded)?;
         }
         Ok(())
     }

@@ -9,6 +9,9 @@
 //! threads that are attaching, or running Python code inside a call of this crate. From then on,
 //! each thread that would attach or run Python code is parked. No thread with Rust frames on its
 //! stack can then reach the code of CPython that ends it.
+//!
+//! CPython never runs on the stack of a task: within a task, the functions that attach call their
+//! argument outside of it.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering::SeqCst};
@@ -16,7 +19,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use onecopy_rows::deadlock::thread_number;
-use onecopy_rows::task::{Progress, Task};
+use onecopy_rows::task::{self, Progress, Task};
 use onecopy_wire::lock;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -205,24 +208,28 @@ pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
 /// Attaches the thread and calls `work`. `None` if there is no interpreter, or another thread
 /// finalizes it. This crate uses it instead of [`Python::try_attach`].
 pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
-    if process::is_attached() {
-        return Python::try_attach(work);
-    }
-    let _crossing = Crossing::begin();
-    if is_ending() {
-        return None;
-    }
-    Python::try_attach(work)
+    task::call_outside(|| {
+        if process::is_attached() {
+            return Python::try_attach(work);
+        }
+        let _crossing = Crossing::begin();
+        if is_ending() {
+            return None;
+        }
+        Python::try_attach(work)
+    })
 }
 
 /// Attaches the thread and calls `work`. This crate uses it instead of [`Python::attach`].
 pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
-    if process::is_attached() {
-        return Python::attach(work);
-    }
-    let _crossing = Crossing::begin();
-    park_if_ending();
-    Python::attach(work)
+    task::call_outside(|| {
+        if process::is_attached() {
+            return Python::attach(work);
+        }
+        let _crossing = Crossing::begin();
+        park_if_ending();
+        Python::attach(work)
+    })
 }
 
 /// Resets the count of crossings. It must be called in a forked child, which has no other threads.

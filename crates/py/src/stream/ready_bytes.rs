@@ -1,9 +1,7 @@
 //! `Ready`: bytes of a row stream that were written to a chunk and not returned yet. This module
 //! also implements the reads that return more or less than one chunk.
 
-use std::time::{Duration, Instant};
-
-use onecopy_rows::task;
+use onecopy_rows::task::TimeSlice;
 use onecopy_text::{ByteSink, Chunk, Ledger, Stage, Tally, planted};
 use onecopy_wire::{CancelHandle, ChunkSource, Filled};
 use pyo3::prelude::*;
@@ -13,10 +11,6 @@ use super::{CHUNK_BYTES, Failure, LEAST_ROOM_BYTES, RowStream, StreamRest, Strea
 use crate::errors;
 use crate::raw::binary::BytesMemory;
 use crate::raw::interrupt;
-
-/// The longest time for which a call runs on the event loop before it is suspended, so that other
-/// tasks can run.
-const MOST_BUSY: Duration = Duration::from_millis(2);
 
 /// A chunk that was filled in advance, and the number of its bytes that were returned. At least one
 /// of its bytes was not returned yet.
@@ -80,9 +74,9 @@ impl Ready {
 }
 
 /// Appends all remaining bytes of a source to `chunk`. In a task, the function suspends itself
-/// every [`MOST_BUSY`], so that the event loop can run other tasks.
+/// every few milliseconds, so that the event loop can run other tasks.
 pub(super) fn fill_all(source: &mut dyn ChunkSource, chunk: &mut Chunk) -> Result<Filled, Failure> {
-    let mut until = Instant::now() + MOST_BUSY;
+    let mut slice = TimeSlice::begin();
     loop {
         if chunk.capacity() - chunk.len() < LEAST_ROOM_BYTES {
             let full = |_| Failure::Output(std::io::ErrorKind::OutOfMemory.into());
@@ -92,10 +86,7 @@ pub(super) fn fill_all(source: &mut dyn ChunkSource, chunk: &mut Chunk) -> Resul
             planted::extra_work_on_chunk(chunk);
             return Ok(Filled::Done);
         }
-        if Instant::now() > until {
-            task::pause().map_err(Failure::Output)?;
-            until = Instant::now() + MOST_BUSY;
-        }
+        slice.check().map_err(Failure::Output)?;
     }
 }
 

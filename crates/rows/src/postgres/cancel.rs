@@ -13,6 +13,7 @@ use super::buffer::Buffer;
 use super::dial::{Breaker, Reached, open_stream, start_tls};
 use super::socket::Socket;
 use crate::error::{Error, ErrorKind};
+use crate::task;
 
 /// The time that a statement may last after its first cancel. The server may have to roll back
 /// before it responds.
@@ -25,6 +26,9 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(3);
 /// request that arrives while it waits for the next message, also between the messages of one
 /// statement.
 const REPEAT_AFTER: Duration = Duration::from_millis(100);
+
+/// The interval in which a task checks if pending CancelRequests are finished.
+const REQUEST_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct ActivityState {
@@ -75,10 +79,18 @@ impl Activity {
     /// Records that a new statement runs; returns the statement's number. Waits until pending
     /// CancelRequests are finished, because they could otherwise cancel this statement.
     pub(super) fn begin(&self) -> u64 {
+        let deadline = Instant::now() + REQUEST_LIMIT;
+        // A task must not block, and has no descriptor to wait for.
+        while task::is_running()
+            && self.state().n_requests > 0
+            && Instant::now() < deadline
+            && task::sleep(REQUEST_INTERVAL).is_ok()
+        {}
+        let left = deadline.saturating_duration_since(Instant::now());
         let state = self.state();
         let waited = self
             .changed
-            .wait_timeout_while(state, REQUEST_LIMIT, |state| state.n_requests > 0);
+            .wait_timeout_while(state, left, |state| state.n_requests > 0);
         let mut state = unpoisoned(waited).0;
         state.last += 1;
         state.running = state.last;

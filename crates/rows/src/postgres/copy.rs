@@ -13,8 +13,10 @@ use super::execute::begin;
 use super::message::violation;
 use super::server::Notification;
 use super::shared::Shared;
+use super::socket::lost;
 use super::wire::{Event, Wire};
 use crate::error::{Error, ErrorKind};
+use crate::task::TimeSlice;
 
 /// The smallest size in bytes of a chunk of COPY TO STDOUT, except for the last chunk.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -53,6 +55,17 @@ fn start(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns `true` if the server has reported an error during a COPY FROM STDIN.
+fn has_failed(wire: &mut Wire) -> Result<bool, Error> {
+    while let Some(frame) = wire.inbox.frame()? {
+        if frame.tag == b'E' {
+            return Ok(true);
+        }
+        wire.note(frame)?;
+    }
+    Ok(false)
+}
+
 impl CopyOut {
     /// Returns the next chunk of the copied data; `None` after the last chunk.
     ///
@@ -74,7 +87,7 @@ impl CopyOut {
         let mut chunk = Vec::new();
         let mut failure = None;
         loop {
-            while let Some(body) = wire.copy_data()? {
+            while let Some(body) = wire.inbox.frame()?.filter(|frame| frame.tag == b'd') {
                 chunk.extend_from_slice(body.body(wire.inbox.bytes()));
                 wire.inbox.consume(body.len);
                 if chunk.len() >= CHUNK_BYTES {
@@ -185,9 +198,10 @@ impl Connection {
     ) -> Result<Option<u64>, Error> {
         let copy = CopyIn::begin(self.shared(), sql)?;
         // The iterator may run the caller's code, so it is called while the session is not locked.
-        let mut failure = None;
+        let (mut failure, mut slice) = (None, TimeSlice::begin());
         for chunk in chunks {
-            match chunk.and_then(|chunk| copy.send(&chunk)) {
+            let sent = chunk.and_then(|chunk| copy.send(&chunk));
+            match sent.and_then(|sent| slice.check().map(|()| sent).map_err(|e| lost(&e))) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -253,11 +267,14 @@ impl CopyIn {
     }
 
     /// Sends data; returns `false` if the server has reported an error and discards further data.
+    /// Each time data was sent, receives the messages that have arrived: a cancelled COPY ends
+    /// although the server accepts its data.
     ///
     /// # Errors
     /// The connection was lost.
     pub(super) fn send(&self, data: &[u8]) -> Result<bool, Error> {
         self.shared.with(|wire| {
+            let mut is_sent = false;
             for part in data.chunks(MESSAGE_BYTES) {
                 let len =
                     i32::try_from(part.len() + 4).map_err(|_| violation("too long a message"))?;
@@ -267,10 +284,13 @@ impl CopyIn {
                 // Small messages are collected and sent together.
                 if wire.out.len() >= CHUNK_BYTES {
                     wire.send()?;
+                    is_sent = true;
                 }
             }
-            let answer = wire.inbox.frame()?;
-            Ok(answer.is_none_or(|frame| frame.tag != b'E'))
+            if is_sent {
+                wire.receive_before(Instant::now())?;
+            }
+            Ok(!has_failed(wire)?)
         })
     }
 
@@ -284,6 +304,8 @@ impl CopyIn {
         let ended = shared.with(|wire| {
             wire.is_copying = false;
             match &failure {
+                // The server discards further data, and may have closed the connection.
+                _ if has_failed(wire)? => {}
                 None => {
                     frontend::copy_done(&mut wire.out);
                     wire.send()?;

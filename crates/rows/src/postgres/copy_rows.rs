@@ -13,8 +13,10 @@ use super::execute::{begin, prepare};
 use super::execute_many::{execute_many, in_transaction};
 use super::parameters::{check, translate};
 use super::shared::Shared;
+use super::socket::lost;
 use crate::error::Error;
 use crate::sql::insert::TableInsert;
+use crate::task::TimeSlice;
 use crate::value::{Value, batch};
 
 /// The header of the binary COPY format: its signature, no flags, no extension.
@@ -57,7 +59,7 @@ pub(super) fn insert_rows(
     in_transaction(shared, || {
         let mut copy = TableCopy::new(shared, insert)?;
         let (mut n_rows, mut values) = (0, first);
-        let mut second = Some(second);
+        let (mut second, mut slice) = (Some(second), TimeSlice::begin());
         while !values.is_empty() {
             match copy.put(&values, n_rows) {
                 Ok(true) => n_rows += values.len() as u64,
@@ -65,6 +67,7 @@ pub(super) fn insert_rows(
                 Ok(false) => break,
                 Err(error) => return Err(copy.abort(error)),
             }
+            slice.check().map_err(|e| copy.abort(lost(&e)))?;
             values = second.take().unwrap_or_else(|| batch(rows));
         }
         copy.finish()?;

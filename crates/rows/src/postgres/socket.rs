@@ -57,32 +57,32 @@ impl Stream {
     /// Reads the available bytes; waits for at least one byte until `deadline`. Returns 0 at the
     /// end of the stream.
     fn read_before(&self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
-        if task::is_running() {
-            loop {
-                match recv(self, &mut *buffer, RecvFlags::DONTWAIT) {
-                    Ok((n, _)) => return Ok(n),
-                    Err(Errno::INTR) => {}
-                    Err(Errno::AGAIN) => {
-                        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                            return Err(ErrorKind::TimedOut.into());
-                        }
-                        // The next `recv` finds out whether the event has occurred.
-                        task::wait(Wait {
-                            fd: self.as_fd().as_raw_fd(),
-                            is_for_write: false,
-                            deadline,
-                        })?;
+        if deadline.is_none() && !task::is_running() {
+            return match self {
+                Stream::Tcp(stream) => (&mut &*stream).read(buffer),
+                Stream::Unix(stream) => (&mut &*stream).read(buffer),
+            };
+        }
+        loop {
+            match recv(self, &mut *buffer, RecvFlags::DONTWAIT) {
+                Ok((n, _)) => return Ok(n),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                        return Err(ErrorKind::TimedOut.into());
                     }
-                    Err(error) => return Err(error.into()),
+                    // The next `recv` finds out whether the event has occurred.
+                    let is_suspended = task::wait(Wait {
+                        fd: self.as_fd().as_raw_fd(),
+                        is_for_write: false,
+                        deadline,
+                    })?;
+                    if !is_suspended {
+                        wait_for(self.as_fd(), PollFlags::IN, deadline)?;
+                    }
                 }
+                Err(error) => return Err(error.into()),
             }
-        }
-        if deadline.is_some() {
-            wait_for(self.as_fd(), PollFlags::IN, deadline)?;
-        }
-        match self {
-            Stream::Tcp(stream) => (&mut &*stream).read(buffer),
-            Stream::Unix(stream) => (&mut &*stream).read(buffer),
         }
     }
 

@@ -99,25 +99,28 @@ impl Wire {
         if self.out.capacity() > 1 << 20 {
             self.out = BytesMut::with_capacity(4096);
         }
-        sent.map_err(|e| {
-            self.is_lost = true;
-            lost(&e)
-        })
+        sent.map_err(|e| self.lost(&e))
     }
 
     /// Reads once from the socket into the inbox.
     fn receive(&mut self) -> Result<(), Error> {
-        let read = self.socket.read(self.inbox.free()?);
-        let n = read.and_then(|n| match n {
-            0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
-            n => Ok(n),
-        });
-        let n = n.map_err(|e| {
-            self.is_lost = true;
-            lost(&e)
-        })?;
-        self.inbox.received(n);
-        Ok(())
+        match self.try_receive()? {
+            true => Ok(()),
+            false => Err(self.lost(&std::io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    /// Reads once from the socket into the inbox; returns `false` if nothing has arrived until the
+    /// socket's deadline.
+    fn try_receive(&mut self) -> Result<bool, Error> {
+        let free = self.inbox.free()?;
+        match self.socket.read(free) {
+            Ok(n) if n > 0 => self.inbox.received(n),
+            Ok(_) => return Err(self.lost(&std::io::ErrorKind::UnexpectedEof.into())),
+            Err(e) if e.kind() == std::io::ErrorKind::TimedOut => return Ok(false),
+            Err(e) => return Err(self.lost(&e)),
+        }
+        Ok(true)
     }
 
     fn next_frame(&mut self) -> Result<Frame, Error> {
@@ -257,40 +260,40 @@ impl Wire {
         self.send()
     }
 
-    /// Returns the frame of the next CopyData message in the inbox; `None` if it was not received
-    /// yet.
-    pub(super) fn copy_data(&self) -> Result<Option<Frame>, Error> {
-        Ok(self.inbox.frame()?.filter(|frame| frame.tag == b'd'))
-    }
-
     /// Handles messages of kinds that may arrive at any time; waits for a notification until
     /// `deadline`.
-    ///
-    /// # Errors
-    /// The connection was lost.
     pub(super) fn receive_pending(&mut self, deadline: Instant) -> Result<(), Error> {
         loop {
             while let Some(frame) = self.inbox.frame()? {
-                if let Some(_event) = self.read(frame).inspect_err(|_| self.is_lost = true)? {
-                    self.is_lost = true;
-                    return Err(violation("a message arrived at the wrong time"));
-                }
-                self.inbox.consume(frame.len);
+                self.note(frame)?;
             }
             if self.server.has_notifications() && self.inbox.bytes().is_empty() {
                 return Ok(());
             }
-            self.socket.set_deadline(Some(deadline));
-            let free = self.inbox.free()?;
-            let read = self.socket.read(free);
-            self.socket.set_deadline(None);
-            match read {
-                Ok(n) if n > 0 => self.inbox.received(n),
-                Err(e) if e.kind() == std::io::ErrorKind::TimedOut => return Ok(()),
-                Ok(_) => return Err(self.lost(&std::io::ErrorKind::UnexpectedEof.into())),
-                Err(e) => return Err(self.lost(&e)),
+            if !self.receive_before(deadline)? {
+                return Ok(());
             }
         }
+    }
+
+    /// Handles the message at the start of the inbox, which must be of a kind that may arrive at
+    /// any time.
+    pub(super) fn note(&mut self, frame: Frame) -> Result<(), Error> {
+        if let Some(_event) = self.read(frame).inspect_err(|_| self.is_lost = true)? {
+            self.is_lost = true;
+            return Err(violation("a message arrived at the wrong time"));
+        }
+        self.inbox.consume(frame.len);
+        Ok(())
+    }
+
+    /// Reads once from the socket into the inbox; returns `false` if nothing has arrived until
+    /// `deadline`.
+    pub(super) fn receive_before(&mut self, deadline: Instant) -> Result<bool, Error> {
+        self.socket.set_deadline(Some(deadline));
+        let received = self.try_receive();
+        self.socket.set_deadline(None);
+        received
     }
 
     fn lost(&mut self, error: &std::io::Error) -> Error {
@@ -299,9 +302,6 @@ impl Wire {
     }
 
     /// Executes a command that has no parameters and returns no rows.
-    ///
-    /// # Errors
-    /// The error of the server.
     pub(super) fn command(&mut self, sql: &str) -> Result<Completion, Error> {
         frontend::query(sql, &mut self.out).map_err(|e| violation(e.to_string()))?;
         self.send()?;

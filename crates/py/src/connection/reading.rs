@@ -1,0 +1,229 @@
+//! Calls that read rows of parameters, or other data, from Python objects while they run.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use onecopy_rows::arrow::{Batch, BatchRows};
+use onecopy_rows::arrow_c::ForeignStream;
+use onecopy_rows::connect as db;
+use onecopy_rows::sql::statements::returns_rows;
+use onecopy_rows::{Error, Value, task};
+use onecopy_text::{Ledger, Stage, Tally};
+use onecopy_wire::lock::lock;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::Connection;
+use super::execute::Said;
+use crate::active_statement::Detached;
+use crate::arrow::{ColumnRows, Destination};
+use crate::errors;
+use crate::parameters::{self, ParameterRows};
+use crate::pending::PendingCall;
+use crate::raw::{self, gil};
+
+/// A call of the database that reads its data from Python objects while it runs.
+pub(crate) trait ReadingCall: Send {
+    /// Executes the call, with the GIL released.
+    fn execute(&mut self, db: &db::Connection) -> Result<Changes, Error>;
+
+    /// Returns the exception that ended the data early. It has precedence over the result of the
+    /// call. The caller calls this function once, after the call.
+    fn failure(&mut self, py: Python<'_>) -> Option<PyErr>;
+}
+
+/// The result of a statement for many rows of parameters.
+pub(crate) enum Changes {
+    /// The statement returned no rows. The field is the number of changed rows; `None` if the
+    /// database does not report this number.
+    Count(Option<u64>),
+    /// The statement returned rows, which are read from this statement.
+    Rows(Box<db::Statement>),
+}
+
+/// Rows of parameters that are created while the database executes the statement for them.
+trait RowsOfParameters: Iterator<Item = Vec<Value>> + Send {
+    /// Returns the exception that ended the rows early; `None` if the last row was reached.
+    fn failure(&mut self, py: Python<'_>) -> Option<PyErr>;
+}
+
+impl RowsOfParameters for ParameterRows {
+    fn failure(&mut self, _: Python<'_>) -> Option<PyErr> {
+        self.take_failure()
+    }
+}
+
+impl RowsOfParameters for ColumnRows {
+    fn failure(&mut self, py: Python<'_>) -> Option<PyErr> {
+        self.take_failure().map(|e| errors::to_py(py, &e))
+    }
+}
+
+/// The rows of another library's Arrow stream.
+struct ArrowRows {
+    /// `None` after [`RowsOfParameters::failure`].
+    rows: Option<BatchRows<NextBatch>>,
+    ledger: Ledger,
+}
+
+type NextBatch = Box<dyn FnMut() -> Result<Option<Batch>, Error> + Send>;
+
+impl ArrowRows {
+    fn new(stream: ForeignStream, names: Vec<String>, ledger: &Ledger) -> ArrowRows {
+        // Releasing the stream runs code of another library too, which may wait for the GIL.
+        let mut stream = Detached::new(stream);
+        let next_batch = move || task::call_outside(|| stream.inner().next_batch());
+        ArrowRows {
+            rows: Some(BatchRows::new(names, Box::new(next_batch))),
+            ledger: ledger.clone(),
+        }
+    }
+}
+
+impl Iterator for ArrowRows {
+    type Item = Vec<Value>;
+
+    fn next(&mut self) -> Option<Vec<Value>> {
+        self.rows.as_mut()?.next()
+    }
+}
+
+impl RowsOfParameters for ArrowRows {
+    fn failure(&mut self, py: Python<'_>) -> Option<PyErr> {
+        let mut rows = self.rows.take()?;
+        std::mem::take(&mut rows.tally).enter(&self.ledger, Stage::Parameters);
+        rows.failure().map(|e| errors::to_py(py, &e))
+    }
+}
+
+/// A statement, or an INSERT into a table, for many rows of parameters.
+struct ManyRows<R> {
+    into: Destination,
+    returns_rows: bool,
+    rows: R,
+}
+
+impl<R: RowsOfParameters> ReadingCall for ManyRows<R> {
+    fn execute(&mut self, db: &db::Connection) -> Result<Changes, Error> {
+        let rows = &mut self.rows;
+        match &self.into {
+            Destination::Statement(sql) if self.returns_rows => db
+                .execute_many_returning(sql, rows)
+                .map(|rows| Changes::Rows(Box::new(rows))),
+            Destination::Statement(sql) => db.execute_many(sql, rows).map(Changes::Count),
+            Destination::Table(insert) => db.insert_rows(insert, rows).map(Changes::Count),
+        }
+    }
+
+    fn failure(&mut self, py: Python<'_>) -> Option<PyErr> {
+        self.rows.failure(py)
+    }
+}
+
+impl Connection {
+    /// Runs `call` with the GIL released, within the time limit.
+    pub(crate) fn run_reading(
+        &self,
+        py: Python<'_>,
+        limit: Option<Duration>,
+        mut call: Box<dyn ReadingCall>,
+    ) -> PyResult<Changes> {
+        let done = self.call_within(py, limit, |db| call.execute(db));
+        call.failure(py).map_or(done, Err)
+    }
+
+    /// Creates a `PendingCall`, by which an event loop runs `call`. The Python objects that it
+    /// reads are used by the thread of the event loop, outside of the task.
+    pub(crate) fn begin_reading(
+        &self,
+        py: Python<'_>,
+        limit: Option<Duration>,
+        call: Box<dyn ReadingCall>,
+        keep: impl FnOnce(Python<'_>, Changes) -> PyResult<()> + 'static,
+    ) -> PyResult<PendingCall> {
+        let (cancel, db) = (self.db(py)?.cancel_handle(), self.shared_db(py)?);
+        // The task only borrows the Python objects, so that they are not dropped on its stack.
+        let call = Arc::new(Mutex::new(call));
+        let borrowed = Arc::clone(&call);
+        let execute = move || match lock(&borrowed).execute(&db) {
+            Ok(changes) => (Ok(()), Some(Some(changes))),
+            Err(error) => (Err(error), Some(None)),
+        };
+        let make_result = move |py: Python<'_>, changes, _is_late| {
+            let failure = lock(&call).failure(py);
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+            if let Some(changes) = changes {
+                keep(py, changes)?;
+            }
+            Ok(py.None())
+        };
+        PendingCall::new(limit, cancel, execute, make_result)
+    }
+
+    /// Creates the call that executes one statement for each row of parameters in `rows`.
+    pub(crate) fn for_rows(
+        &self,
+        py: Python<'_>,
+        sql: &Bound<'_, PyString>,
+        rows: &Bound<'_, PyAny>,
+        said: Said,
+        ledger: &Ledger,
+    ) -> PyResult<Box<dyn ReadingCall>> {
+        let dialect = self.db(py)?.dialect();
+        let adapters = self.adapters.bind(py);
+        let mut rows = ParameterRows::new(
+            sql,
+            rows,
+            dialect,
+            |sql| self.names_in(py, sql),
+            Some(adapters),
+            ledger,
+        )?;
+        rows.declare(said.declared);
+        let sql = rows.sql();
+        Ok(Box::new(ManyRows {
+            returns_rows: returns_rows(&sql, dialect),
+            into: Destination::Statement(sql),
+            rows,
+        }))
+    }
+
+    /// Creates the call that executes one statement for each row of parameters that are passed as
+    /// columns.
+    pub(crate) fn for_columns(
+        &self,
+        py: Python<'_>,
+        sql: &Bound<'_, PyString>,
+        columns: &Bound<'_, PyAny>,
+        ledger: &Ledger,
+    ) -> PyResult<Box<dyn ReadingCall>> {
+        let sql = parameters::utf8(py, sql, "the statement", &mut Tally::default())?;
+        let dialect = self.db(py)?.dialect();
+        Ok(Box::new(ManyRows {
+            returns_rows: returns_rows(&sql, dialect),
+            into: Destination::Statement(sql),
+            rows: ColumnRows::new(columns, Some(self.adapters.bind(py)), dialect, ledger)?,
+        }))
+    }
+
+    /// Creates the call that inserts the rows of another library's Arrow stream, with a statement
+    /// or into a table.
+    pub(crate) fn for_arrow(
+        &self,
+        py: Python<'_>,
+        into: &Bound<'_, PyString>,
+        stream: &Bound<'_, PyAny>,
+        ledger: &Ledger,
+    ) -> PyResult<Box<dyn ReadingCall>> {
+        let dialect = self.db(py)?.dialect();
+        let stream = raw::arrow::foreign_stream(stream)?;
+        let names: Vec<String> = stream.fields().iter().map(|f| f.name.clone()).collect();
+        Ok(Box::new(ManyRows {
+            returns_rows: false,
+            into: Destination::of(into, &names, dialect)?,
+            rows: ArrowRows::new(stream, names, ledger),
+        }))
+    }
+}
