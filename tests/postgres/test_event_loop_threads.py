@@ -8,7 +8,6 @@ import inspect
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -42,6 +41,12 @@ async def connected(target: str) -> AsyncIterator[aio.Connection]:
     await con.execute("create temporary table numbers (i int, t text)")
     yield con
     await con.close()
+
+
+async def _fail_in(block: contextlib.AbstractAsyncContextManager[aio.Connection]) -> None:
+    async with block as con:
+        await con.execute("select 1")
+        raise LookupError
 
 
 CASES: dict[str, Callable[[str], Awaitable[None]]] = {}
@@ -111,9 +116,7 @@ async def _with(target: str) -> None:
         async with con:
             await con.execute("insert into numbers values (1, 'x')")
         with pytest.raises(LookupError):
-            async with con:
-                await con.execute("delete from numbers")
-                raise LookupError
+            await _fail_in(con)
         assert await (await con.execute("select * from numbers")).fetchall() == [(1, "x")]
 
 
@@ -243,9 +246,7 @@ async def _pool(target: str) -> None:
 async def _pool_stream(target: str) -> None:
     async with aio.Pool(target, max_size=1) as pool:
         with pytest.raises(LookupError):
-            async with pool.connection() as con:
-                await con.execute("select 1")
-                raise LookupError
+            await _fail_in(pool.connection())
         for n_rows in (1, 3000, 100_000):
             stream = await pool.stream("select n from generate_series(1, ?::int) as n", [n_rows], format="csv")
             await stream.begin()
@@ -258,10 +259,15 @@ async def _pool_stream(target: str) -> None:
 @contextlib.contextmanager
 def no_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Python starts no thread in the block, and the process has no new one after it."""
-    started: list[Any] = []
+    started: list[threading.Thread] = []
+
+    def start(thread: threading.Thread) -> None:
+        started.append(thread)
+        raise AssertionError("a thread is started")
+
     before = set(os.listdir("/proc/self/task"))
     with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", lambda thread: started.append(thread) or pytest.fail("a thread"))
+        patched.setattr(threading.Thread, "start", start)
         yield
     assert started == []
     assert set(os.listdir("/proc/self/task")) <= before

@@ -13,6 +13,7 @@ import pytest
 
 import onecopy
 from onecopy import _tsql, aio
+from onecopy.rows import dict_row
 from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
@@ -56,6 +57,14 @@ def test_a_procedure_without_outputs_of_postgresql(of_postgres: onecopy.Connecti
     assert cur.callproc("quiet", [7]) == [7]
     assert cur.description is None
     assert of_postgres.execute("select * from seen").fetchall() == [(7,)]
+
+
+def test_a_row_factory_does_not_change_the_look_up_of_a_procedure(of_postgres: onecopy.Connection) -> None:
+    of_postgres.row_factory = dict_row
+    cur = of_postgres.cursor()
+    assert cur.callproc("parts", [1, None, None]) == [1, 2, "x1"]
+    assert cur.callproc("add", [2, 3]) == [2, 3]
+    assert cur.fetchall() == [{"add": 5}]
 
 
 def test_functions_of_postgresql_return_rows(of_postgres: onecopy.Connection) -> None:

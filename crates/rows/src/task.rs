@@ -249,8 +249,8 @@ impl<T: 'static> Task<T> {
                 CoroutineResult::Yield(Suspension::CallOutside(mut call)) => {
                     // SAFETY: the closure is on the stack of the task, in `call_outside`, which
                     // does not use it while the task is suspended.
-                    unsafe { call.as_mut() }
-                    ();
+                    let call = unsafe { call.as_mut() };
+                    call();
                 }
                 CoroutineResult::Return(value) => {
                     if let Some(coroutine) = self.coroutine.take() {

@@ -195,14 +195,14 @@ class EventLoopRunner(ThreadRunner):
             if (wait := call.resume()) is not None:
                 run = self._run = _RunningCall(call, self._loop.create_future())
                 if call.limit is not None:
-                    run.timer = self._loop.call_later(call.limit, self._stop, run, call.run_out)
+                    run.timer = self._loop.call_later(call.limit, self._keep_cancelling, run, call.run_out)
                 self._watch(*wait)
                 await run.done
             return call.result()
         except (asyncio.CancelledError, GeneratorExit):
             if run is not None and run is self._run:
                 run.done.cancel()
-                self._stop(run, run.call.cancel)
+                self._keep_cancelling(run, run.call.cancel)
             elif call is not None:
                 # The call has returned at the same moment; rows of its statement may follow.
                 call.cancel()
@@ -214,13 +214,13 @@ class EventLoopRunner(ThreadRunner):
             if has_turn and (run is None or run is not self._run):
                 self._end_turn()
 
-    def _stop(self, run: _RunningCall, stop: Callable[[], object]) -> None:
+    def _keep_cancelling(self, run: _RunningCall, stop: Callable[[], object]) -> None:
         """Call `stop`, which cancels the call, repeatedly until the call has ended."""
         if run is self._run and not self._loop.is_closed():
             if run.timer is not None:
                 run.timer.cancel()
             stop()
-            run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._stop, run, stop)
+            run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._keep_cancelling, run, stop)
 
     def _resume(self) -> None:
         """Continue the running call after its socket became ready or its time limit expired."""

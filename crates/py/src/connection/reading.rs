@@ -20,7 +20,7 @@ use crate::arrow::{ColumnRows, Destination};
 use crate::errors;
 use crate::parameters::{self, ParameterRows};
 use crate::pending::PendingCall;
-use crate::raw::{self, gil};
+use crate::raw;
 
 /// A call of the database that reads its data from Python objects while it runs.
 pub(crate) trait ReadingCall: Send {

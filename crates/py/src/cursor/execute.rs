@@ -3,12 +3,12 @@
 
 use onecopy_rows::Format;
 use onecopy_rows::arrow::ArrowOptions;
-use onecopy_rows::connect::{self as db, Statement};
+use onecopy_rows::connect::Statement;
 use onecopy_rows::{Declared, DeclaredKind};
 use onecopy_text::Ledger;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 
 use super::Cursor;
 use super::current_rows::CursorState;
@@ -16,7 +16,6 @@ use crate::active_statement::Active;
 use crate::arrow::ArrowStream;
 use crate::connection::{Changes, Connection, ReadingCall, Said};
 use crate::guard::Locked;
-use crate::pending::PendingCall;
 use crate::raw::gil;
 use crate::stream::RowStream;
 use crate::{errors, ledger};

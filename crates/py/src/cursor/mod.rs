@@ -9,13 +9,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::active_statement::Active;
 use crate::connection::Connection;
 use crate::guard::{Guarded, Locked};
 use crate::limit::TimeLimit;
 use crate::next_rows::BATCH_ROWS;
-use crate::pending::PendingCall;
-use crate::raw::gil;
 use crate::stream::RowStream;
 use crate::{errors, types};
 
