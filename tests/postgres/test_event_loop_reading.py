@@ -15,12 +15,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import onecopy
 from onecopy import aio
 from tests.postgres.test_event_loop import pid_of, run
+from tests.postgres.test_event_loop_threads import SERIES
 from tests.postgres.test_lifetime import of_port, until
 from tests.support import scripted
 from tests.support.relay import Relay
@@ -88,14 +88,19 @@ def numbers() -> Iterator[list[Any]]:
 
 
 INSERT = "insert into locked values (?, ?)"
-TABLE = pa.table({"i": range(5000), "t": [f"row {i}" for i in range(5000)]})
+
+
+def arrow() -> onecopy.Cursor:
+    """A stream of 3,000 rows."""
+    return onecopy.connect("sqlite::memory:").execute(SERIES)
+
 
 CALLS: dict[str, Callable[[aio.Connection], Coroutine[Any, Any, object]]] = {
     "executemany": lambda con: con.executemany(INSERT, numbers()),
     "executemany, columns": lambda con: con.executemany(INSERT, columns=[range(9), ["x"] * 9]),
     "executemany, returning": lambda con: con.executemany(INSERT + " returning i", numbers()),
-    "insert_arrow, statement": lambda con: con.cursor().insert_arrow(INSERT, TABLE),
-    "insert_arrow, table": lambda con: con.cursor().insert_arrow("locked", TABLE),
+    "insert_arrow, statement": lambda con: con.cursor().insert_arrow(INSERT, arrow()),
+    "insert_arrow, table": lambda con: con.cursor().insert_arrow("locked", arrow()),
     "copy_in": lambda con: con.cursor().copy_in("copy locked from stdin", (b"%d\tx\n" % i for i, _ in numbers())),
     "copy_out": _copy_out,
     "fetch_columns": _late_columns,

@@ -9,9 +9,9 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
-import pyarrow as pa
 import pytest
 
+import onecopy
 from onecopy import aio
 from tests.postgres.test_lifetime import of_port
 from tests.support.secured import Secured
@@ -20,7 +20,13 @@ from tests.support.secured import Secured
 WITH_THREAD = {"RowStream.write_to"}
 
 ROWS = [(i, f"row {i}") for i in range(3000)]
-SELECT = "select i, 'row ' || i from generate_series(0, 2999) as i"
+SELECT = "select i, 'row ' || i as t from generate_series(0, 2999) as i"
+
+
+#: The statement of SQLite for the same rows.
+SERIES = (
+    "with recursive k(i) as (select 0 union all select i + 1 from k where i < 2999) select i, 'row ' || i as t from k"
+)
 
 
 def coroutines() -> list[str]:
@@ -137,11 +143,11 @@ async def _fetch(target: str) -> None:
 
 @case("Cursor.insert_arrow")
 async def _insert_arrow(target: str) -> None:
-    table = pa.table({"i": [i for i, _ in ROWS], "t": [t for _, t in ROWS]})
     async with connected(target) as con:
         cur = con.cursor()
-        assert (await cur.insert_arrow("numbers", table)).rowcount == len(ROWS)
-        assert (await cur.insert_arrow("insert into numbers values (?, ?)", table)).rowcount == len(ROWS)
+        for into in ("numbers", "insert into numbers values (?, ?)"):
+            stream = onecopy.connect("sqlite::memory:").execute(SERIES)
+            assert (await cur.insert_arrow(into, stream)).rowcount == len(ROWS)
         assert await (await con.execute("select * from numbers")).fetchall() == ROWS * 2
 
 
@@ -155,8 +161,9 @@ async def _columns(target: str) -> None:
             assert texts == [t for _, t in ROWS[first:last]]
         cur = await con.execute(SELECT)
         assert await cur.fetchone() == ROWS[0]
-        stream = await (await con.execute(SELECT)).arrow()
-        assert pa.table(stream).num_rows == len(ROWS)
+        stream = await (await con.execute(SELECT + " order by i")).arrow()
+        copy = onecopy.connect("sqlite::memory:").execute("create table copy (i integer, t text)")
+        assert copy.insert_arrow("insert into copy values (?, ?)", stream).rowcount == len(ROWS)
 
 
 @case("Cursor.nextset")

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from onecopy._core import Connection, PendingCall
 from onecopy.aio._thread import ThreadRunner
-from onecopy.errors import InterfaceError
+from onecopy.errors import Error, InterfaceError
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class EventLoopRunner(ThreadRunner):
     suspends = True
 
     def __init__(self, con: Connection) -> None:
-        super().__init__()
+        super().__init__(_shared_executor())
         # This reference keeps the descriptor open while the loop watches it.
         self._con = con
         self._loop = asyncio.get_running_loop()
@@ -208,7 +208,8 @@ class EventLoopRunner(ThreadRunner):
                 call.cancel()
                 _discard(call)
             elif cancel is not None:
-                cancel()
+                with contextlib.suppress(Error):  # The cursor may have been closed meanwhile.
+                    cancel()
             raise
         finally:
             if has_turn and (run is None or run is not self._run):
@@ -328,7 +329,7 @@ class EventLoopRunner(ThreadRunner):
     def shutdown(self, wait: bool = False) -> None:
         """Accept no more calls."""
         self._forget_fd()
-        super().shutdown(wait=wait)
+        self.closed = True
 
 
 def _discard(call: PendingCall) -> None:

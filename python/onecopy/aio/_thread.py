@@ -25,8 +25,8 @@ class ThreadRunner:
     #: True if calls that suspend are run by `drive`, without a thread.
     suspends = False
 
-    def __init__(self) -> None:
-        self._executor = concurrent.futures.ThreadPoolExecutor(1, "onecopy-aio")
+    def __init__(self, executor: concurrent.futures.ThreadPoolExecutor | None = None) -> None:
+        self._executor = executor or concurrent.futures.ThreadPoolExecutor(1, "onecopy-aio")
         self._lock = threading.Lock()
         self._current: object = None
         self.closed = False
