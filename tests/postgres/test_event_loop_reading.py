@@ -50,8 +50,11 @@ def target(request: pytest.FixtureRequest, secured: Secured) -> str:
 @pytest.fixture
 def lock(secured: Secured) -> Iterator[onecopy.Connection]:
     """A session that has locked the table `locked`."""
+    with secured.admin() as admin:
+        admin.execute("grant create on schema public to scram_user")
     con = onecopy.connect(of_port(secured.port, "disable"))
-    con.execute("drop table if exists locked; create table locked (i int, t text)")
+    con.execute("drop table if exists locked")
+    con.execute("create table locked (i int, t text)")
     con.execute(FUNCTIONS)
     con.commit()
     con.execute("lock table locked in access exclusive mode")
@@ -76,7 +79,8 @@ async def _late_scroll(con: aio.Connection) -> None:
 
 
 async def _next_set(con: aio.Connection) -> None:
-    await (await con.execute("select 1; select * from locked")).nextset()
+    # The first result is long, so that the second statement is not executed before `nextset`.
+    await (await con.execute("select generate_series(1, 100000); select * from locked")).nextset()
 
 
 def numbers() -> Iterator[list[Any]]:

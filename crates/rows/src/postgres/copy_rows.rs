@@ -14,6 +14,7 @@ use super::execute_many::{execute_many, in_transaction};
 use super::parameters::{check, translate};
 use super::shared::Shared;
 use super::socket::lost;
+use super::wire::Wire;
 use crate::error::Error;
 use crate::sql::insert::TableInsert;
 use crate::task::TimeSlice;
@@ -91,17 +92,11 @@ impl<'a> TableCopy<'a> {
     fn new(shared: &'a Arc<Shared>, insert: &'a TableInsert) -> Result<TableCopy<'a>, Error> {
         let sql = insert.sql();
         let types = shared.call(|wire| {
-            let preamble = begin(shared, wire, &sql)?;
-            let translated = translate(&sql);
-            let prepared = prepare(wire, &translated.sql, String::new(), &[], preamble)?;
-            frontend::sync(&mut wire.out);
-            wire.send()?;
-            wire.read_to_ready(&sql)?;
-            // A backslash could be an escape in the string of the query, so such a table is
-            // excluded.
-            let accepts =
-                !insert.table.contains('\\') && wire.value(&accepts_copy(&insert.table))?.is_some();
-            Ok(accepts.then_some(prepared.parameters))
+            // The server may wait for a lock of the table.
+            let id = shared.activity.begin();
+            let types = TableCopy::types(shared, insert, &sql, wire);
+            shared.activity.finish();
+            types.map_err(|error| shared.error_of(id, error))
         })?;
         Ok(TableCopy {
             shared,
@@ -110,6 +105,26 @@ impl<'a> TableCopy<'a> {
             open: None,
             n_before: 0,
         })
+    }
+
+    /// Returns the types of the table's columns; `None` if COPY into the table is not equivalent to
+    /// INSERT.
+    fn types(
+        shared: &Arc<Shared>,
+        insert: &TableInsert,
+        sql: &str,
+        wire: &mut Wire,
+    ) -> Result<Option<Vec<u32>>, Error> {
+        let preamble = begin(shared, wire, sql)?;
+        let translated = translate(sql);
+        let prepared = prepare(wire, &translated.sql, String::new(), &[], preamble)?;
+        frontend::sync(&mut wire.out);
+        wire.send()?;
+        wire.read_to_ready(sql)?;
+        // A backslash could be an escape in the string of the query, so such a table is excluded.
+        let accepts =
+            !insert.table.contains('\\') && wire.value(&accepts_copy(&insert.table))?.is_some();
+        Ok(accepts.then_some(prepared.parameters))
     }
 
     /// Sends `rows` by COPY; `first_row` is the index (from 0) of the first of them. Returns
