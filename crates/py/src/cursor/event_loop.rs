@@ -90,7 +90,9 @@ impl Cursor {
             return Ok(None);
         };
         let mut statement = statement.into_inner();
-        let cancel = statement.cancel_handle();
+        // The handle of the statement cancels only the current result, not the execution of the
+        // next statement of the SQL text.
+        let cancel = cursor.connection.get().db(py)?.cancel_handle();
         let call = move || match statement.next_set() {
             Ok(found) => (Ok(()), Some(found.then_some(statement))),
             Err(error) => (Err(error), None),
