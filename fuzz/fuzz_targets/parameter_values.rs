@@ -11,7 +11,7 @@ use onecopy_gateway::Config;
 use onecopy_gateway::parameters::{Bound, Parameter, ParameterType};
 use onecopy_rows::{Date, Time, Value};
 use onecopy_text::ByteSink;
-use onecopy_wire::{csv, datetime};
+use onecopy_wire::csv;
 
 thread_local! {
     /// One parameter for each type, with the name of its type.
@@ -59,16 +59,9 @@ fn written(value: &Value) -> String {
         // The digits are unchanged: `007` and `7` are equal numbers, but different texts.
         Value::Decimal(digits) => out.extend_from_slice(digits.as_bytes()),
         Value::Text(text) => out.extend_from_slice(text.as_bytes()),
-        Value::Date(d) => out.extend_from_slice(date(d).to_short().expect("a date").as_bytes()),
-        Value::Time(t) => out.extend_from_slice(time(t).to_short().expect("a time").as_bytes()),
-        Value::Timestamp(t) => {
-            let stamp = datetime::Timestamp {
-                date: date(&t.date),
-                time: time(&t.time),
-                offset_minutes: t.offset_minutes,
-            };
-            out.extend_from_slice(stamp.to_short().expect("a timestamp").as_bytes());
-        }
+        Value::Date(d) => out.extend_from_slice(d.to_short().expect("a date").as_bytes()),
+        Value::Time(t) => out.extend_from_slice(t.to_short(0).expect("a time").as_bytes()),
+        Value::Timestamp(t) => out.extend_from_slice(t.to_short(0).expect("a timestamp").as_bytes()),
         other => panic!("no parameter is {other:?}"),
     }
     if let Value::Decimal(digits) = value {
@@ -76,24 +69,6 @@ fn written(value: &Value) -> String {
         csv::write_decimal(digits.as_bytes(), Default::default(), &mut number).expect("a number");
     }
     String::from_utf8(out).expect("text")
-}
-
-fn date(d: &Date) -> datetime::Date {
-    datetime::Date {
-        year: d.year,
-        month: d.month,
-        day: d.day,
-    }
-}
-
-fn time(t: &Time) -> datetime::Time {
-    datetime::Time {
-        hour: t.hour,
-        minute: t.minute,
-        second: t.second,
-        nanosecond: t.nanosecond,
-        digits: 0,
-    }
 }
 
 fn order(p: &Parameter, texts: [&str; 3]) {

@@ -48,6 +48,7 @@ pub mod memory;
 pub mod odbc;
 #[allow(unsafe_code)] // Boundary: memory mappings that grow.
 mod pages;
+mod plain_text;
 pub mod postgres;
 mod range;
 pub mod row_stream;
@@ -71,6 +72,7 @@ pub use database::{
     Prepared, ZeroDates,
 };
 pub use error::{Error, ErrorKind, Message};
+pub use plain_text::plain_text;
 pub use postgres::{CopyOut, Notification, text_of_value};
 pub use range::RangeCells;
 pub use row_stream::Format;

@@ -1,5 +1,8 @@
-//! [`Date`], [`Time`] and [`Timestamp`], which are written as RFC 3339 text with the stored number
-//! of fraction digits. JSON encloses this text in quotes, CSV does not.
+//! [`Date`], [`Time`] and [`Timestamp`], the date and time types of all crates. Their fields may be
+//! invalid. They are written as RFC 3339 text; JSON encloses this text in quotes, CSV does not.
+//!
+//! The parameter `digits` is the number of digits (0 to 9) with which the fraction of the second is
+//! stored. All of them are written, and more if the fraction needs more.
 
 use onecopy_text::Put;
 
@@ -9,7 +12,8 @@ use crate::inline_text::{InlineText, two_digits, write_padded};
 /// A calendar date in the proleptic Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// The year, 0 to 9999. Any other year causes the error [`WriteError::YearOutOfRange`].
+    /// The year. Databases have years outside of 0 to 9999; writing such a year causes the error
+    /// [`WriteError::YearOutOfRange`].
     pub year: i32,
     /// The month, 1 to 12.
     pub month: u8,
@@ -18,7 +22,7 @@ pub struct Date {
 }
 
 /// A time of day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time {
     /// The hour, 0 to 23, or 24 for `24:00:00` (PostgreSQL, ISO 8601), which is written unchanged.
     pub hour: u8,
@@ -28,9 +32,6 @@ pub struct Time {
     pub second: u8,
     /// The fraction of the second in nanoseconds, below 1,000,000,000.
     pub nanosecond: u32,
-    /// The number of digits with which the fraction is stored and written, 0 to 9. If the fraction
-    /// needs more digits, all of them are written.
-    pub digits: u8,
 }
 
 /// A date and a time, with or without an offset from UTC.
@@ -46,6 +47,41 @@ pub struct Timestamp {
 }
 
 impl Date {
+    /// PostgreSQL's date `infinity`, which is later than all other dates. No output format can
+    /// represent it as a date.
+    pub const INFINITY: Date = Date {
+        year: i32::MAX,
+        month: 1,
+        day: 1,
+    };
+    /// PostgreSQL's date `-infinity`, which is earlier than all other dates.
+    pub const MINUS_INFINITY: Date = Date {
+        year: i32::MIN,
+        month: 1,
+        day: 1,
+    };
+
+    /// Returns `infinity` or `-infinity` if the date is infinite; otherwise `None`.
+    #[must_use]
+    pub fn infinity(self) -> Option<&'static str> {
+        match self {
+            Date::INFINITY => Some("infinity"),
+            Date::MINUS_INFINITY => Some("-infinity"),
+            _ => None,
+        }
+    }
+
+    /// Returns the timestamp of midnight at the start of the date, with `offset_minutes` as its
+    /// offset from UTC.
+    #[must_use]
+    pub fn midnight(self, offset_minutes: Option<i16>) -> Timestamp {
+        Timestamp {
+            date: self,
+            time: Time::default(),
+            offset_minutes,
+        }
+    }
+
     /// Returns the date as `YYYY-MM-DD` (RFC 3339 `full-date`).
     ///
     /// # Errors
@@ -61,7 +97,8 @@ impl Date {
     /// # Errors
     /// As [`Date::to_short`].
     pub fn to_unix_ms(self) -> Result<i64, WriteError> {
-        Ok(self.days()? * MS_PER_DAY)
+        self.check()?;
+        Ok(self.to_unix_days() * MS_PER_DAY)
     }
 
     /// Returns the date that is `days` days after 1970-01-01; `None` if its year is not 0 to 9999.
@@ -93,10 +130,42 @@ impl Date {
         })
     }
 
-    /// Returns the number of days from 1970-01-01 to this date.
-    fn days(self) -> Result<i64, WriteError> {
-        let year = i64::from(self.checked_year()?);
-        Ok(first_of_month(year, self.month.into()) + i64::from(self.day) - 1)
+    /// Returns the date that is `days` days after 1970-01-01; `None` if the year exceeds 32 bits.
+    #[inline]
+    #[must_use]
+    pub fn of_unix_days_in_any_year(days: i64) -> Option<Date> {
+        // Years begin in March here, so that the leap day is the last day of its year.
+        let days = days.checked_add(DAYS_TO_1970)?;
+        let cycle = days.div_euclid(DAYS_OF_400_YEARS);
+        let day = days.rem_euclid(DAYS_OF_400_YEARS) as u32;
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day_of_year = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month + 2) / 5 + 1;
+        let is_next_year = month >= 10;
+        let month = if is_next_year { month - 9 } else { month + 3 };
+        Some(Date {
+            year: i32::try_from(cycle * 400 + i64::from(year + u32::from(is_next_year))).ok()?,
+            month: month as u8,
+            day: day as u8,
+        })
+    }
+
+    /// Returns the number of days from 1970-01-01 to this date, in any year. The date must be in
+    /// the calendar; otherwise the number is wrong.
+    #[inline]
+    #[must_use]
+    pub fn to_unix_days(self) -> i64 {
+        first_of_month(self.year.into(), self.month.into()) + i64::from(self.day) - 1
+    }
+
+    /// Returns `true` if the calendar contains the date. The year may be any.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_in_calendar(self) -> bool {
+        // The day exists in this month in every year, or is 29 February.
+        let is_day = self.day.wrapping_sub(1) < days_in(self.month);
+        is_day || self.month == 2 && self.day == 29 && is_leap(self.year)
     }
 
     /// Returns the first day of the month that is `months` months after January 1970, in days since
@@ -111,22 +180,13 @@ impl Date {
     /// Returns an error if the fields are not a valid date (year 0 to 9999).
     #[inline(always)]
     pub(crate) fn check(self) -> Result<(), WriteError> {
-        self.checked_year().map(|_| ())
-    }
-
-    /// Returns the year if the fields are a valid date, otherwise an error.
-    #[inline(always)]
-    fn checked_year(self) -> Result<u16, WriteError> {
-        let year = u16::try_from(self.year)
-            .ok()
-            .filter(|y| *y <= 9999)
-            .ok_or(WriteError::YearOutOfRange(self.year))?;
-        // The day exists in this month in every year, or is 29 February.
-        let is_day = self.day.wrapping_sub(1) < days_in(self.month);
-        if !(is_day || self.month == 2 && self.day == 29 && is_leap(year)) {
+        if !(0..=9999).contains(&self.year) {
+            return Err(WriteError::YearOutOfRange(self.year));
+        }
+        if !self.is_in_calendar() {
             return Err(WriteError::NotADate);
         }
-        Ok(year)
+        Ok(())
     }
 
     /// Writes the date as `YYYY-MM-DD`. `out` must have 16 bytes of space.
@@ -157,6 +217,7 @@ impl Date {
 }
 
 /// Returns the first day of a month (1 to 12) of a year, in days since 1970-01-01.
+#[inline]
 fn first_of_month(year: i64, month: i64) -> i64 {
     // Years begin in March here, so that the leap day is the last day of its year; all periods of
     // 400 years have equal length.
@@ -189,31 +250,44 @@ fn days_in(month: u8) -> u8 {
     }
 }
 
-fn is_leap(year: u16) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+fn is_leap(year: i32) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
 impl Time {
+    /// Returns the time of day `seconds` (below 86,400, or 86,400 for `24:00:00`) after midnight,
+    /// with a fraction in nanoseconds.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_seconds(seconds: u32, nanosecond: u32) -> Time {
+        Time {
+            hour: (seconds / 3600) as u8,
+            minute: (seconds / 60 % 60) as u8,
+            second: (seconds % 60) as u8,
+            nanosecond,
+        }
+    }
+
     /// Returns the time as `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`).
     ///
     /// # Errors
     /// [`WriteError::NotADate`].
-    pub fn to_short(self) -> Result<InlineText, WriteError> {
+    pub fn to_short(self, digits: u8) -> Result<InlineText, WriteError> {
         let mut text = InlineText::new();
-        self.put(&mut text)?;
+        self.put(digits, &mut text)?;
         Ok(text)
     }
 
-    /// Returns an error if the fields are not a valid time.
+    /// Returns an error if the fields are not a valid time, or if `digits` exceeds 9.
     #[inline(always)]
-    pub(crate) fn check(self) -> Result<(), WriteError> {
+    pub(crate) fn check(self, digits: u8) -> Result<(), WriteError> {
         let end_of_day =
             self.hour == 24 && self.minute == 0 && self.second == 0 && self.nanosecond == 0;
         if (self.hour > 23 && !end_of_day)
             || self.minute > 59
             || self.second > 60
             || self.nanosecond > 999_999_999
-            || self.digits > 9
+            || digits > 9
         {
             return Err(WriteError::NotADate);
         }
@@ -225,16 +299,16 @@ impl Time {
     /// # Errors
     /// As [`Time::to_short`]. Nothing is written then.
     #[inline]
-    pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
-        self.check()?;
-        self.put_checked(out);
+    pub fn put<P: Put>(self, digits: u8, out: &mut P) -> Result<(), WriteError> {
+        self.check(digits)?;
+        self.put_checked(digits, out);
         Ok(())
     }
 
     /// Writes the same text as [`Time::put`], without validating the time. The caller must have
     /// validated it.
     #[inline(always)]
-    pub(crate) fn put_checked<P: Put>(self, out: &mut P) {
+    pub(crate) fn put_checked<P: Put>(self, digits: u8, out: &mut P) {
         const COLON: u64 = b':' as u64;
         let text = two_digits(u32::from(self.hour))
             | COLON << 16
@@ -242,30 +316,30 @@ impl Time {
             | COLON << 40
             | two_digits(u32::from(self.second)) << 48;
         out.put_short(&text.to_le_bytes(), 8);
-        if self.nanosecond == 0 && self.digits == 0 {
+        if self.nanosecond == 0 && digits == 0 {
             return;
         }
         let micros = self.nanosecond / 1000;
         let nanos = self.nanosecond - micros * 1000;
-        if self.digits == 9 || (self.digits == 6 && nanos == 0) {
+        if digits == 9 || (digits == 6 && nanos == 0) {
             let text = u64::from(b'.')
                 | two_digits(micros / 10_000) << 8
                 | two_digits(micros / 100 % 100) << 24
                 | two_digits(micros % 100) << 40;
             out.put_short(&text.to_le_bytes(), 7);
-            if self.digits == 9 {
+            if digits == 9 {
                 let text = two_digits(nanos / 10) | u64::from(b'0' as u32 + nanos % 10) << 16;
                 out.put_short(&(text as u32).to_le_bytes(), 3);
             }
             return;
         }
-        self.put_fraction(out);
+        self.put_fraction(digits, out);
     }
 
     /// Writes the decimal point and the fraction of the second, for any number of digits.
     #[inline(never)]
-    fn put_fraction<P: Put>(self, out: &mut P) {
-        let mut n_digits = usize::from(self.digits);
+    fn put_fraction<P: Put>(self, digits: u8, out: &mut P) {
+        let mut n_digits = usize::from(digits);
         while !self.nanosecond.is_multiple_of(POWERS[9 - n_digits]) {
             n_digits += 1;
         }
@@ -297,9 +371,9 @@ impl Timestamp {
     ///
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
-    pub fn to_short(self) -> Result<InlineText, WriteError> {
+    pub fn to_short(self, digits: u8) -> Result<InlineText, WriteError> {
         let mut text = InlineText::new();
-        self.put(&mut text)?;
+        self.put(digits, &mut text)?;
         Ok(text)
     }
 
@@ -309,17 +383,17 @@ impl Timestamp {
     /// # Errors
     /// As [`Timestamp::to_short`]. Nothing is written then.
     #[inline]
-    pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
-        self.check()?;
-        self.put_checked(false, out);
+    pub fn put<P: Put>(self, digits: u8, out: &mut P) -> Result<(), WriteError> {
+        self.check(digits)?;
+        self.put_checked(digits, false, out);
         Ok(())
     }
 
-    /// Returns an error if the fields are not a valid date and time.
+    /// Returns an error if the fields are not a valid date and time, or if `digits` exceeds 9.
     #[inline(always)]
-    pub(crate) fn check(self) -> Result<(), WriteError> {
+    pub(crate) fn check(self, digits: u8) -> Result<(), WriteError> {
         self.date.check()?;
-        self.time.check()?;
+        self.time.check(digits)?;
         checked_offset(self.offset_minutes.unwrap_or(0)).map(|_| ())
     }
 
@@ -327,10 +401,10 @@ impl Timestamp {
     /// must have validated it. The offset of UTC is written as `Z` if `utc_z`, otherwise as
     /// `+00:00`.
     #[inline(always)]
-    pub(crate) fn put_checked<P: Put>(self, utc_z: bool, out: &mut P) {
+    pub(crate) fn put_checked<P: Put>(self, digits: u8, utc_z: bool, out: &mut P) {
         self.date.put_checked(out);
         out.put_byte(b'T');
-        self.time.put_checked(out);
+        self.time.put_checked(digits, out);
         let Some(offset) = self.offset_minutes else {
             return;
         };
@@ -357,9 +431,8 @@ impl Timestamp {
             minute,
             second,
             nanosecond,
-            ..
         } = self.time;
-        self.time.check()?;
+        self.time.check(0)?;
         let offset = self.offset_minutes.unwrap_or(0);
         checked_offset(offset)?;
         let minutes = i64::from(hour) * 60 + i64::from(minute) - i64::from(offset);
@@ -374,16 +447,9 @@ impl Timestamp {
     pub fn of_unix_ms(ms: i64) -> Option<Timestamp> {
         let date = Date::of_unix_days(ms.div_euclid(MS_PER_DAY))?;
         let ms = ms.rem_euclid(MS_PER_DAY) as u32;
-        let second = ms / 1000;
         Some(Timestamp {
             date,
-            time: Time {
-                hour: (second / 3600) as u8,
-                minute: (second / 60 % 60) as u8,
-                second: (second % 60) as u8,
-                nanosecond: ms % 1000 * 1_000_000,
-                digits: 3,
-            },
+            time: Time::of_seconds(ms / 1000, ms % 1000 * 1_000_000),
             offset_minutes: Some(0),
         })
     }

@@ -1,7 +1,7 @@
-//! [`Step`] and [`Moment`]: times that are stored as a number of time units since 1970, like
+//! [`Step`]: times that are stored as a number of time units since 1970, like
 //! NumPy's `datetime64`.
 
-use crate::datetime::{Date, Time};
+use crate::datetime::{Date, Time, Timestamp};
 
 /// A unit in which the time since 1970 is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +42,6 @@ pub struct Step {
     pub unit: Unit,
     /// The number of units in one step, at least 1.
     pub n_units: u32,
-}
-
-/// A date and time of day in the years 0 to 9999 (proleptic Gregorian), without a time zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// The date, in the years 0 to 9999.
-    pub date: Date,
-    /// The second of the day, below 86,400.
-    pub second: u32,
-    /// The fraction of the second in nanoseconds, below 1,000,000,000.
-    pub nanosecond: u32,
 }
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -106,26 +95,24 @@ impl Step {
         }
     }
 
-    /// Returns the time that is `count` steps after 1970, rounded down to nanoseconds; `None` if
-    /// its year is not 0 to 9999.
+    /// Returns the time that is `count` steps after 1970, rounded down to nanoseconds, without an
+    /// offset; `None` if its year is not 0 to 9999.
     // Inlined, because a call takes an eighth of the time in which an array of seconds is written.
     #[inline(always)]
     #[must_use]
-    pub fn moment(self, count: i64) -> Option<Moment> {
+    pub fn timestamp(self, count: i64) -> Option<Timestamp> {
         let n = self.n_units(count)?;
         match self.unit {
-            Unit::Year | Unit::Month | Unit::Week | Unit::Day => {
-                Moment::of_day(days(self.unit, n)?, 0, 0)
-            }
-            Unit::Hour => Moment::of_second(n.checked_mul(3600)?, 0),
-            Unit::Minute => Moment::of_second(n.checked_mul(60)?, 0),
-            Unit::Second => Moment::of_second(n, 0),
-            Unit::Milli => Moment::of_parts::<1_000>(n),
-            Unit::Micro => Moment::of_parts::<1_000_000>(n),
-            Unit::Nano => Moment::of_parts::<1_000_000_000>(n),
-            Unit::Pico => Moment::of_parts::<1_000_000_000>(n.div_euclid(1_000)),
-            Unit::Femto => Moment::of_parts::<1_000_000_000>(n.div_euclid(1_000_000)),
-            Unit::Atto => Moment::of_parts::<1_000_000_000>(n.div_euclid(1_000_000_000)),
+            Unit::Year | Unit::Month | Unit::Week | Unit::Day => of_day(days(self.unit, n)?, 0, 0),
+            Unit::Hour => of_second(n.checked_mul(3600)?, 0),
+            Unit::Minute => of_second(n.checked_mul(60)?, 0),
+            Unit::Second => of_second(n, 0),
+            Unit::Milli => of_parts::<1_000>(n),
+            Unit::Micro => of_parts::<1_000_000>(n),
+            Unit::Nano => of_parts::<1_000_000_000>(n),
+            Unit::Pico => of_parts::<1_000_000_000>(n.div_euclid(1_000)),
+            Unit::Femto => of_parts::<1_000_000_000>(n.div_euclid(1_000_000)),
+            Unit::Atto => of_parts::<1_000_000_000>(n.div_euclid(1_000_000_000)),
         }
     }
 
@@ -164,50 +151,34 @@ fn days(unit: Unit, n: i64) -> Option<i64> {
     }
 }
 
-impl Moment {
-    #[inline(always)]
-    fn of_day(day: i64, second: u32, nanosecond: u32) -> Option<Moment> {
-        Some(Moment {
-            date: Date::of_unix_days(day)?,
-            second,
-            nanosecond,
-        })
-    }
+#[inline(always)]
+fn of_day(day: i64, second: u32, nanosecond: u32) -> Option<Timestamp> {
+    Some(Timestamp {
+        date: Date::of_unix_days(day)?,
+        time: Time::of_seconds(second, nanosecond),
+        offset_minutes: None,
+    })
+}
 
-    #[inline(always)]
-    fn of_second(second: i64, nanosecond: u32) -> Option<Moment> {
-        let (day, second) = (
-            second.div_euclid(SECONDS_PER_DAY),
-            second.rem_euclid(SECONDS_PER_DAY),
-        );
-        Moment::of_day(day, second as u32, nanosecond)
-    }
+#[inline(always)]
+fn of_second(second: i64, nanosecond: u32) -> Option<Timestamp> {
+    let (day, second) = (
+        second.div_euclid(SECONDS_PER_DAY),
+        second.rem_euclid(SECONDS_PER_DAY),
+    );
+    of_day(day, second as u32, nanosecond)
+}
 
-    /// Returns the time that is `n / PER_SECOND` seconds after 1970.
-    #[inline(always)]
-    fn of_parts<const PER_SECOND: i64>(n: i64) -> Option<Moment> {
-        let rest = n.rem_euclid(PER_SECOND) * (1_000_000_000 / PER_SECOND);
-        Moment::of_second(n.div_euclid(PER_SECOND), rest as u32)
-    }
-
-    /// Returns the time of day. Its fraction is written with at least `digits` digits.
-    #[inline]
-    #[must_use]
-    pub fn time(&self, digits: u8) -> Time {
-        Time {
-            hour: (self.second / 3600) as u8,
-            minute: (self.second / 60 % 60) as u8,
-            second: (self.second % 60) as u8,
-            nanosecond: self.nanosecond,
-            digits,
-        }
-    }
+/// Returns the time that is `n / PER_SECOND` seconds after 1970.
+#[inline(always)]
+fn of_parts<const PER_SECOND: i64>(n: i64) -> Option<Timestamp> {
+    let rest = n.rem_euclid(PER_SECOND) * (1_000_000_000 / PER_SECOND);
+    of_second(n.div_euclid(PER_SECOND), rest as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datetime::Timestamp;
 
     const UNITS: [(&str, Unit); 13] = [
         ("Y", Unit::Year),
@@ -230,15 +201,10 @@ mod tests {
     }
 
     fn text(step: Step, count: i64) -> String {
-        let Some(moment) = step.moment(count) else {
+        let Some(at) = step.timestamp(count) else {
             return "none".to_owned();
         };
-        let at = Timestamp {
-            date: moment.date,
-            time: moment.time(0),
-            offset_minutes: None,
-        };
-        String::from_utf8_lossy(at.to_short().expect("a date").as_bytes()).into_owned()
+        String::from_utf8_lossy(at.to_short(0).expect("a date").as_bytes()).into_owned()
     }
 
     #[test]
@@ -305,25 +271,23 @@ mod tests {
                 for count in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
                     // No count may cause an overflow or a panic.
                     let step = Step { unit, n_units };
-                    let _ = (step.moment(count), step.unix_ms(count));
+                    let _ = (step.timestamp(count), step.unix_ms(count));
                 }
             }
         }
-        assert_eq!(step(Unit::Week).moment(i64::MAX), None);
+        assert_eq!(step(Unit::Week).timestamp(i64::MAX), None);
         assert_eq!(step(Unit::Week).unix_ms(i64::MAX), None);
     }
 
     #[test]
     fn months_begin_at_the_days_of_the_calendar() {
         for months in -1970 * 12..(10_000 - 1970) * 12 {
-            let moment = step(Unit::Month).moment(months).expect("a year up to 9999");
-            assert_eq!(i64::from(moment.date.year), 1970 + months.div_euclid(12));
-            assert_eq!(i64::from(moment.date.month), 1 + months.rem_euclid(12));
-            assert_eq!(moment.date.day, 1);
-            assert_eq!(
-                step(Unit::Month).unix_ms(months),
-                moment.date.to_unix_ms().ok()
-            );
+            let at = step(Unit::Month).timestamp(months);
+            let date = at.expect("a year up to 9999").date;
+            assert_eq!(i64::from(date.year), 1970 + months.div_euclid(12));
+            assert_eq!(i64::from(date.month), 1 + months.rem_euclid(12));
+            assert_eq!(date.day, 1);
+            assert_eq!(step(Unit::Month).unix_ms(months), date.to_unix_ms().ok());
         }
         // This year is outside the range of `Date`.
         assert_eq!(

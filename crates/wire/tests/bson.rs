@@ -146,9 +146,8 @@ fn each_type_reads_back() {
         minute: 2,
         second: 3,
         nanosecond: 0,
-        digits: 0,
     };
-    let time = time.to_short().expect("a time");
+    let time = time.to_short(0).expect("a time");
     assert_eq!(
         put(Tag::String, |w| bson::put_short(&time, w)),
         Value::String("01:02:03".into())

@@ -1,7 +1,7 @@
 //! [`Shown`]: a value as it is displayed in a terminal: on one line, without control characters,
 //! with a known width.
 
-use onecopy_rows::{Cell, Date, Time, Timestamp};
+use onecopy_rows::{Cell, plain_text};
 use onecopy_text::Units;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -56,12 +56,8 @@ impl Shown {
                 hex.push(bytes);
                 hex.finish()
             }
-            Cell::Date(d) => other(date(d)),
-            Cell::Time(t, digits) => other(time(t, digits)),
-            Cell::Timestamp(t, digits) => other(timestamp(t, digits)),
-            Cell::Uuid(bytes) => other(uuid(&bytes)),
-            // This is a kind of cell that the table does not support yet.
-            _ => other("?".to_owned()),
+            // Dates, times and UUIDs.
+            cell => other(plain_text(cell).unwrap_or_else(|| "?".to_owned())),
         }
     }
 }
@@ -198,42 +194,6 @@ impl Bytes {
     }
 }
 
-fn date(d: Date) -> String {
-    format!("{:04}-{:02}-{:02}", d.year, d.month, d.day)
-}
-
-fn time(t: Time, digits: u8) -> String {
-    let mut text = format!("{:02}:{:02}:{:02}", t.hour, t.minute, t.second);
-    if digits > 0 {
-        let fraction = format!("{:09}", t.nanosecond);
-        text.push('.');
-        text.push_str(&fraction[..usize::from(digits.min(9))]);
-    }
-    text
-}
-
-fn timestamp(t: Timestamp, digits: u8) -> String {
-    let mut text = format!("{} {}", date(t.date), time(t.time, digits));
-    if let Some(offset) = t.offset_minutes {
-        let sign = if offset < 0 { '-' } else { '+' };
-        let minutes = offset.unsigned_abs();
-        text.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
-    }
-    text
-}
-
-fn uuid(bytes: &[u8; 16]) -> String {
-    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    [
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..],
-    ]
-    .join("-")
-}
-
 /// Returns `text`, truncated to `width` columns with `…` at the end, and the resulting width.
 pub(super) fn cut(text: &str, width: usize) -> (String, usize) {
     let whole = text.width();
@@ -256,6 +216,8 @@ pub(super) fn cut(text: &str, width: usize) -> (String, usize) {
 
 #[cfg(test)]
 mod tests {
+    use onecopy_rows::{Date, Time, Timestamp};
+
     use super::*;
 
     fn shown(cell: Cell<'_>) -> String {

@@ -19,19 +19,12 @@ pub(super) fn date(text: &str) -> Option<Date> {
     let year = digits(parts.next()?, 4)?;
     let month = digits(parts.next()?, 2)?;
     let day = digits(parts.next()?, 2)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    (year >= 1 && (1..=last).contains(&day)).then_some(Date {
+    let date = Date {
         year: year as i32,
         month: month as u8,
         day: day as u8,
-    })
+    };
+    (year >= 1 && date.is_in_calendar()).then_some(date)
 }
 
 pub(super) fn time(text: &str) -> Option<Time> {

@@ -1,8 +1,7 @@
 //! Creates and reads `date`, `time` and `datetime` objects through the C API of the module
 //! `datetime`.
 
-use onecopy_rows::{Date, Time, Timestamp};
-use onecopy_wire::datetime::Timestamp as Moment;
+use onecopy_wire::datetime::{Date, Time, Timestamp};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -225,25 +224,8 @@ pub(crate) fn of_unix_ms<'py>(
     ms: i64,
     zone: Option<&Bound<'py, PyTzInfo>>,
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let moment = Moment::of_unix_ms(ms).filter(|moment| moment.date.year > 0)?;
-    let api = api();
-    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or
-    // None.
-    Some(unsafe {
-        let zone = zone.map_or_else(|| ffi::Py_None(), Bound::as_ptr);
-        let made = (api.DateTime_FromDateAndTime)(
-            moment.date.year,
-            c_int::from(moment.date.month),
-            c_int::from(moment.date.day),
-            c_int::from(moment.time.hour),
-            c_int::from(moment.time.minute),
-            c_int::from(moment.time.second),
-            (moment.time.nanosecond / 1000) as c_int,
-            zone,
-            api.DateTimeType,
-        );
-        Bound::from_owned_ptr_or_err(py, made)
-    })
+    let stamp = Timestamp::of_unix_ms(ms).filter(|stamp| stamp.date.year > 0)?;
+    Some(datetime(py, &stamp, zone))
 }
 
 /// Creates a `timedelta` of `microseconds`. Any number of them in 64 bits is in the range of

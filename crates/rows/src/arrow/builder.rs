@@ -9,12 +9,12 @@ use super::date_time;
 use super::decimal::{self, Int256};
 use super::error::{ValueError, exact_f32, exact_f64};
 use super::lists::Lists;
-use super::plain_text::plain_text;
 use super::plan::Plan;
 use super::text::Strings;
 use super::types::{DataType, TimeUnit};
 use crate::arrow_c::Memory;
 use crate::cell::Cell;
+use crate::plain_text::{parse_uuid, plain_text};
 
 /// The smallest number of values for which a column reserves memory when it has to grow.
 const LEAST_RESERVED: usize = 1024;
@@ -298,7 +298,7 @@ impl Builder {
             (Values::LargeBinary(v), Cell::Bytes(bytes)) => return v.put_bytes(bytes),
             (Values::Uuid(v), Cell::Uuid(uuid)) => v.push(uuid),
             (Values::Uuid(v), Cell::Text(Units::Utf8(text))) => {
-                v.push(super::plain_text::parse_uuid(text).ok_or(ValueError::Kind)?);
+                v.push(parse_uuid(text).ok_or(ValueError::Kind)?);
             }
             (Values::Date(v), Cell::Date(date)) => v.push(narrow(date_time::checked_days(date)?)?),
             (Values::ShortTime(v, unit), Cell::Time(time, _)) => {
@@ -308,12 +308,7 @@ impl Builder {
                 v.push(date_time::time_of_day(time, *unit)?);
             }
             (Values::Timestamp(v, unit, None), Cell::Date(date)) => {
-                let midnight = crate::cell::Timestamp {
-                    date,
-                    time: crate::cell::Time::default(),
-                    offset_minutes: None,
-                };
-                v.push(date_time::since_epoch(midnight, *unit)?);
+                v.push(date_time::since_epoch(date.midnight(None), *unit)?);
             }
             (
                 Values::Date(_)

@@ -6,54 +6,16 @@ use crate::cell::{Date, Time, Timestamp};
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// Returns the number of days from 1970-01-01 to a date, in the proleptic Gregorian calendar (after
-/// Howard Hinnant, "chrono-compatible low-level date algorithms").
-#[inline]
-pub(crate) fn days(date: Date) -> i64 {
-    let (month, day) = (i64::from(date.month), i64::from(date.day));
-    let year = i64::from(date.year) - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = (month + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// Returns the number of days from 1970-01-01 to `date`; an error if the calendar does not contain
-/// `date`, for example if its month is 13.
+/// Returns the number of days from 1970-01-01 to `date`.
 ///
 /// # Errors
-/// The calendar does not have the date.
+/// The calendar does not contain `date`, for example because its month is 13.
 #[inline]
 pub(crate) fn checked_days(date: Date) -> Result<i64, ValueError> {
-    const DAYS: [u8; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let year = date.year;
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let in_month = DAYS.get(usize::from(date.month)).copied().unwrap_or(0);
-    let last = in_month + u8::from(date.month == 2 && is_leap);
-    match date.day.wrapping_sub(1) < last {
-        true => Ok(days(date)),
+    match date.is_in_calendar() {
+        true => Ok(date.to_unix_days()),
         false => Err(ValueError::Invalid),
     }
-}
-
-/// Returns the date that is `days` days after 1970-01-01; `None` if the year exceeds 32 bits.
-pub(crate) fn date(days: i64) -> Option<Date> {
-    let days = days.checked_add(719_468)?;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    Some(Date {
-        year: i32::try_from(year).ok()?,
-        month: month as u8,
-        day: (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u8,
-    })
 }
 
 /// Converts the fraction of a second from nanoseconds to `unit`.
@@ -122,19 +84,15 @@ pub(crate) fn time(n: i64, unit: TimeUnit) -> Option<Time> {
     if !(0..DAY_SECONDS).contains(&seconds) {
         return None;
     }
-    Some(Time {
-        hour: (seconds / 3600) as u8,
-        minute: (seconds / 60 % 60) as u8,
-        second: (seconds % 60) as u8,
-        nanosecond: (n.rem_euclid(unit.per_second()) * (1_000_000_000 / unit.per_second())) as u32,
-    })
+    let nanosecond = n.rem_euclid(unit.per_second()) * (1_000_000_000 / unit.per_second());
+    Some(Time::of_seconds(seconds as u32, nanosecond as u32))
 }
 
 /// Returns the timestamp `n` units after 1970-01-01 00:00; `None` if its year exceeds 32 bits.
 pub(crate) fn timestamp(n: i64, unit: TimeUnit, is_utc: bool) -> Option<Timestamp> {
     let day_units = DAY_SECONDS * unit.per_second();
     Some(Timestamp {
-        date: date(n.div_euclid(day_units))?,
+        date: Date::of_unix_days_in_any_year(n.div_euclid(day_units))?,
         time: time(n.rem_euclid(day_units), unit)?,
         offset_minutes: is_utc.then_some(0),
     })
@@ -150,8 +108,7 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<Date> {
         month: u8::try_from(number(&text[5..7])?).ok()?,
         day: u8::try_from(number(&text[8..])?).ok()?,
     };
-    // A date that the calendar does not have changes when it is converted to days and back.
-    ((1..=12).contains(&date.month) && self::date(days(date)) == Some(date)).then_some(date)
+    date.is_in_calendar().then_some(date)
 }
 
 /// Parses a time of day in the form `hh:mm[:ss[.fffffffff]]`; `None` for any other text.
@@ -240,13 +197,16 @@ mod tests {
             ("9999-12-31", 2_932_896),
         ] {
             let parsed = parse_date(text.as_bytes()).unwrap();
-            assert_eq!(days(parsed), n, "{text}");
-            assert_eq!(date(n), Some(parsed));
+            assert_eq!(checked_days(parsed), Ok(n), "{text}");
+            assert_eq!(Date::of_unix_days_in_any_year(n), Some(parsed));
         }
         for n in (-800_000..3_000_000).step_by(37) {
-            assert_eq!(days(date(n).unwrap()), n);
+            assert_eq!(
+                Date::of_unix_days_in_any_year(n).map(checked_days),
+                Some(Ok(n))
+            );
         }
-        assert_eq!(date(i64::MAX), None);
+        assert_eq!(Date::of_unix_days_in_any_year(i64::MAX), None);
     }
 
     #[test]

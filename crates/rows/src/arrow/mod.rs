@@ -15,7 +15,6 @@
 //! | `bits` | bitmaps under construction: booleans, validity |
 //! | `decimal` | converts digits to integers of 128 and 256 bits, and back |
 //! | `date_time` | converts dates and times to integers, and back |
-//! | `plain_text` | converts values to plain text |
 //! | `stream` | [`ArrowStream`]: a statement's rows as batches |
 //! | `read` | reads the values of arrays as parameters |
 //!
@@ -29,7 +28,6 @@ mod decimal;
 mod error;
 mod lists;
 pub mod number_column;
-mod plain_text;
 mod plan;
 mod read;
 mod rows;

@@ -7,6 +7,7 @@ use super::date_time;
 use super::decimal;
 use super::types::{DataType, TimeUnit};
 use crate::arrow_c::Memory;
+use crate::cell::Date;
 use crate::error::{Error, ErrorKind};
 use crate::value::Value;
 
@@ -162,11 +163,13 @@ impl Array {
             DataType::Uuid => Value::Uuid(self.fixed(at)?),
             DataType::Date32 => {
                 let days = i32::from_ne_bytes(self.fixed(at)?);
-                Value::Date(date_time::date(days.into()).ok_or_else(no_date)?)
+                Value::Date(Date::of_unix_days_in_any_year(days.into()).ok_or_else(no_date)?)
             }
             DataType::Date64 => {
                 let n = i64::from_ne_bytes(self.fixed(at)?);
-                Value::Date(date_time::date(n.div_euclid(86_400_000)).ok_or_else(no_date)?)
+                Value::Date(
+                    Date::of_unix_days_in_any_year(n.div_euclid(86_400_000)).ok_or_else(no_date)?,
+                )
             }
             DataType::Time(unit) => {
                 let n = match unit {

@@ -4,6 +4,7 @@
 use super::ffi::{self, GuidStruct, c, sql};
 use super::quirks::{Quirks, Width};
 use crate::cell::{Date, Time, Timestamp};
+use crate::plain_text::{n_digits, time_text, timestamp_text, uuid_text};
 use crate::value::{Declared, DeclaredKind, Value};
 
 /// The form in which a parameter value, or each value of an array, is passed to the driver.
@@ -63,13 +64,13 @@ impl ParameterBinding {
             Value::Time(t) if has_struct(*t) => form(c::TYPE_TIME, sql::TYPE_TIME, 8, 0, 6),
             // ODBC's struct has no fraction, so the time is bound as text, which each server
             // converts.
-            Value::Time(t) => ascii(time_text(*t).len()),
+            Value::Time(t) => ascii(time_text(*t, n_digits(*t)).len()),
             Value::Timestamp(t) if t.offset_minutes.is_none() && !is_early(t.date, quirks) => {
                 timestamp(*t)
             }
             // No struct with an offset is supported by all drivers, so the timestamp is bound as
             // text.
-            Value::Timestamp(t) => ascii(timestamp_text(*t).len()),
+            Value::Timestamp(t) => ascii(timestamp_text(*t, n_digits(t.time)).len()),
             Value::Uuid(_) if quirks.guid_parameters => form(c::GUID, sql::GUID, 16, 0, 16),
             Value::Uuid(_) => ascii(36),
             Value::Declared(inner, declared) => {
@@ -216,7 +217,7 @@ pub(super) fn put(value: &Value, form: &ParameterBinding, out: &mut [u8]) -> ffi
         Value::Time(t) if has_struct(*t) => {
             put(&fields([t.hour.into(), t.minute.into(), t.second.into()]))
         }
-        Value::Time(t) => put(time_text(*t).as_bytes()),
+        Value::Time(t) => put(time_text(*t, n_digits(*t)).as_bytes()),
         Value::Timestamp(t) if form.c_type != c::CHAR => {
             let (d, time) = (t.date, t.time);
             let date: [u8; 6] = fields([year(d), d.month.into(), d.day.into()]);
@@ -224,7 +225,7 @@ pub(super) fn put(value: &Value, form: &ParameterBinding, out: &mut [u8]) -> ffi
             let fraction = time.nanosecond.to_ne_bytes();
             put(&[&date[..], &day, &fraction].concat())
         }
-        Value::Timestamp(t) => put(timestamp_text(*t).as_bytes()),
+        Value::Timestamp(t) => put(timestamp_text(*t, n_digits(t.time)).as_bytes()),
         Value::Uuid(uuid) if form.c_type == c::GUID => {
             let GuidStruct {
                 data1,
@@ -235,7 +236,7 @@ pub(super) fn put(value: &Value, form: &ParameterBinding, out: &mut [u8]) -> ffi
             let parts = [data2.to_ne_bytes(), data3.to_ne_bytes()].concat();
             put(&[&data1.to_ne_bytes()[..], &parts, &data4].concat())
         }
-        Value::Uuid(uuid) => put(uuid_text(*uuid).as_bytes()),
+        Value::Uuid(uuid) => put(uuid_text(uuid).as_bytes()),
         Value::Declared(inner, _) => self::put(inner, form, out),
     }
 }
@@ -327,52 +328,22 @@ fn year(d: Date) -> u16 {
 /// Returns a binding with at least as many digits of the fraction as the value has. A driver
 /// refuses (22008) a fraction with more digits than the binding declares.
 fn timestamp(t: Timestamp) -> ParameterBinding {
-    let fraction = t.time.nanosecond;
-    let digits = (0..9)
-        .find(|n| fraction.is_multiple_of(10u32.pow(9 - n)))
-        .unwrap_or(9);
+    let digits = n_digits(t.time);
     // `yyyy-mm-dd hh:mm:ss` has 19 characters, and the decimal point is one more. The fraction has
     // at least six digits, because SQL Server derives the type datetime2(n) from the size.
     let digits = if digits == 0 { 0 } else { digits.max(6) };
     let size = if digits == 0 {
         19
     } else {
-        20 + digits as usize
+        20 + usize::from(digits)
     };
-    let digits = i16::try_from(digits).unwrap_or(9);
-    form(c::TYPE_TIMESTAMP, sql::TYPE_TIMESTAMP, size, digits, 16)
-}
-
-fn time_text(t: Time) -> String {
-    let mut text = format!("{:02}:{:02}:{:02}", t.hour, t.minute, t.second);
-    if t.nanosecond != 0 {
-        let fraction = format!("{:09}", t.nanosecond);
-        text.push('.');
-        text.push_str(fraction.trim_end_matches('0'));
-    }
-    text
-}
-
-fn timestamp_text(t: Timestamp) -> String {
-    let Date { year, month, day } = t.date;
-    let mut text = format!("{year:04}-{month:02}-{day:02} {}", time_text(t.time));
-    if let Some(offset) = t.offset_minutes {
-        let sign = if offset < 0 { '-' } else { '+' };
-        let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
-        text.push_str(&format!("{sign}{hours:02}:{minutes:02}"));
-    }
-    text
-}
-
-fn uuid_text(uuid: [u8; 16]) -> String {
-    let mut text = String::with_capacity(36);
-    for (i, byte) in uuid.iter().enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+    form(
+        c::TYPE_TIMESTAMP,
+        sql::TYPE_TIMESTAMP,
+        size,
+        digits.into(),
+        16,
+    )
 }
 
 #[cfg(test)]
@@ -420,11 +391,11 @@ mod tests {
     #[test]
     fn offsets_and_uuids_have_their_text_form() {
         assert_eq!(
-            timestamp_text(moment(120_000_000, Some(-330))),
+            timestamp_text(moment(120_000_000, Some(-330)), 2),
             "2020-01-02 03:04:05.12-05:30"
         );
         assert_eq!(
-            uuid_text([0x12; 16]),
+            uuid_text(&[0x12; 16]),
             "12121212-1212-1212-1212-121212121212"
         );
     }

@@ -5,63 +5,29 @@ use crate::cell::{Cell, Date, Time, Timestamp};
 
 /// The number of days from 1970-01-01 to 2000-01-01.
 const DAYS_TO_2000: i64 = 10_957;
-/// The number of days from 0000-03-01 to 1970-01-01.
-const DAYS_TO_1970: i64 = 719_468;
 /// The number of microseconds of a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 
 /// Returns the date that is `days` days after 2000-01-01; the year 0 is 1 BC.
 #[inline]
 pub(super) fn date_of_days(days: i32) -> Date {
-    // In this calculation a year begins in March, in a cycle of 400 years, so that the leap day is
-    // the last day of a year.
-    let days = i64::from(days) + DAYS_TO_2000 + DAYS_TO_1970;
-    let (cycle, day) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u32);
-    let year_of_cycle = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    Date {
-        // 32 bits of days span about 12 million years, so the year fits in 32 bits.
-        year: (cycle * 400) as i32 + year_of_cycle as i32 + next,
-        month: month as u8,
-        day: day as u8,
-    }
+    Date::of_unix_days_in_any_year(i64::from(days) + DAYS_TO_2000)
+        .expect("32 bits of days span about 12 million years")
 }
 
 /// Returns the number of days from 2000-01-01 to a date; `None` if the date is invalid, or the
 /// number exceeds 32 bits.
-pub(super) fn days_of_date(date: &Date) -> Option<i32> {
-    if !(1..=12).contains(&date.month) || !(1..=31).contains(&date.day) {
-        return None;
-    }
-    let (month, day) = (i64::from(date.month), i64::from(date.day));
-    let year = i64::from(date.year) - i64::from(month <= 2);
-    let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_cycle = year * 365 + year / 4 - year / 100 + day_of_year;
-    let days = cycle * 146_097 + day_of_cycle - DAYS_TO_1970 - DAYS_TO_2000;
-    let days = i32::try_from(days).ok()?;
-    // A day that the month does not have becomes another date: 31 April becomes 1 May.
-    (date_of_days(days) == *date).then_some(days)
+pub(super) fn days_of_date(date: Date) -> Option<i32> {
+    let days = date.is_in_calendar().then(|| date.to_unix_days())?;
+    i32::try_from(days - DAYS_TO_2000).ok()
 }
 
 /// Returns the time of day that is `micros` microseconds after midnight, up to 24:00:00.
 #[inline]
 pub(super) fn time_of_micros(micros: i64) -> Time {
     let micros = micros.clamp(0, DAY) as u64;
-    let seconds = (micros / 1_000_000) as u32;
-    Time {
-        hour: (seconds / 3600) as u8,
-        minute: (seconds / 60 % 60) as u8,
-        second: (seconds % 60) as u8,
-        nanosecond: (micros % 1_000_000) as u32 * 1000,
-    }
+    let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
+    Time::of_seconds(seconds as u32, micros as u32 * 1000)
 }
 
 /// Returns the number of microseconds since midnight; a finer fraction is rounded.
@@ -87,7 +53,7 @@ pub(super) fn timestamp_of_micros(micros: i64, offset_minutes: Option<i16>) -> T
 /// Returns the number of microseconds from 2000-01-01 00:00:00 to a timestamp; `None` if the number
 /// exceeds 64 bits. A timestamp with an offset is converted to UTC before.
 pub(super) fn micros_of_timestamp(stamp: &Timestamp) -> Option<i64> {
-    let days = i64::from(days_of_date(&stamp.date)?);
+    let days = i64::from(days_of_date(stamp.date)?);
     let offset = i64::from(stamp.offset_minutes.unwrap_or(0)) * 60_000_000;
     let micros = days
         .checked_mul(DAY)?
@@ -166,11 +132,11 @@ mod tests {
             (2_921_939, date(9999, 12, 31)),
         ] {
             assert_eq!(date_of_days(days), expected);
-            assert_eq!(days_of_date(&expected), Some(days));
+            assert_eq!(days_of_date(expected), Some(days));
         }
-        assert_eq!(days_of_date(&date(2023, 2, 29)), None);
-        assert_eq!(days_of_date(&date(2023, 4, 31)), None);
-        assert_eq!(days_of_date(&date(2023, 13, 1)), None);
+        assert_eq!(days_of_date(date(2023, 2, 29)), None);
+        assert_eq!(days_of_date(date(2023, 4, 31)), None);
+        assert_eq!(days_of_date(date(2023, 13, 1)), None);
     }
 
     #[test]
@@ -197,7 +163,7 @@ mod tests {
         #[test]
         fn each_day_is_one_date(days in any::<i32>()) {
             let date = date_of_days(days);
-            prop_assert_eq!(days_of_date(&date), Some(days));
+            prop_assert_eq!(days_of_date(date), Some(days));
             prop_assert!(date_of_days(days.saturating_add(1)) != date || days == i32::MAX);
         }
 

@@ -7,8 +7,8 @@ use postgres_protocol::IsNull;
 
 use super::date_time::{self, with_era};
 use super::types::{oid, oid_of_name};
-use crate::cell::Time;
 use crate::error::{Error, ErrorKind};
+use crate::plain_text::{offset_text, time_text};
 use crate::sql::dialect::Dialect;
 use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::statements;
@@ -203,7 +203,7 @@ pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
         | (Value::I64(_), oid::INT8)
         | (Value::Time(_), oid::TIME) => true,
         (Value::I64(n), oid::INT4) => i32::try_from(*n).is_ok(),
-        (Value::Date(date), oid::DATE) => date_time::days_of_date(date).is_some(),
+        (Value::Date(date), oid::DATE) => date_time::days_of_date(*date).is_some(),
         (Value::Timestamp(stamp), oid::TIMESTAMP) if stamp.offset_minutes.is_none() => {
             date_time::micros_of_timestamp(stamp).is_some()
         }
@@ -231,7 +231,7 @@ pub(super) fn encode(value: &Value, as_oid: u32, out: &mut BytesMut) -> IsNull {
         Value::F64(f) => out.put_f64(*f),
         Value::Bytes(bytes) => out.put_slice(bytes),
         Value::Uuid(uuid) => out.put_slice(uuid),
-        Value::Date(date) => out.put_i32(date_time::days_of_date(date).unwrap_or_default()),
+        Value::Date(date) => out.put_i32(date_time::days_of_date(*date).unwrap_or_default()),
         Value::Time(time) => out.put_i64(date_time::micros_of_time(time)),
         Value::Timestamp(stamp) => {
             out.put_i64(date_time::micros_of_timestamp(stamp).unwrap_or_default());
@@ -263,35 +263,23 @@ pub fn text_of_value(value: &Value) -> Option<Cow<'_, str>> {
             format!("\\x{hex}")
         }
         Value::Date(date) => with_era(date, ""),
-        Value::Time(time) => time_text(time),
+        Value::Time(time) => time_text(*time, 9),
         Value::Timestamp(stamp) => {
-            let mut rest = format!(" {}", time_text(&stamp.time));
-            if let Some(offset) = stamp.offset_minutes {
-                let sign = if offset < 0 { '-' } else { '+' };
-                let minutes = offset.unsigned_abs();
-                rest.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
-            }
-            with_era(&stamp.date, &rest)
+            let offset = offset_text(stamp.offset_minutes);
+            with_era(
+                &stamp.date,
+                &format!(" {}{offset}", time_text(stamp.time, 9)),
+            )
         }
         Value::Uuid(uuid) => uuid.iter().map(|b| format!("{b:02x}")).collect(),
         Value::Declared(inner, _) => return text_of_value(inner),
     }))
 }
 
-fn time_text(time: &Time) -> String {
-    let Time {
-        hour,
-        minute,
-        second,
-        nanosecond,
-    } = time;
-    format!("{hour:02}:{minute:02}:{second:02}.{nanosecond:09}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::{Date, Timestamp};
+    use crate::cell::{Date, Time, Timestamp};
     use crate::value::Declared;
 
     #[test]

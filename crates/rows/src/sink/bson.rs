@@ -2,9 +2,9 @@
 
 use onecopy_text::{ByteSink, Carry, MOVED_BY_PAGES_BYTES, Policy, Tally, Units, planted};
 use onecopy_wire::bson::{self, Decimal128, Frame, KeySegments, MOST_BYTES, Tag, VALUE_BYTES};
-use onecopy_wire::{NonFinite, WriteError, csv, datetime, number};
+use onecopy_wire::{NonFinite, WriteError, csv, number};
 
-use super::format::{RowFormat, time, timestamp};
+use super::format::RowFormat;
 use super::objects::unfit;
 use crate::array::{ArrayError, ArrayVisitor};
 use crate::cell::{Cell, LongKind};
@@ -229,8 +229,7 @@ impl BsonRows {
                 self.check(bytes.len(), out)?;
                 bson::write_binary(bson::SUBTYPE_GENERIC, bytes, out)?;
             }
-            Cell::Date(value) => {
-                let date = datetime::Date::from(value);
+            Cell::Date(date) => {
                 if as_text {
                     keys.put_into(column, Tag::String, &mut w);
                     bson::put_short(&date.to_short()?, &mut w);
@@ -239,19 +238,18 @@ impl BsonRows {
                     bson::put_i64(date.to_unix_ms()?, &mut w);
                 }
             }
-            Cell::Timestamp(value, digits) => {
-                let stamp = timestamp(value, digits);
+            Cell::Timestamp(stamp, digits) => {
                 if as_text {
                     keys.put_into(column, Tag::String, &mut w);
-                    bson::put_short(&stamp.to_short()?, &mut w);
+                    bson::put_short(&stamp.to_short(digits)?, &mut w);
                 } else {
                     keys.put_into(column, Tag::DateTime, &mut w);
                     bson::put_i64(stamp.to_unix_ms()?, &mut w);
                 }
             }
-            Cell::Time(value, digits) => {
+            Cell::Time(time, digits) => {
                 keys.put_into(column, Tag::String, &mut w);
-                bson::put_short(&time(value, digits).to_short()?, &mut w);
+                bson::put_short(&time.to_short(digits)?, &mut w);
             }
             Cell::Uuid(uuid) => {
                 keys.put_into(column, Tag::Binary, &mut w);

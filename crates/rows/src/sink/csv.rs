@@ -4,7 +4,7 @@ use onecopy_text::{ByteSink, Tally, Units, planted};
 use onecopy_wire::csv::{self, Dialect, SCALAR_BYTES};
 use onecopy_wire::{WriteError, base64};
 
-use super::format::{RowFormat, ValueOptions, time, timestamp};
+use super::format::{RowFormat, ValueOptions};
 use super::long::OpenLongValue;
 use crate::cell::{Cell, LongKind};
 use crate::schema::Schema;
@@ -104,9 +104,9 @@ impl RowFormat for CsvRows {
                 }
                 base64::write(bytes, out)?;
             }
-            Cell::Date(value) => onecopy_wire::datetime::Date::from(value).put(&mut w)?,
-            Cell::Time(value, digits) => time(value, digits).put(&mut w)?,
-            Cell::Timestamp(value, digits) => timestamp(value, digits).put(&mut w)?,
+            Cell::Date(date) => date.put(&mut w)?,
+            Cell::Time(time, digits) => time.put(digits, &mut w)?,
+            Cell::Timestamp(stamp, digits) => stamp.put(digits, &mut w)?,
             Cell::Uuid(uuid) => csv::put_uuid(&uuid, &mut w),
             Cell::Json(_)
             | Cell::Array(_)

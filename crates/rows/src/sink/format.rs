@@ -1,9 +1,9 @@
 //! `RowFormat`: the trait that an output format implements.
 
 use onecopy_text::{ByteSink, Policy, Tally};
-use onecopy_wire::{NonFinite, WriteError, datetime};
+use onecopy_wire::{NonFinite, WriteError};
 
-use crate::cell::{Cell, Date, LongKind, Time, Timestamp};
+use crate::cell::{Cell, LongKind};
 
 /// Writes rows as bytes. One value of this type serves a whole stream; each call receives the
 /// current chunk, so that the stream can pause anywhere.
@@ -90,37 +90,4 @@ pub struct ValueOptions {
     pub policy: Policy,
     /// The treatment of NaN and infinities: an error, null or text.
     pub non_finite: NonFinite,
-}
-
-impl From<Date> for datetime::Date {
-    #[inline]
-    fn from(date: Date) -> Self {
-        datetime::Date {
-            year: date.year,
-            month: date.month,
-            day: date.day,
-        }
-    }
-}
-
-/// Converts a time and the number of its stored digits to the type that `onecopy_wire` writes.
-#[inline]
-pub(super) fn time(time: Time, digits: u8) -> datetime::Time {
-    datetime::Time {
-        hour: time.hour,
-        minute: time.minute,
-        second: time.second,
-        nanosecond: time.nanosecond,
-        digits,
-    }
-}
-
-/// Converts a timestamp and the number of its stored digits to the type that `onecopy_wire` writes.
-#[inline]
-pub(super) fn timestamp(stamp: Timestamp, digits: u8) -> datetime::Timestamp {
-    datetime::Timestamp {
-        date: stamp.date.into(),
-        time: time(stamp.time, digits),
-        offset_minutes: stamp.offset_minutes,
-    }
 }

@@ -7,7 +7,7 @@ use onecopy_text::{ByteSink, Tally, Units, convert, planted};
 use onecopy_wire::WriteError;
 use onecopy_wire::json::{self, KeySegments, SCALAR_BYTES};
 
-use super::format::{RowFormat, ValueOptions, time, timestamp};
+use super::format::{RowFormat, ValueOptions};
 use super::long::OpenLongValue;
 use crate::array::{ArrayError, ArrayVisitor};
 use crate::cell::{Cell, LongKind};
@@ -177,10 +177,10 @@ impl Objects {
                 drop(w);
                 json::write_base64(bytes, out)?;
             }
-            Cell::Date(value) => json::put_date(value.into(), &mut w)?,
-            Cell::Time(value, digits) => json::put_time(time(value, digits), &mut w)?,
-            Cell::Timestamp(value, digits) => {
-                json::put_timestamp(&timestamp(value, digits), false, &mut w)?;
+            Cell::Date(date) => json::put_date(date, &mut w)?,
+            Cell::Time(time, digits) => json::put_time(time, digits, &mut w)?,
+            Cell::Timestamp(stamp, digits) => {
+                json::put_timestamp(&stamp, digits, false, &mut w)?;
             }
             Cell::Uuid(uuid) => json::put_uuid(&uuid, &mut w),
             Cell::Json(Units::Utf8(text)) => {

@@ -10,7 +10,8 @@ use std::ffi::c_int;
 
 use libsqlite3_sys as ffi;
 
-use crate::cell::{Date, Time, Timestamp};
+use crate::cell::Time;
+use crate::plain_text::{date_text, n_digits, time_text, timestamp_text, uuid_text};
 use crate::value::Value;
 
 /// The owner of the bytes of a text or binary value while it is bound.
@@ -49,10 +50,9 @@ pub(super) unsafe fn bind(
                 let destructor = destructor(keep);
                 ffi::sqlite3_bind_blob64(stmt, index, b.as_ptr().cast(), b.len() as u64, destructor)
             }
-            Value::Date(d) => bind_text(stmt, index, &iso_date(d), Keep::Copied),
-            Value::Time(t) => bind_text(stmt, index, &iso_time(t), Keep::Copied),
-            Value::Timestamp(t) => bind_text(stmt, index, &iso_timestamp(t), Keep::Copied),
-            Value::Uuid(u) => bind_text(stmt, index, &uuid_text(u), Keep::Copied),
+            Value::Date(_) | Value::Time(_) | Value::Timestamp(_) | Value::Uuid(_) => {
+                bind_text(stmt, index, &text_of(value), Keep::Copied)
+            }
             // Parameters of SQLite have no types, so the declaration is ignored.
             Value::Declared(inner, _) => bind(stmt, index, inner, keep),
         }
@@ -84,63 +84,32 @@ fn destructor(keep: Keep) -> ffi::sqlite3_destructor_type {
     }
 }
 
-fn iso_date(d: &Date) -> String {
-    if d.year < 0 {
-        format!("-{:04}-{:02}-{:02}", d.year.unsigned_abs(), d.month, d.day)
-    } else {
-        format!("{:04}-{:02}-{:02}", d.year, d.month, d.day)
-    }
-}
-
-fn iso_time(t: &Time) -> String {
-    let mut s = format!("{:02}:{:02}:{:02}", t.hour, t.minute, t.second);
-    let ns = t.nanosecond;
-    if !ns.is_multiple_of(1000) {
-        s.push_str(&format!(".{ns:09}"));
-    } else if ns != 0 {
-        s.push_str(&format!(".{:06}", ns / 1000));
-    }
-    s
-}
-
-fn iso_timestamp(t: &Timestamp) -> String {
-    let mut s = format!("{} {}", iso_date(&t.date), iso_time(&t.time));
-    if let Some(offset) = t.offset_minutes {
-        let sign = if offset < 0 { '-' } else { '+' };
-        let minutes = offset.unsigned_abs();
-        s.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
-    }
-    s
-}
-
-fn uuid_text(u: &[u8; 16]) -> String {
-    let hex: String = u.iter().map(|b| format!("{b:02x}")).collect();
-    format!(
-        "{}-{}-{}-{}-{}",
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..]
-    )
-}
-
 /// Returns the text by which a value of a type that SQLite does not have is bound.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::Decimal(s) | Value::Text(s) | Value::Cast(s, _) => s.clone(),
-        Value::Date(d) => iso_date(d),
-        Value::Time(t) => iso_time(t),
-        Value::Timestamp(t) => iso_timestamp(t),
+        Value::Date(d) => date_text(*d),
+        Value::Time(t) => time_text(*t, digits(*t)),
+        Value::Timestamp(t) => timestamp_text(*t, digits(t.time)),
         Value::Uuid(u) => uuid_text(u),
         Value::Declared(inner, _) => text_of(inner),
         other => format!("{other:?}"),
     }
 }
 
+/// Returns the number of digits of the fraction, as in Python's `sqlite3`.
+fn digits(t: Time) -> u8 {
+    match n_digits(t) {
+        0 => 0,
+        1..=6 => 6,
+        _ => 9,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::{Date, Timestamp};
 
     fn time(nanosecond: u32) -> Time {
         Time {
@@ -153,10 +122,11 @@ mod tests {
 
     #[test]
     fn times_have_the_digits_they_need() {
-        assert_eq!(iso_time(&time(0)), "01:02:03");
-        assert_eq!(iso_time(&time(40_000_000)), "01:02:03.040000");
-        assert_eq!(iso_time(&time(1000)), "01:02:03.000001");
-        assert_eq!(iso_time(&time(1)), "01:02:03.000000001");
+        let text = |nanosecond| text_of(&Value::Time(time(nanosecond)));
+        assert_eq!(text(0), "01:02:03");
+        assert_eq!(text(40_000_000), "01:02:03.040000");
+        assert_eq!(text(1000), "01:02:03.000001");
+        assert_eq!(text(1), "01:02:03.000000001");
     }
 
     #[test]
@@ -171,18 +141,19 @@ mod tests {
             time: time(0),
             offset_minutes: None,
         };
-        assert_eq!(iso_timestamp(&t), "0987-06-05 01:02:03");
+        assert_eq!(text_of(&Value::Timestamp(t)), "0987-06-05 01:02:03");
         t.offset_minutes = Some(-210);
-        assert_eq!(iso_timestamp(&t), "0987-06-05 01:02:03-03:30");
-        assert_eq!(
-            iso_date(&Date {
-                year: -44,
-                month: 3,
-                day: 15
-            }),
-            "-0044-03-15"
-        );
+        assert_eq!(text_of(&Value::Timestamp(t)), "0987-06-05 01:02:03-03:30");
+        let date = Date {
+            year: -44,
+            month: 3,
+            day: 15,
+        };
+        assert_eq!(text_of(&Value::Date(date)), "-0044-03-15");
         let uuid: [u8; 16] = std::array::from_fn(|i| i as u8 * 17);
-        assert_eq!(uuid_text(&uuid), "00112233-4455-6677-8899-aabbccddeeff");
+        assert_eq!(
+            text_of(&Value::Uuid(uuid)),
+            "00112233-4455-6677-8899-aabbccddeeff"
+        );
     }
 }

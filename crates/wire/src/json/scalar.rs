@@ -85,18 +85,18 @@ pub fn put_valid_date<P: Put>(date: Date, window: &mut P) {
 /// # Errors
 /// As [`Time::to_short`]. Nothing is written then.
 #[inline]
-pub fn put_time<P: Put>(time: Time, window: &mut P) -> Result<(), WriteError> {
-    time.check()?;
-    put_valid_time(time, window);
+pub fn put_time<P: Put>(time: Time, digits: u8, window: &mut P) -> Result<(), WriteError> {
+    time.check(digits)?;
+    put_valid_time(time, digits, window);
     Ok(())
 }
 
 /// Writes a time of day as a string, without validating it. If the time is invalid, the text is
 /// wrong.
 #[inline(always)]
-pub fn put_valid_time<P: Put>(time: Time, window: &mut P) {
+pub fn put_valid_time<P: Put>(time: Time, digits: u8, window: &mut P) {
     window.put_byte(b'"');
-    time.put_checked(window);
+    time.put_checked(digits, window);
     window.put_byte(b'"');
 }
 
@@ -108,20 +108,21 @@ pub fn put_valid_time<P: Put>(time: Time, window: &mut P) {
 #[inline]
 pub fn put_timestamp<P: Put>(
     timestamp: &Timestamp,
+    digits: u8,
     utc_z: bool,
     window: &mut P,
 ) -> Result<(), WriteError> {
-    timestamp.check()?;
-    put_valid_timestamp(timestamp, utc_z, window);
+    timestamp.check(digits)?;
+    put_valid_timestamp(timestamp, digits, utc_z, window);
     Ok(())
 }
 
 /// Writes a timestamp as a string in the form of [`put_timestamp`], without validating it. If the
 /// timestamp is invalid, the text is wrong.
 #[inline(always)]
-pub fn put_valid_timestamp<P: Put>(timestamp: &Timestamp, utc_z: bool, window: &mut P) {
+pub fn put_valid_timestamp<P: Put>(timestamp: &Timestamp, digits: u8, utc_z: bool, window: &mut P) {
     window.put_byte(b'"');
-    timestamp.put_checked(utc_z, window);
+    timestamp.put_checked(digits, utc_z, window);
     window.put_byte(b'"');
 }
 

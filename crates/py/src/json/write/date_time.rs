@@ -34,42 +34,44 @@ impl JsonWriteOptions {
             if at.get_tzinfo().is_some() {
                 return Err(JsonStop::Value(WriteError::NotADate));
             }
-            written(|w| json::put_time(self.time(at), w))?
+            let (time, digits) = self.time(at);
+            written(|w| json::put_time(time, digits, w))?
         } else {
             return Ok(None);
         };
         Ok(Some(text))
     }
 
-    fn time(&self, at: &impl PyTimeAccess) -> Time {
+    /// Returns the time of day, and the number of digits with which its fraction is written.
+    fn time(&self, at: &impl PyTimeAccess) -> (Time, u8) {
         let micros = if self.style.natives.omit_microseconds {
             0
         } else {
             at.get_microsecond()
         };
-        Time {
+        let time = Time {
             hour: at.get_hour(),
             minute: at.get_minute(),
             second: at.get_second(),
             nanosecond: micros * 1000,
-            digits: if micros == 0 { 0 } else { 6 },
-        }
+        };
+        (time, if micros == 0 { 0 } else { 6 })
     }
 
     /// Formats a datetime according to RFC 3339, with the offset rounded to whole minutes.
     fn datetime(&self, at: &Bound<'_, PyDateTime>) -> Result<Vec<u8>, JsonStop> {
         let natives = &self.style.natives;
         let offset_us = self.offset_us(at)?;
-        let moment = Timestamp {
+        let (time, digits) = self.time(at);
+        let stamp = Timestamp {
             date: date(at),
-            time: self.time(at),
+            time,
             offset_minutes: offset_us.map(temporal::closest_minutes),
         };
         // For an offset of a few seconds, orjson writes `+00:00` or `-00:00` instead of `Z`.
-        let is_near_utc =
-            natives.orjson && offset_us != Some(0) && moment.offset_minutes == Some(0);
+        let is_near_utc = natives.orjson && offset_us != Some(0) && stamp.offset_minutes == Some(0);
         let utc_z = natives.utc_z && !is_near_utc;
-        let mut text = written(|w| json::put_timestamp(&moment, utc_z, w))?;
+        let mut text = written(|w| json::put_timestamp(&stamp, digits, utc_z, w))?;
         if is_near_utc
             && offset_us < Some(0)
             && let Some([sign, ..]) = text.last_chunk_mut::<{ b"+00:00\"".len() }>()

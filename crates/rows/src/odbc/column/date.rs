@@ -5,7 +5,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::spec::{Plan, Raw, Spec};
-use crate::cell::{self, Cell};
+use crate::cell::{Cell, Date};
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
@@ -55,21 +55,9 @@ impl Today {
     }
 }
 
-/// Returns the month and the day of the date that is `day` days after 1970-01-01 (after Howard
-/// Hinnant, "chrono-compatible low-level date algorithms").
+/// Returns the month and the day of the date that is `day` days after 1970-01-01.
 fn month_and_day(day: i64) -> (u16, u16) {
-    let day_of_era = (day + 719_468).rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    (month as u16, day as u16)
+    Date::of_unix_days_in_any_year(day).map_or((0, 0), |d| (d.month.into(), d.day.into()))
 }
 
 /// Returns the 16-bit field at byte `at` of an ODBC struct. A value above 255 becomes 255, which no
@@ -81,8 +69,8 @@ pub(super) fn field(raw: Raw<'_>, at: usize) -> u8 {
 
 /// Returns the date at the start of an ODBC struct; `None` if its year, month and day are zero.
 #[inline]
-pub(super) fn date(raw: Raw<'_>) -> Option<cell::Date> {
-    let date = cell::Date {
+pub(super) fn date(raw: Raw<'_>) -> Option<Date> {
+    let date = Date {
         year: i32::from(i16::from_ne_bytes(raw.array(0))),
         month: field(raw, 2),
         day: field(raw, 4),

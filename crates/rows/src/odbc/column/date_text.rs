@@ -9,7 +9,7 @@ use onecopy_text::Units;
 
 use super::spec::{Raw, Spec};
 use super::time;
-use crate::cell::{self, Cell};
+use crate::cell::{Cell, Date, Timestamp};
 use crate::database::ZeroDates;
 
 /// A date, bound as text of the form `yyyy-mm-dd`.
@@ -61,11 +61,11 @@ impl TimestampText {
 }
 
 /// Returns `true` if neither month nor day is zero; sinks refuse a zero month or day.
-fn is_whole(date: cell::Date) -> bool {
+fn is_whole(date: Date) -> bool {
     date.month != 0 && date.day != 0
 }
 
-fn date(text: &[u8]) -> Option<cell::Date> {
+fn date(text: &[u8]) -> Option<Date> {
     let number = |range: std::ops::Range<usize>| {
         text.get(range)?.iter().try_fold(0u16, |n, digit| {
             digit
@@ -75,17 +75,17 @@ fn date(text: &[u8]) -> Option<cell::Date> {
     };
     let dashes = text.len() == 10 && text[4] == b'-' && text[7] == b'-';
     dashes.then_some(())?;
-    Some(cell::Date {
+    Some(Date {
         year: i32::from(number(0..4)?),
         month: u8::try_from(number(5..7)?).ok()?,
         day: u8::try_from(number(8..10)?).ok()?,
     })
 }
 
-fn timestamp(text: &[u8]) -> Option<cell::Timestamp> {
+fn timestamp(text: &[u8]) -> Option<Timestamp> {
     let (day, rest) = text.split_at_checked(10)?;
     let (time, _) = time::parse(rest.strip_prefix(b" ")?)?;
-    Some(cell::Timestamp {
+    Some(Timestamp {
         date: date(day)?,
         time,
         offset_minutes: None,

@@ -5,7 +5,7 @@ use onecopy_text::Units;
 
 use super::date::field;
 use super::spec::{Plan, Raw, Spec};
-use crate::cell::{self, Cell};
+use crate::cell::{Cell, Time};
 use crate::interval;
 use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
@@ -74,8 +74,8 @@ impl SsTime {
 /// Reads a time from an ODBC struct: hour, minute and second from byte `at` on, and the fraction in
 /// nanoseconds at byte `fraction_at`.
 #[inline]
-pub(super) fn time(raw: Raw<'_>, at: usize, fraction_at: usize) -> cell::Time {
-    cell::Time {
+pub(super) fn time(raw: Raw<'_>, at: usize, fraction_at: usize) -> Time {
+    Time {
         hour: field(raw, at),
         minute: field(raw, at + 2),
         second: field(raw, at + 4),
@@ -85,7 +85,7 @@ pub(super) fn time(raw: Raw<'_>, at: usize, fraction_at: usize) -> cell::Time {
 
 /// Parses a time of day; returns the time and the number of digits of its fraction, or `None` for
 /// text in another form.
-pub(super) fn parse(text: &[u8]) -> Option<(cell::Time, u8)> {
+pub(super) fn parse(text: &[u8]) -> Option<(Time, u8)> {
     let two = |at: usize| match text.get(at..at + 2) {
         Some([a @ b'0'..=b'9', b @ b'0'..=b'9']) => Some((a - b'0') * 10 + (b - b'0')),
         _ => None,
@@ -112,7 +112,7 @@ pub(super) fn parse(text: &[u8]) -> Option<(cell::Time, u8)> {
     }
     let whole_day = hour == 24 && minute == 0 && second == 0 && nanosecond == 0;
     (whole_day || (hour < 24 && minute < 60 && second < 61)).then_some((
-        cell::Time {
+        Time {
             hour,
             minute,
             second,

@@ -4,7 +4,7 @@
 use super::date::date;
 use super::spec::{Plan, Raw, Spec};
 use super::time::time;
-use crate::cell::{self, Cell};
+use crate::cell::{Cell, Timestamp};
 use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
@@ -50,7 +50,7 @@ impl TimestampStruct {
         let Some(date) = date(raw) else {
             return Cell::Null;
         };
-        let timestamp = cell::Timestamp {
+        let timestamp = Timestamp {
             date,
             time: time(raw, 6, 12),
             offset_minutes: self.utc.then_some(0),
@@ -103,7 +103,7 @@ impl WithOffset {
         let [hours, minutes] = [16, 18].map(|at| i16::from_ne_bytes(raw.array(at)));
         // The offset of an invalid value stays invalid, so that no sink accepts it.
         let offset = hours.saturating_mul(60).saturating_add(minutes);
-        let timestamp = cell::Timestamp {
+        let timestamp = Timestamp {
             date,
             time: time(raw, 6, 12),
             offset_minutes: Some(offset),

@@ -28,16 +28,17 @@ pub fn has_text(unix_ms: i64) -> bool {
 pub fn put<P: Put>(unix_ms: i64, window: &mut P) {
     assert!(has_text(unix_ms), "outside of the years 1970 to 9999");
     let unix_ms = unix_ms as u64;
-    let (days, ms) = ((unix_ms / MS_PER_DAY) as u32, (unix_ms % MS_PER_DAY) as u32);
-    let (year, month, day) = civil(days);
+    let (days, ms) = (unix_ms / MS_PER_DAY, (unix_ms % MS_PER_DAY) as u32);
+    let date = Date::of_unix_days(days as i64).expect("its year is up to 9999");
+    let year = date.year as u32;
     let (second, fraction) = (ms / 1000, ms % 1000);
     let (minute, second) = (second / 60, second % 60);
     let (hour, minute) = (minute / 60, minute % 60);
     let mut text = *b"0000-00-00T00:00:00.000Z";
     put_two(&mut text, 0, year / 100);
     put_two(&mut text, 2, year % 100);
-    put_two(&mut text, 5, month);
-    put_two(&mut text, 8, day);
+    put_two(&mut text, 5, date.month.into());
+    put_two(&mut text, 8, date.day.into());
     put_two(&mut text, 11, hour);
     put_two(&mut text, 14, minute);
     put_two(&mut text, 17, second);
@@ -55,27 +56,6 @@ pub fn put<P: Put>(unix_ms: i64, window: &mut P) {
 fn put_two(text: &mut [u8; 24], at: usize, value: u32) {
     text[at] = b'0' + (value / 10) as u8;
     text[at + 1] = b'0' + (value % 10) as u8;
-}
-
-/// Returns the year, month and day of a day counted from 1970-01-01, up to the year 9999. The
-/// calculation is made with years that begin in March, so that the leap day is the last day of a
-/// year.
-#[inline(always)]
-fn civil(days: u32) -> (u32, u32, u32) {
-    // Here days are counted from 1 March of the year 0: 400 years have 146,097 days, and four of
-    // those years 1,461.
-    let quarters = 4 * (days + 719_468) + 3;
-    let (century, of_century) = (quarters / 146_097, quarters % 146_097);
-    let quarters = of_century | 3;
-    let (year, of_year) = (quarters / 1461, quarters % 1461 / 4);
-    let year = 100 * century + year;
-    let fifths = 5 * of_year + 2;
-    let (month, day) = (fifths / 153, fifths % 153 / 5 + 1);
-    if month < 10 {
-        (year, month + 3, day)
-    } else {
-        (year + 1, month - 9, day)
-    }
 }
 
 /// Parses `YYYY-MM-DDTHH:MM:SS[.fraction][Z|±HH[:]MM|±HH]`, and rounds the fraction down to
@@ -147,7 +127,6 @@ pub fn parse(text: &[u8]) -> Option<i64> {
             minute: two(head, 14)?,
             second: two(head, 17)?,
             nanosecond: nanosecond * 10_u32.pow(9 - fraction.len() as u32),
-            digits: 9,
         },
         offset_minutes: Some(offset),
     };

@@ -1,7 +1,6 @@
 //! Writes numbers, booleans and datetimes of NumPy as JSON.
 
 use onecopy_text::Put;
-use onecopy_wire::datetime::Timestamp;
 use onecopy_wire::datetime64::Step;
 use onecopy_wire::float16::Half;
 use onecopy_wire::json;
@@ -89,27 +88,23 @@ pub(super) fn put_moment<P: Put>(
     let (Some(step), true) = (step, count != NOT_A_TIME) else {
         return Err(JsonStop::Moment);
     };
-    let mut moment = step.moment(count).ok_or(JsonStop::Moment)?;
+    let mut at = step.timestamp(count).ok_or(JsonStop::Moment)?;
     if step.unit.is_of_days() && !is_orjson {
-        json::put_date(moment.date, pen)?;
+        json::put_date(at.date, pen)?;
         return Ok(());
     }
     if is_orjson {
-        moment.nanosecond -= moment.nanosecond % 1000;
+        at.time.nanosecond -= at.time.nanosecond % 1000;
     }
     if natives.omit_microseconds {
-        moment.nanosecond = 0;
+        at.time.nanosecond = 0;
     }
-    let digits = match moment.nanosecond {
+    let digits = match at.time.nanosecond {
         0 => 0,
         n if n.is_multiple_of(1000) => 6,
         _ => 9,
     };
-    let at = Timestamp {
-        date: moment.date,
-        time: moment.time(digits),
-        offset_minutes: natives.naive_utc.then_some(0),
-    };
-    json::put_timestamp(&at, natives.utc_z, pen)?;
+    at.offset_minutes = natives.naive_utc.then_some(0);
+    json::put_timestamp(&at, digits, natives.utc_z, pen)?;
     Ok(())
 }

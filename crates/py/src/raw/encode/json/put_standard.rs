@@ -34,7 +34,7 @@ pub(super) unsafe fn put_temporal(
         let Some(at) = (unsafe { timestamp(object, natives, &mut recent.zone) }) else {
             return false;
         };
-        json::put_valid_timestamp(&at, natives.utc_z, pen);
+        json::put_valid_timestamp(&at, digits(at.time), natives.utc_z, pen);
         return true;
     }
     if class == api.DateType {
@@ -51,7 +51,8 @@ pub(super) unsafe fn put_temporal(
     unsafe {
         let is_naive = ffi::PyDateTime_TIME_GET_TZINFO(object) == ffi::Py_None();
         if is_naive {
-            json::put_valid_time(time(object, natives), pen);
+            let time = time(object, natives);
+            json::put_valid_time(time, digits(time), pen);
         }
         is_naive
     }
@@ -88,8 +89,13 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
         minute: minute as u8,
         second: second as u8,
         nanosecond: microsecond * 1000,
-        digits: if microsecond == 0 { 0 } else { 6 },
     }
+}
+
+/// Returns the number of digits with which the fraction of a Python time is written.
+#[inline(always)]
+fn digits(time: Time) -> u8 {
+    if time.nanosecond == 0 { 0 } else { 6 }
 }
 
 /// Returns the timestamp of a `datetime` that has no zone, or whose UTC offset is a number of whole
