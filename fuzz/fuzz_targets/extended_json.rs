@@ -3,11 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use onecopy_text::Policy;
 use onecopy_wire::bson::check;
 use onecopy_wire::bson::extended::{Form, FromJson, ToJson, from_json, naive, to_json};
 use onecopy_wire::bson::naive::{Document, Value, documents, tree};
 use onecopy_wire::bson::read::{ReadError, Rules};
-use onecopy_wire::json::read::{Surrogates, Ucs4, Utf8, naive as json};
+use onecopy_wire::json::read::{Ucs4, Utf8, naive as json};
 
 /// The depth limit, since the reference implementations are recursive.
 const DEPTH: usize = 100;
@@ -47,7 +48,7 @@ fn as_text(data: &[u8]) {
         && is_whole
     {
         let chars: Vec<u32> = text.chars().map(u32::from).collect();
-        let value = json::parse(&chars, Surrogates::Error, DEPTH);
+        let value = json::parse(&chars, Policy::Strict, DEPTH);
         let expected = value.and_then(|value| naive::document(&value)).map(|d| tree::write(&d));
         assert_eq!(done.is_ok().then_some(&bson), expected.as_ref(), "{text}");
         let mut wide = Vec::new();

@@ -4,17 +4,17 @@
 
 use libfuzzer_sys::fuzz_target;
 use onecopy_text::convert::{Kernels, Work, with_kernels};
-use onecopy_text::{Units, find_malformed};
+use onecopy_text::{Policy, Units, find_malformed};
 use onecopy_wire::json::read::naive::{Tree, Value, parse};
 use onecopy_wire::json::read::{
-    SourceForm, LEAST_PART_BYTES, Latin1, Limits, TextPosition, ReadError, Reason, Surrogates, Ucs2, Ucs4, Utf8,
+    SourceForm, LEAST_PART_BYTES, Latin1, Limits, TextPosition, ReadError, Reason, Ucs2, Ucs4, Utf8,
     read_all,
 };
 
 /// The depth limit; it is less than that of serde_json.
 const DEPTH: usize = 100;
 
-struct Reading<'a, F: SourceForm>(&'a [F::Unit], Surrogates);
+struct Reading<'a, F: SourceForm>(&'a [F::Unit], Policy);
 
 impl<F: SourceForm> Work for Reading<'_, F> {
     type Output = Result<Value, ReadError>;
@@ -28,12 +28,12 @@ impl<F: SourceForm> Work for Reading<'_, F> {
     }
 }
 
-fn read<F: SourceForm>(text: &[F::Unit], policy: Surrogates) -> Result<Value, ReadError> {
+fn read<F: SourceForm>(text: &[F::Unit], policy: Policy) -> Result<Value, ReadError> {
     with_kernels(Reading::<F>(text, policy))
 }
 
 fuzz_target!(|data: &[u8]| {
-    let found = read::<Utf8>(data, Surrogates::Error);
+    let found = read::<Utf8>(data, Policy::Strict);
     if let Err(e) = &found {
         assert!(e.at_units <= data.len());
         let place = TextPosition::of(Units::Utf8(data), e.at_units);
@@ -58,7 +58,7 @@ fuzz_target!(|data: &[u8]| {
     let chars: Vec<u32> = text.chars().map(u32::from).collect();
     let latin1: Option<Vec<u8>> = chars.iter().map(|&c| u8::try_from(c).ok()).collect();
     let ucs2: Option<Vec<u16>> = chars.iter().map(|&c| u16::try_from(c).ok()).collect();
-    for policy in [Surrogates::Error, Surrogates::Replace, Surrogates::Pass] {
+    for policy in [Policy::Strict, Policy::Replace, Policy::SurrogatePass] {
         let expected = parse(&chars, policy, DEPTH);
         assert_eq!(read::<Utf8>(data, policy).ok(), expected);
         assert_eq!(read::<Ucs4>(&chars, policy).ok(), expected);
@@ -73,8 +73,8 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Unescapes the strings of the text again with the kernels, in parts of the smallest size.
-fn unescape_in_parts(data: &[u8], policy: Surrogates) {
-    struct Parts<'a>(&'a [u8], Surrogates);
+fn unescape_in_parts(data: &[u8], policy: Policy) {
+    struct Parts<'a>(&'a [u8], Policy);
     impl Work for Parts<'_> {
         type Output = ();
 
@@ -106,7 +106,7 @@ fn unescape_in_parts(data: &[u8], policy: Surrogates) {
                     }
                 }
                 match (made, expected) {
-                    (Ok(made), Ok(expected)) if self.1 != Surrogates::Pass => {
+                    (Ok(made), Ok(expected)) if self.1 != Policy::SurrogatePass => {
                         let made = std::str::from_utf8(&made).expect("the text is well-formed");
                         assert!(made.chars().map(u32::from).eq(expected));
                     }

@@ -5,24 +5,9 @@
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
 use onecopy_text::transcode::naive;
 use onecopy_text::{
-    Bom, Detector, Encoding, Eol, OnMalformed, OnUnencodable, TranscodeError, TranscodeOptions, Transcoder,
+    Bom, Detector, Encoding, Eol, Policy, TranscodeError, TranscodeOptions, Transcoder,
 };
 
-const ON_MALFORMED: [OnMalformed; 5] = [
-    OnMalformed::Strict,
-    OnMalformed::Replace,
-    OnMalformed::Ignore,
-    OnMalformed::SurrogatePass,
-    OnMalformed::BackslashReplace,
-];
-const ON_UNENCODABLE: [OnUnencodable; 6] = [
-    OnUnencodable::Strict,
-    OnUnencodable::Replace,
-    OnUnencodable::Ignore,
-    OnUnencodable::SurrogatePass,
-    OnUnencodable::BackslashReplace,
-    OnUnencodable::XmlCharRefReplace,
-];
 const BOMS: [Bom; 4] = [Bom::ByName, Bom::Add, Bom::Strip, Bom::Keep];
 const EOLS: [Eol; 3] = [Eol::Keep, Eol::Lf, Eol::Crlf];
 
@@ -46,8 +31,8 @@ fuzz_target!(|case: Case<'_>| {
     let pick = |n: u8| encodings[usize::from(n) % encodings.len()];
     let (from, to) = (pick(case.from), pick(case.to));
     let options = TranscodeOptions {
-        on_malformed: ON_MALFORMED[usize::from(case.policies[0]) % 5],
-        on_unencodable: ON_UNENCODABLE[usize::from(case.policies[1]) % 6],
+        on_malformed: Policy::ALL[usize::from(case.policies[0]) % 6],
+        on_unencodable: Policy::ALL[usize::from(case.policies[1]) % 6],
         bom: BOMS[usize::from(case.policies[2]) % 4],
         eol: EOLS[usize::from(case.policies[3]) % 3],
         counts_lines: case.times % 2 == 1,
@@ -55,8 +40,8 @@ fuzz_target!(|case: Case<'_>| {
     let mut text = case.text.to_vec();
     if case.is_written {
         let lenient = TranscodeOptions {
-            on_malformed: OnMalformed::Replace,
-            on_unencodable: OnUnencodable::Ignore,
+            on_malformed: Policy::Replace,
+            on_unencodable: Policy::Ignore,
             ..TranscodeOptions::default()
         };
         text = naive::transcode(&text, Encoding::Utf8, from, lenient).0;

@@ -5,9 +5,9 @@ mod serve_files;
 
 use std::path::PathBuf;
 
-use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable, Policy};
-
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use onecopy_text::{Bom, Encoding, Eol, Policy};
 
 pub use bson::{BigIntsArg, Bson2Json, Json2Bson};
 pub use serve_files::{LogFormat, ServeFiles};
@@ -110,8 +110,8 @@ pub struct Query {
     pub time_limit: Option<std::time::Duration>,
 
     /// The treatment of malformed text in a cell (a table always shows it as U+FFFD)
-    #[arg(long, value_enum, value_name = "HOW", default_value = "strict")]
-    pub errors: Errors,
+    #[arg(long, value_parser = policies(ROW_POLICIES), value_name = "HOW", default_value = "strict")]
+    pub errors: Policy,
 
     /// Open the database read-only
     #[arg(long)]
@@ -122,22 +122,37 @@ pub struct Query {
     pub quiet: bool,
 }
 
-/// The treatment of malformed text in a database or a document (`--errors`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Errors {
-    /// Fail, and report the position
-    Strict,
-    /// Replace it with U+FFFD
-    Replace,
-}
+/// The policies for malformed text in a database or a document (`--errors`).
+const ROW_POLICIES: &[(Policy, &str)] = &[
+    (Policy::Strict, "Fail, and report the position"),
+    (Policy::Replace, "Replace it with U+FFFD"),
+];
 
-impl From<Errors> for Policy {
-    fn from(arg: Errors) -> Policy {
-        match arg {
-            Errors::Strict => Policy::Strict,
-            Errors::Replace => Policy::Replace,
-        }
-    }
+/// The policies for text that cannot be converted (`--errors` of `onecopy transcode`).
+const TRANSCODE_POLICIES: &[(Policy, &str)] = &[
+    (Policy::Strict, "Fail, and report byte, line and column"),
+    (
+        Policy::Replace,
+        "Replace malformed text with U+FFFD, and characters that the target lacks with `?`",
+    ),
+    (Policy::Ignore, "Omit it"),
+    (Policy::BackslashReplace, r"Write `\xNN` or `\uNNNN`"),
+    (
+        Policy::XmlCharRefReplace,
+        "Write `&#N;` for characters that the target lacks; fail at malformed text",
+    ),
+    (
+        Policy::SurrogatePass,
+        "Keep lone surrogates between UTF-8, UTF-16 and UTF-32",
+    ),
+];
+
+/// Parses the name of one of the policies, which have these descriptions in the help.
+fn policies(of: &'static [(Policy, &str)]) -> impl TypedValueParser<Value = Policy> {
+    let values = of
+        .iter()
+        .map(|(policy, help)| PossibleValue::new(policy.name()).help(*help));
+    PossibleValuesParser::new(values).try_map(|name| Policy::of_name(&name, &Policy::ALL))
 }
 
 /// The output format of rows (`--format`).
@@ -235,12 +250,12 @@ pub struct Transcode {
     /// The treatment of malformed text, and of characters that the target encoding lacks
     #[arg(
         long,
-        value_enum,
+        value_parser = policies(TRANSCODE_POLICIES),
         value_name = "HOW",
         default_value = "strict",
         conflicts_with = "omit"
     )]
-    pub errors: TranscodeErrors,
+    pub errors: Policy,
 
     /// Refuse an encoding that is only a guess
     #[arg(long)]
@@ -280,45 +295,6 @@ pub struct Target {
     pub encoding: Encoding,
     /// `true` if the encoding was followed by `//IGNORE`.
     pub omit: bool,
-}
-
-/// The treatment of text that cannot be converted (`--errors`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TranscodeErrors {
-    /// Fail, and report byte, line and column
-    Strict,
-    /// Replace malformed text with U+FFFD, and characters that the target lacks with `?`
-    Replace,
-    /// Omit it
-    Ignore,
-    /// Write `\xNN` or `\uNNNN`
-    Backslashreplace,
-    /// Write `&#N;` for characters that the target lacks; fail at malformed text
-    Xmlcharrefreplace,
-    /// Keep lone surrogates between UTF-8, UTF-16 and UTF-32
-    Surrogatepass,
-}
-
-impl TranscodeErrors {
-    /// Returns the policies for decoding and for encoding.
-    #[must_use]
-    pub fn policies(self) -> (OnMalformed, OnUnencodable) {
-        match self {
-            TranscodeErrors::Strict => (OnMalformed::Strict, OnUnencodable::Strict),
-            TranscodeErrors::Replace => (OnMalformed::Replace, OnUnencodable::Replace),
-            TranscodeErrors::Ignore => (OnMalformed::Ignore, OnUnencodable::Ignore),
-            TranscodeErrors::Backslashreplace => (
-                OnMalformed::BackslashReplace,
-                OnUnencodable::BackslashReplace,
-            ),
-            TranscodeErrors::Xmlcharrefreplace => {
-                (OnMalformed::Strict, OnUnencodable::XmlCharRefReplace)
-            }
-            TranscodeErrors::Surrogatepass => {
-                (OnMalformed::SurrogatePass, OnUnencodable::SurrogatePass)
-            }
-        }
-    }
 }
 
 /// The treatment of a byte order mark (`--bom`).

@@ -66,7 +66,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         // A path with a typing error must not create a database file.
         create: Connection::creates_database(&target, &sql),
         login_timeout_s: login_timeout_s(args.time_limit),
-        text_policy: args.errors.into(),
+        text_policy: args.errors,
         ..ConnectOptions::default()
     };
     let connection = Connection::open(&target, &options)?;

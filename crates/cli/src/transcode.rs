@@ -10,10 +10,11 @@ use onecopy_files::transcode::{
     self, TranscodeFailure, detect, detect_start, keep_under_suffix, place_of,
 };
 use onecopy_text::{
-    Bom, Certainty, Detection, Encoding, Place, TranscodeError, TranscodeOptions, Transcoder,
+    Bom, Certainty, Detection, Encoding, Place, Policy, TranscodeError, TranscodeOptions,
+    Transcoder,
 };
 
-use crate::args::{BomArg, Source, Transcode, TranscodeErrors};
+use crate::args::{BomArg, Source, Transcode};
 use crate::console::{ByteProgress, notice};
 use crate::exit;
 use crate::failure::Failure;
@@ -135,11 +136,10 @@ impl<'a> TranscodeRun<'a> {
                 to.name()
             )));
         }
-        let errors = match args.omit || args.to.omit {
-            true => TranscodeErrors::Ignore,
+        let policy = match args.omit || args.to.omit {
+            true => Policy::Ignore,
             false => args.errors,
         };
-        let (on_malformed, on_unencodable) = errors.policies();
         if let Some(suffix) = &args.in_place {
             if suffix.contains('/') {
                 return Err(Failure::Usage(format!(
@@ -154,8 +154,8 @@ impl<'a> TranscodeRun<'a> {
             }
         }
         let options = TranscodeOptions {
-            on_malformed,
-            on_unencodable,
+            on_malformed: policy,
+            on_unencodable: policy,
             bom: args.bom.map_or(Bom::ByName, Bom::from),
             eol: args.eol.into(),
             counts_lines: false,

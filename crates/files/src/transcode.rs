@@ -94,7 +94,7 @@ pub fn place_of(input: &mut impl Read, from: Encoding, at_bytes: u64) -> io::Res
         from,
         Encoding::Utf8,
         onecopy_text::TranscodeOptions {
-            on_malformed: onecopy_text::OnMalformed::Replace,
+            on_malformed: onecopy_text::Policy::Replace,
             counts_lines: true,
             ..Default::default()
         },

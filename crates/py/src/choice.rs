@@ -1,5 +1,6 @@
 //! Parses an argument that must be one of several words.
 
+use onecopy_text::Policy;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,4 +29,17 @@ pub(crate) fn choice<T: Copy>(
         words.join(", "),
         given.repr()?
     )))
+}
+
+/// Returns the policy for malformed text that was passed as the argument `errors`.
+///
+/// # Errors
+/// `ValueError`, with the supported policies, if the argument is not the name of one of them.
+pub(crate) fn policy(
+    given: Borrowed<'_, '_, PyAny>,
+    supported: &'static [Policy],
+) -> PyResult<Policy> {
+    let name = text::ascii(given).and_then(|name| str::from_utf8(name).ok());
+    let policy = Policy::of_name(name.unwrap_or_default(), supported);
+    policy.map_err(|e| PyValueError::new_err(e.to_string()))
 }

@@ -143,13 +143,13 @@ impl Iso2022JpState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Encoding, OnMalformed, TranscodeOptions, Transcoder};
+    use crate::{Encoding, Policy, TranscodeOptions, Transcoder};
 
     const BYTES: &[u8] = b"\x1b\x1b$$(BJI@!\"~a\x0e\xa1\n";
 
     fn decoder() -> Transcoder {
         let options = TranscodeOptions {
-            on_malformed: OnMalformed::BackslashReplace,
+            on_malformed: Policy::BackslashReplace,
             ..TranscodeOptions::default()
         };
         let encoding = Encoding::by_name("iso-2022-jp").unwrap();

@@ -10,9 +10,9 @@ use encoding_rs::{DecoderResult, EncoderResult};
 
 use crate::arch::validity;
 use crate::encoding::Legacy;
-use crate::transcode::error::{MalformedBytes, OnMalformed, Reason, TranscodeError, put_malformed};
+use crate::transcode::error::{MalformedBytes, Reason, TranscodeError, put_malformed};
 use crate::transcode::naive;
-use crate::{ByteSink, Units};
+use crate::{ByteSink, Policy, Units};
 
 /// The size in bytes of the buffer into which a step of encoding_rs writes.
 const SCRATCH_BYTES: usize = 16 * 1024;
@@ -276,12 +276,7 @@ impl LegacyDecoder {
 
     /// Decodes a part and returns each character with its start position in the stream. This is
     /// slow, and is only used to locate a character. The decoder cannot be used afterwards.
-    pub(crate) fn chars(
-        &mut self,
-        part: &[u8],
-        last: bool,
-        policy: OnMalformed,
-    ) -> Vec<(u32, u64)> {
+    pub(crate) fn chars(&mut self, part: &[u8], last: bool, policy: Policy) -> Vec<(u32, u64)> {
         let places = (self.fed_bytes, self.settled_bytes);
         naive::decode_legacy(part, &mut self.decoder, places, last, policy).0
     }
@@ -290,7 +285,7 @@ impl LegacyDecoder {
         &mut self,
         mut part: &[u8],
         last: bool,
-        policy: OnMalformed,
+        policy: Policy,
         out: &mut S,
     ) -> Result<(), TranscodeError> {
         loop {

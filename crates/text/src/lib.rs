@@ -57,12 +57,12 @@ pub use iso2022jp::Iso2022JpState;
 pub use kind::{Kind, Shape};
 pub use ledger::{Entry, Ledger, Stage, Tally};
 pub use legacy::{ByteTable, PairTable};
-pub use policy::{Malformed, MalformedKind, Policy};
+pub use policy::{Malformed, MalformedKind, Policy, UnsupportedPolicy};
 pub use sink::{ByteSink, Pen, Put, SinkFull, Window};
 pub use stream::Carry;
 pub use transcode::{
-    Bom, Eol, LineCount, MalformedBytes, OnMalformed, OnUnencodable, Place, Reason, TranscodeError,
-    TranscodeOptions, Transcoder,
+    Bom, Eol, LineCount, MalformedBytes, Place, Reason, TranscodeError, TranscodeOptions,
+    Transcoder,
 };
 pub use units::Units;
 pub use validate::{find_malformed, is_utf8, utf8_len};

@@ -3,17 +3,92 @@
 
 use std::fmt;
 
-/// The handling of malformed text by a conversion.
+/// The handling of malformed text, and of characters that the output encoding does not have. The
+/// names are those of Python's error handlers, the values of the option `errors`.
+///
+/// Every conversion supports [`Policy::BASIC`]. A conversion that does not support a policy handles
+/// it as [`Policy::Strict`]. A function that receives the name of a policy from its caller refuses
+/// unsupported policies with [`Policy::of_name`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Stop with the error [`Malformed`] at the first malformed sequence.
+    /// `strict`: stop with an error at the first malformed sequence, or at the first character that
+    /// the encoding does not have.
     #[default]
     Strict,
-    /// Write U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 16, section 3.9,
-    /// "U+FFFD substitution of maximal subparts"), and for each lone surrogate.
+    /// `replace`: write U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 16,
+    /// section 3.9, "U+FFFD substitution of maximal subparts"), and for each lone surrogate. Write a
+    /// question mark for a character that the encoding does not have.
     Replace,
+    /// `ignore`: omit malformed bytes, and characters that the encoding does not have.
+    Ignore,
+    /// `surrogatepass`: accept lone surrogates in UTF-8, UTF-16, UTF-32 and JSON, and write them in
+    /// these encodings. Stop at any other malformed sequence or character.
+    SurrogatePass,
+    /// `backslashreplace`: write `\xNN` for each malformed byte, and `\xNN`, `\uNNNN` or
+    /// `\UNNNNNNNN` for a character that the encoding does not have, or for a lone surrogate in
+    /// JSON.
+    BackslashReplace,
+    /// `xmlcharrefreplace`: write `&#N;`, a character reference of XML, for a character that the
+    /// encoding does not have. Stop at malformed bytes.
+    XmlCharRefReplace,
 }
+
+impl Policy {
+    /// All policies.
+    pub const ALL: [Policy; 6] = [
+        Policy::Strict,
+        Policy::Replace,
+        Policy::Ignore,
+        Policy::SurrogatePass,
+        Policy::BackslashReplace,
+        Policy::XmlCharRefReplace,
+    ];
+
+    /// The policies that every conversion supports.
+    pub const BASIC: [Policy; 2] = [Policy::Strict, Policy::Replace];
+
+    /// Returns the name of the policy, which is the value of the option `errors`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Strict => "strict",
+            Policy::Replace => "replace",
+            Policy::Ignore => "ignore",
+            Policy::SurrogatePass => "surrogatepass",
+            Policy::BackslashReplace => "backslashreplace",
+            Policy::XmlCharRefReplace => "xmlcharrefreplace",
+        }
+    }
+
+    /// Returns the policy of this name.
+    ///
+    /// # Errors
+    /// No policy in `supported` has this name.
+    pub fn of_name(name: &str, supported: &'static [Policy]) -> Result<Policy, UnsupportedPolicy> {
+        let found = supported.iter().find(|policy| policy.name() == name);
+        found.copied().ok_or(UnsupportedPolicy { supported })
+    }
+}
+
+/// The value of the option `errors` is not the name of a supported [`Policy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnsupportedPolicy {
+    supported: &'static [Policy],
+}
+
+impl fmt::Display for UnsupportedPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`errors` must be one of ")?;
+        for (i, policy) in self.supported.iter().enumerate() {
+            let separator = if i == 0 { "" } else { ", " };
+            write!(f, "{separator}\"{}\"", policy.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnsupportedPolicy {}
 
 /// The reason why text is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -112,7 +112,7 @@ impl Carry {
         if len_units == 0 {
             return Ok(0);
         }
-        if policy == Policy::Strict {
+        if policy != Policy::Replace {
             return Err(ConvertError::Malformed(Malformed {
                 kind: MalformedKind::UnexpectedEnd,
                 at_units: ended.before_units,
@@ -169,7 +169,7 @@ impl Carry {
             Some(Joined::Char(c, used)) => {
                 (convert(Units::Utf32(&[c.into()]), policy, sink)?, used)
             }
-            Some(Joined::Malformed(e, _)) if policy == Policy::Strict => {
+            Some(Joined::Malformed(e, _)) if policy != Policy::Replace => {
                 return Err(ConvertError::Malformed(e.later_by(self.before_units)));
             }
             Some(Joined::Malformed(_, used)) => {

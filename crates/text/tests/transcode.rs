@@ -4,26 +4,10 @@
 
 use onecopy_text::transcode::naive;
 use onecopy_text::{
-    Bom, Encoding, Eol, LineCount, OnMalformed, OnUnencodable, Order, Place, TranscodeError,
-    TranscodeOptions, Transcoder,
+    Bom, Encoding, Eol, LineCount, Order, Place, Policy, TranscodeError, TranscodeOptions,
+    Transcoder,
 };
 use proptest::prelude::*;
-
-const ON_MALFORMED: [OnMalformed; 5] = [
-    OnMalformed::Strict,
-    OnMalformed::Replace,
-    OnMalformed::Ignore,
-    OnMalformed::SurrogatePass,
-    OnMalformed::BackslashReplace,
-];
-const ON_UNENCODABLE: [OnUnencodable; 6] = [
-    OnUnencodable::Strict,
-    OnUnencodable::Replace,
-    OnUnencodable::Ignore,
-    OnUnencodable::SurrogatePass,
-    OnUnencodable::BackslashReplace,
-    OnUnencodable::XmlCharRefReplace,
-];
 
 fn encodings() -> Vec<Encoding> {
     Encoding::all().map(|(encoding, _)| encoding).collect()
@@ -60,7 +44,7 @@ const TEXTS: [&str; 6] = [
 /// Returns a text in an encoding, without the characters that the encoding lacks.
 fn written(text: &str, encoding: Encoding) -> Vec<u8> {
     let options = TranscodeOptions {
-        on_unencodable: OnUnencodable::Ignore,
+        on_unencodable: Policy::Ignore,
         ..TranscodeOptions::default()
     };
     naive::transcode(text.as_bytes(), Encoding::Utf8, encoding, options).0
@@ -101,8 +85,8 @@ fn every_split_in_two_matches_naive_for_every_encoding() {
         for (i, bytes) in nearly(from).iter().enumerate() {
             for to in [Encoding::Utf8, Encoding::Utf16(Order::Marked), to] {
                 let options = TranscodeOptions {
-                    on_malformed: ON_MALFORMED[i % 5],
-                    on_unencodable: ON_UNENCODABLE[i % 6],
+                    on_malformed: Policy::ALL[i % 5],
+                    on_unencodable: Policy::ALL[i % 6],
                     ..TranscodeOptions::default()
                 };
                 let expected = naive::transcode(bytes, from, to, options);
@@ -131,8 +115,8 @@ fn encoding() -> impl Strategy<Value = Encoding> {
 fn options() -> impl Strategy<Value = TranscodeOptions> {
     let boms = vec![Bom::ByName, Bom::Add, Bom::Strip, Bom::Keep];
     (
-        proptest::sample::select(ON_MALFORMED.to_vec()),
-        proptest::sample::select(ON_UNENCODABLE.to_vec()),
+        proptest::sample::select(Policy::ALL.to_vec()),
+        proptest::sample::select(Policy::ALL.to_vec()),
         proptest::sample::select(boms),
         proptest::sample::select(vec![Eol::Keep, Eol::Lf, Eol::Crlf]),
     )
@@ -272,7 +256,7 @@ fn the_position_is_exact_after_a_part_that_ends_inside_a_character() {
 #[test]
 fn a_character_after_an_omitted_one_is_reported_at_its_own_position() {
     let options = TranscodeOptions {
-        on_malformed: OnMalformed::Ignore,
+        on_malformed: Policy::Ignore,
         ..TranscodeOptions::default()
     };
     for (from, bytes, at_bytes) in [

@@ -5,7 +5,7 @@ use onecopy_text::Policy;
 use onecopy_wire::bson::extended::{self, Form, FromJson, ToJson, ToJsonError, from_json, to_json};
 use onecopy_wire::bson::naive::{self, Document, Value, tree};
 use onecopy_wire::bson::read::{Reason, Rules};
-use onecopy_wire::json::read::{Surrogates, Utf8, naive as json};
+use onecopy_wire::json::read::{Utf8, naive as json};
 use proptest::prelude::*;
 
 fn to_text(bytes: &[u8], form: Form) -> Result<String, ToJsonError> {
@@ -248,7 +248,7 @@ proptest! {
     #[test]
     fn texts_full_of_wrappers_match_naive(text in texts()) {
         let chars: Vec<u32> = text.chars().map(u32::from).collect();
-        let value = json::parse(&chars, Surrogates::Error, 1000);
+        let value = json::parse(&chars, Policy::Strict, 1000);
         let expected = value.and_then(|value| extended::naive::document(&value)).map(|d| tree::write(&d));
         prop_assert_eq!(to_bson(&text), expected, "{}", text);
     }

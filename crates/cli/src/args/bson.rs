@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use onecopy_text::Policy;
 use onecopy_wire::bson::extended::BigInts;
 
-use super::Errors;
+use super::{ROW_POLICIES, policies};
 
 /// `onecopy bson2json`.
 #[derive(Args, Debug)]
@@ -39,8 +40,8 @@ pub struct Bson2Json {
     pub array: bool,
 
     /// The treatment of malformed text
-    #[arg(long, value_enum, value_name = "HOW", default_value = "strict")]
-    pub errors: Errors,
+    #[arg(long, value_parser = policies(ROW_POLICIES), value_name = "HOW", default_value = "strict")]
+    pub errors: Policy,
 
     /// Largest permitted size of a document
     #[arg(long, value_name = "BYTES", default_value_t = MOST_BYTES, value_parser = size())]

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &Bson2Json) -> i32 {
             true => Form::Canonical,
             false => Form::Relaxed,
         },
-        policy: args.errors.into(),
+        policy: args.errors,
         rules: Rules {
             max_bytes: usize::try_from(args.max_bytes).unwrap_or(usize::MAX),
             ..Rules::default()

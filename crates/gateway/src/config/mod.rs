@@ -408,12 +408,11 @@ fn read_database(
             .number("connect_timeout_s", 1..=600, problems)
             .unwrap_or(10) as u32,
         text_policy: match table.text("errors", problems) {
-            None | Some(("strict", _)) => Policy::Strict,
-            Some(("replace", _)) => Policy::Replace,
-            Some((_, span)) => {
-                problems.add(span, "`errors` must be \"strict\" or \"replace\"");
+            None => Policy::Strict,
+            Some((name, span)) => Policy::of_name(name, &Policy::BASIC).unwrap_or_else(|e| {
+                problems.add(span, e.to_string());
                 Policy::Strict
-            }
+            }),
         },
         name,
     }

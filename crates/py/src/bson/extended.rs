@@ -8,14 +8,14 @@ use onecopy_wire::bson::extended::{
 use onecopy_wire::bson::read::{self, ArrayKeys, ReadError, Rules};
 use onecopy_wire::bson::{MOST_BYTES, check};
 use onecopy_wire::json;
-use onecopy_wire::json::read::{Latin1, Surrogates, Ucs2, Ucs4, Utf8};
+use onecopy_wire::json::read::{Latin1, Ucs2, Ucs4, Utf8};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::read::error;
-use crate::choice::choice;
+use crate::choice::{choice, policy};
 use crate::json::raise;
 use crate::ledger;
 use crate::raw::binary::BytesMemory;
@@ -270,9 +270,7 @@ fn to_json_options(args: &Args<'_, '_>) -> PyResult<ToJson> {
         options.form = Form::Canonical;
     }
     if let Some(given) = args.get(2) {
-        let choices: &[(&[u8], Policy)] =
-            &[(b"strict", Policy::Strict), (b"replace", Policy::Replace)];
-        options.policy = choice(given, "errors", choices)?;
+        options.policy = policy(given, &Policy::BASIC)?;
     }
     Ok(options)
 }
@@ -280,11 +278,7 @@ fn to_json_options(args: &Args<'_, '_>) -> PyResult<ToJson> {
 fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
     let mut options = FromJson::default();
     if let Some(given) = args.get(1) {
-        let choices: &[(&[u8], Surrogates)] = &[
-            (b"strict", Surrogates::Error),
-            (b"replace", Surrogates::Replace),
-        ];
-        options.surrogates = choice(given, "errors", choices)?;
+        options.surrogates = policy(given, &Policy::BASIC)?;
     }
     if let Some(given) = args.get(2) {
         let choices: &[(&[u8], BigInts)] =

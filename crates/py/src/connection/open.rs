@@ -205,15 +205,8 @@ impl Attempt {
                 "`connect_timeout` is the time to connect in seconds, above 0 and up to 86400",
             ));
         }
-        let text_policy = match given.errors {
-            "strict" => Policy::Strict,
-            "replace" => Policy::Replace,
-            _ => {
-                return Err(PyValueError::new_err(
-                    "`errors` is neither \"strict\" nor \"replace\"",
-                ));
-            }
-        };
+        let text_policy = Policy::of_name(given.errors, &Policy::BASIC)
+            .map_err(|e| PyValueError::new_err(e.to_string()))?;
         if !target.starts_with("sqlite:") {
             command::know_packages(py);
         }

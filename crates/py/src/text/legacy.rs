@@ -3,8 +3,7 @@
 
 use onecopy_text::convert::to_utf8;
 use onecopy_text::{
-    Encoding, Legacy, OnMalformed, OnUnencodable, Policy, Stage, Tally, TranscodeError,
-    TranscodeOptions, Transcoder, Units,
+    Encoding, Legacy, Policy, Stage, Tally, TranscodeError, TranscodeOptions, Transcoder, Units,
 };
 use pyo3::exceptions::{
     PyIndexError, PyMemoryError, PyTypeError, PyUnicodeDecodeError, PyUnicodeEncodeError,
@@ -35,31 +34,15 @@ pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<
     errors.extract()
 }
 
-/// Returns the policy for malformed bytes that corresponds to the error handler `name`; `None` if
-/// the handler must be called.
-pub(super) fn on_malformed(name: &str) -> Option<OnMalformed> {
-    Some(match name {
-        "strict" => OnMalformed::Strict,
-        "replace" => OnMalformed::Replace,
-        "ignore" => OnMalformed::Ignore,
-        "surrogatepass" => OnMalformed::SurrogatePass,
-        "backslashreplace" => OnMalformed::BackslashReplace,
-        _ => return None,
-    })
-}
-
-/// Returns the policy for characters that cannot be encoded, which corresponds to the error handler
-/// `name`; `None` if the handler must be called.
-pub(super) fn on_unencodable(name: &str) -> Option<OnUnencodable> {
-    Some(match name {
-        "strict" => OnUnencodable::Strict,
-        "replace" => OnUnencodable::Replace,
-        "ignore" => OnUnencodable::Ignore,
-        "surrogatepass" => OnUnencodable::SurrogatePass,
-        "backslashreplace" => OnUnencodable::BackslashReplace,
-        "xmlcharrefreplace" => OnUnencodable::XmlCharRefReplace,
-        _ => return None,
-    })
+/// Returns the policy of the transcoder that does the same as the error handler `name`; `None` if
+/// the handler must be called. These encodings have no surrogates, so `surrogatepass` is strict.
+pub(super) fn policy_of_handler(name: &str) -> Option<Policy> {
+    Policy::of_name(name, &Policy::ALL)
+        .ok()
+        .map(|policy| match policy {
+            Policy::SurrogatePass => Policy::Strict,
+            policy => policy,
+        })
 }
 
 /// Returns the error handler that is registered in :mod:`codecs` as `name`.
@@ -181,10 +164,7 @@ fn decode_malformed<'py>(
     let mut utf8 = with_capacity(bytes.len() + bytes.len() / 2)?;
     let mut from = 0;
     let mut handler = None;
-    let policy = match on_malformed(&name) {
-        Some(OnMalformed::SurrogatePass) | None => OnMalformed::Strict,
-        Some(policy) => policy,
-    };
+    let policy = policy_of_handler(&name).unwrap_or_default();
     let mut transcoder = decoder(encoding, policy);
     let mut base = 0;
     let mut parts: Option<Bound<'py, PyList>> = None;
@@ -236,7 +216,7 @@ fn decode_malformed<'py>(
 }
 
 /// Creates a transcoder from this encoding to UTF-8.
-pub(super) fn decoder(encoding: Legacy, on_malformed: OnMalformed) -> Transcoder {
+pub(super) fn decoder(encoding: Legacy, on_malformed: Policy) -> Transcoder {
     let options = TranscodeOptions {
         on_malformed,
         ..TranscodeOptions::default()
@@ -246,7 +226,7 @@ pub(super) fn decoder(encoding: Legacy, on_malformed: OnMalformed) -> Transcoder
 
 /// Returns `true` if the bytes are well-formed in this encoding.
 pub(super) fn is_valid(bytes: &[u8], encoding: Legacy) -> bool {
-    let mut transcoder = decoder(encoding, OnMalformed::Strict);
+    let mut transcoder = decoder(encoding, Policy::Strict);
     let mut scratch = Vec::new();
     let mut parts = bytes.chunks(PIECE_BYTES);
     let good = parts.all(|part| {
@@ -283,9 +263,9 @@ pub(super) fn utf8_of(string: Borrowed<'_, '_, PyString>) -> PyResult<Vec<u8>> {
 }
 
 /// Creates a transcoder to this encoding from UTF-8, which may contain encoded lone surrogates.
-pub(super) fn encoder(encoding: Encoding, on_unencodable: OnUnencodable) -> Transcoder {
+pub(super) fn encoder(encoding: Encoding, on_unencodable: Policy) -> Transcoder {
     let options = TranscodeOptions {
-        on_malformed: OnMalformed::SurrogatePass,
+        on_malformed: Policy::SurrogatePass,
         on_unencodable,
         ..TranscodeOptions::default()
     };
@@ -321,10 +301,7 @@ fn encode<'py>(
         return binary::make(py, &out);
     }
     let name = handler_name(errors)?;
-    let policy = match on_unencodable(&name) {
-        Some(OnUnencodable::SurrogatePass) | None => OnUnencodable::Strict,
-        Some(policy) => policy,
-    };
+    let policy = policy_of_handler(&name).unwrap_or_default();
     let utf8 = utf8_of(string)?;
     let mut out = with_capacity(utf8.len())?;
     let mut handler = None;
@@ -365,7 +342,7 @@ fn encode<'py>(
             Err(_) => {
                 let instead = instead.cast::<PyString>()?;
                 let utf8 = utf8_of(instead.as_borrowed())?;
-                let mut transcoder = encoder(Encoding::Legacy(encoding), OnUnencodable::Strict);
+                let mut transcoder = encoder(Encoding::Legacy(encoding), Policy::Strict);
                 let pushed = transcoder.push(&utf8, &mut out);
                 // If the replacement of the handler cannot be encoded, the original error is
                 // raised.
@@ -426,7 +403,7 @@ pub(super) fn run(utf8: &[u8], encoding: Legacy) -> usize {
     let mut starts = char_starts(utf8).chain([utf8.len()]).peekable();
     let mut n = 0;
     while let (Some(start), Some(&end)) = (starts.next(), starts.peek()) {
-        let mut single = encoder(Encoding::Legacy(encoding), OnUnencodable::Strict);
+        let mut single = encoder(Encoding::Legacy(encoding), Policy::Strict);
         let encodes = single.push(&utf8[start..end], &mut Vec::new()).is_ok();
         // For a short character, the encoder may still wait for more bytes, because it could be the
         // start of a byte order mark.

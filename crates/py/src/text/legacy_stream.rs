@@ -1,10 +1,7 @@
 //! `LegacyDecoder` and `ShiftingEncoder`: decode and encode streams, part by part, in the encodings
 //! of the WHATWG Encoding Standard.
 
-use onecopy_text::{
-    Encoding, Iso2022JpState, Legacy, OnMalformed, OnUnencodable, Stage, Tally, TranscodeError,
-    Transcoder,
-};
+use onecopy_text::{Encoding, Iso2022JpState, Legacy, Stage, Tally, TranscodeError, Transcoder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -32,10 +29,7 @@ pub(super) struct LegacyDecoder {
 
 impl LegacyDecoder {
     pub(super) fn new(encoding: Legacy, named: &Named) -> LegacyDecoder {
-        let policy = match legacy::on_malformed(&named.errors_name) {
-            Some(OnMalformed::SurrogatePass) | None => OnMalformed::Strict,
-            Some(policy) => policy,
-        };
+        let policy = legacy::policy_of_handler(&named.errors_name).unwrap_or_default();
         LegacyDecoder {
             encoding,
             transcoder: legacy::decoder(encoding, policy),
@@ -192,10 +186,7 @@ impl ShiftingEncoder {
     /// Creates an encoder. `None` for an encoding without escape sequences, and for an error
     /// handler that is implemented in Python.
     pub(super) fn new(encoding: Legacy, named: &Named) -> Option<ShiftingEncoder> {
-        let policy = match legacy::on_unencodable(&named.errors_name)? {
-            OnUnencodable::SurrogatePass => OnUnencodable::Strict,
-            policy => policy,
-        };
+        let policy = legacy::policy_of_handler(&named.errors_name)?;
         has_states(encoding).then(|| ShiftingEncoder {
             encoding,
             transcoder: legacy::encoder(Encoding::Legacy(encoding), policy),

@@ -2,8 +2,7 @@
 //! `detect` guesses the encoding of bytes.
 
 use onecopy_text::{
-    Detector, Encoding, OnMalformed, OnUnencodable, Stage, Tally, TranscodeError, TranscodeOptions,
-    Transcoder,
+    Detector, Encoding, Policy, Stage, Tally, TranscodeError, TranscodeOptions, Transcoder,
 };
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -73,21 +72,11 @@ bytearray(b'Z\\x00\\xfc\\x00\\x00\\x00')
 /// Returns the options that an error handler's name selects for decoding and for encoding.
 fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions> {
     let name = legacy::handler_name(errors)?;
-    let (on_malformed, on_unencodable) = match name.as_str() {
-        "xmlcharrefreplace" => (OnMalformed::Strict, OnUnencodable::XmlCharRefReplace),
-        name => match (legacy::on_malformed(name), legacy::on_unencodable(name)) {
-            (Some(on_malformed), Some(on_unencodable)) => (on_malformed, on_unencodable),
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "transcode does not support the error handler '{name}'\n\
-                     accepted are strict, replace, ignore, surrogatepass, backslashreplace and xmlcharrefreplace"
-                )));
-            }
-        },
-    };
+    let policy =
+        Policy::of_name(&name, &Policy::ALL).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(TranscodeOptions {
-        on_malformed,
-        on_unencodable,
+        on_malformed: policy,
+        on_unencodable: policy,
         ..TranscodeOptions::default()
     })
 }

@@ -94,7 +94,7 @@ impl<P: ArrowOffset> Strings<P> {
         planted::extra_work_on_text(units);
         let before = self.bytes.committed().len();
         match units {
-            Units::Utf8(text) if policy == Policy::Strict => {
+            Units::Utf8(text) if policy != Policy::Replace => {
                 // The UTF-8 of all values is validated once, when the batch is full.
                 self.bytes.put(text).map_err(|_| ValueError::Long)?;
                 self.is_unseen = true;

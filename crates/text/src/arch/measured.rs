@@ -106,7 +106,7 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
             }
         }
     }
-    if policy == Policy::Strict {
+    if policy != Policy::Replace {
         return Err(find_malformed(units).unwrap_or(Malformed::CHANGED));
     }
     let (mut or, mut n_chars) = (0, 0);

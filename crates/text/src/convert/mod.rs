@@ -123,8 +123,8 @@ fn write<F: OutputForm, S: ByteSink>(
     let start = sink.mark();
     let before = sink.committed().len();
     let result = match policy {
-        Policy::Strict => write_strict::<F, S>(units, sink),
         Policy::Replace => write_replacing::<F, S>(units, sink),
+        _ => write_strict::<F, S>(units, sink),
     };
     match result {
         Ok(()) => Ok(sink.committed().len() - before),

@@ -34,7 +34,7 @@ pub fn to_utf16(
     }
     let mut rest = units;
     while let Some(found) = find_malformed(rest) {
-        if policy == Policy::Strict {
+        if policy != Policy::Replace {
             return Err(found.into());
         }
         let good = measure(rest.take(found.at_units), Policy::Strict)?;

@@ -6,7 +6,7 @@ use crate::convert::{ConvertError, to_utf8};
 use crate::encoding::{Encoding, Order};
 use crate::legacy::LegacyDecoder;
 use crate::transcode::error::{
-    MalformedBytes, OnMalformed, Reason, TranscodeError, put_malformed, utf8_of_surrogate,
+    MalformedBytes, Reason, TranscodeError, put_malformed, utf8_of_surrogate,
 };
 use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
@@ -32,7 +32,7 @@ pub(super) struct StreamDecoder {
 }
 
 impl StreamDecoder {
-    pub(super) fn new(encoding: Encoding, policy: OnMalformed, marks: Marks) -> StreamDecoder {
+    pub(super) fn new(encoding: Encoding, policy: Policy, marks: Marks) -> StreamDecoder {
         let legacy = match encoding {
             Encoding::Legacy(legacy) => Some(LegacyDecoder::new(legacy)),
             _ => None,
@@ -142,7 +142,7 @@ impl UnitForm {
 #[derive(Clone, Copy, Debug)]
 struct UnitDecode {
     form: UnitForm,
-    policy: OnMalformed,
+    policy: Policy,
     /// The position in the stream of the first buffered byte (in `held`).
     at_bytes: u64,
     held: [u8; 4],
@@ -290,7 +290,7 @@ impl UnitDecode {
             at += found.at_units;
             let rest = &bytes[at..end];
             let cut = found.kind == MalformedKind::UnexpectedEnd;
-            let passes = self.policy == OnMalformed::SurrogatePass;
+            let passes = self.policy == Policy::SurrogatePass;
             match surrogate_in_utf8(rest) {
                 Some(3) if passes => {
                     out.put(&rest[..3])?;
@@ -361,7 +361,7 @@ impl UnitDecode {
                         false => (2, Reason::IllegalEncoding),
                         // CPython reports a following odd byte as part of the error, unless the
                         // policy passes the surrogate.
-                        true if is_last && self.policy != OnMalformed::SurrogatePass => {
+                        true if is_last && self.policy != Policy::SurrogatePass => {
                             (2 + odd.len(), Reason::UnexpectedEnd)
                         }
                         true => (2, Reason::IllegalSurrogate),
@@ -427,7 +427,7 @@ impl UnitDecode {
         half: Option<u16>,
         out: &mut S,
     ) -> Result<(), TranscodeError> {
-        if let (OnMalformed::SurrogatePass, Some(half)) = (self.policy, half) {
+        if let (Policy::SurrogatePass, Some(half)) = (self.policy, half) {
             return Ok(out.put(&utf8_of_surrogate(half))?);
         }
         let error = MalformedBytes::new(self.at_bytes + at as u64, bytes, reason);

@@ -5,7 +5,7 @@ use crate::arch::bytes::{append_latin1, append_utf16, as_bytes};
 use crate::arch::validity;
 use crate::encoding::{Encoding, Order};
 use crate::legacy::LegacyEncoder;
-use crate::transcode::error::{OnUnencodable, TranscodeError};
+use crate::transcode::error::TranscodeError;
 use crate::{ByteSink, Policy, Units, measure};
 
 /// The approximate number of bytes of UTF-8 that are encoded in one step.
@@ -15,7 +15,7 @@ const PIECE_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
     form: TargetForm,
-    policy: OnUnencodable,
+    policy: Policy,
     narrow: Vec<u8>,
     wide: Vec<u16>,
     wider: Vec<u32>,
@@ -47,7 +47,7 @@ impl<E: Into<TranscodeError>> From<E> for EncodeStop {
 }
 
 impl StreamEncoder {
-    pub(super) fn new(encoding: Encoding, policy: OnUnencodable) -> StreamEncoder {
+    pub(super) fn new(encoding: Encoding, policy: Policy) -> StreamEncoder {
         let form = match encoding {
             Encoding::Utf8 | Encoding::Utf8Marked => TargetForm::Utf8,
             Encoding::Utf16(order) => TargetForm::Utf16 {
@@ -162,8 +162,8 @@ impl StreamEncoder {
         out: &mut S,
     ) -> Result<(), EncodeStop> {
         let instead = match self.policy {
-            OnUnencodable::Strict => return Err(EncodeStop::Unencodable(at, c)),
-            OnUnencodable::SurrogatePass => {
+            Policy::Strict => return Err(EncodeStop::Unencodable(at, c)),
+            Policy::SurrogatePass => {
                 return match &self.form {
                     TargetForm::Utf8 => {
                         let c = c as u16;
@@ -177,14 +177,14 @@ impl StreamEncoder {
                     _ => Err(EncodeStop::Unencodable(at, c)),
                 };
             }
-            OnUnencodable::Ignore => return Ok(()),
-            OnUnencodable::Replace => "?".to_owned(),
-            OnUnencodable::BackslashReplace => match c {
+            Policy::Ignore => return Ok(()),
+            Policy::Replace => "?".to_owned(),
+            Policy::BackslashReplace => match c {
                 0..0x100 => format!("\\x{c:02x}"),
                 0x100..0x1_0000 => format!("\\u{c:04x}"),
                 _ => format!("\\U{c:08x}"),
             },
-            OnUnencodable::XmlCharRefReplace => format!("&#{c};"),
+            Policy::XmlCharRefReplace => format!("&#{c};"),
         };
         // Every encoding contains ASCII, so the replacement can be encoded.
         self.str(&instead, at, out)

@@ -1,47 +1,9 @@
-//! [`TranscodeError`], which reports a position and a reason, and the policies for malformed bytes
-//! and for characters that the output encoding lacks.
+//! [`TranscodeError`], which reports a position and a reason, and the replacements of malformed
+//! bytes.
 
 use std::fmt;
 
-use crate::{ByteSink, SinkFull};
-
-/// The handling of bytes that are invalid in their encoding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnMalformed {
-    /// Stop with [`TranscodeError::Malformed`].
-    #[default]
-    Strict,
-    /// Write U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 16, section 3.9).
-    Replace,
-    /// Omit the bytes.
-    Ignore,
-    /// Accept lone surrogates in UTF-8, UTF-16 and UTF-32. Stop at malformed bytes of any other
-    /// kind.
-    SurrogatePass,
-    /// Write `\xNN` for each byte.
-    BackslashReplace,
-}
-
-/// The handling of a character that the output encoding does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnUnencodable {
-    /// Stop with [`TranscodeError::Unencodable`].
-    #[default]
-    Strict,
-    /// Write a question mark.
-    Replace,
-    /// Omit the character.
-    Ignore,
-    /// Write lone surrogates in UTF-8, UTF-16 and UTF-32. Stop at any other character that the
-    /// encoding does not have.
-    SurrogatePass,
-    /// Write the code point as `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
-    BackslashReplace,
-    /// Write the code point as `&#N;`, a character reference of XML.
-    XmlCharRefReplace,
-}
+use crate::{ByteSink, Policy, SinkFull};
 
 /// The reason why bytes are invalid in their encoding. `Display` uses the words of CPython's
 /// codecs.
@@ -200,16 +162,16 @@ impl From<SinkFull> for TranscodeError {
 /// policy specifies no replacement.
 pub(crate) fn put_malformed<S: ByteSink>(
     error: MalformedBytes,
-    policy: OnMalformed,
+    policy: Policy,
     out: &mut S,
 ) -> Result<(), TranscodeError> {
     match policy {
-        OnMalformed::Strict | OnMalformed::SurrogatePass => {
+        Policy::Strict | Policy::SurrogatePass | Policy::XmlCharRefReplace => {
             return Err(TranscodeError::Malformed(error));
         }
-        OnMalformed::Replace => out.put("\u{FFFD}".as_bytes())?,
-        OnMalformed::Ignore => {}
-        OnMalformed::BackslashReplace => {
+        Policy::Replace => out.put("\u{FFFD}".as_bytes())?,
+        Policy::Ignore => {}
+        Policy::BackslashReplace => {
             for byte in error.bytes() {
                 out.put(format!("\\x{byte:02x}").as_bytes())?;
             }

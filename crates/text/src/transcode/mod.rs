@@ -22,14 +22,14 @@ pub mod naive;
 mod options;
 
 pub use self::eol::{Eol, LineCount, Place};
-pub use self::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
+pub use self::error::{MalformedBytes, Reason, TranscodeError};
 pub use self::options::{Bom, TranscodeOptions};
 
 use self::decode::{Marks, StreamDecoder};
 use self::encode::{EncodeStop, StreamEncoder};
 use self::eol::LineEnds;
 use self::error::utf8_of_surrogate;
-use crate::{ByteSink, Encoding};
+use crate::{ByteSink, Encoding, Policy};
 
 /// The number of input bytes decoded in one step if the output is not UTF-8.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -83,9 +83,8 @@ impl Transcoder {
         };
         let decode = || StreamDecoder::new(from, options.on_malformed, marks);
         let encode = StreamEncoder::new(to, options.on_unencodable);
-        let passes = |o: &TranscodeOptions| o.on_malformed == OnMalformed::SurrogatePass;
-        let surrogates_stop =
-            passes(&options) && options.on_unencodable != OnUnencodable::SurrogatePass;
+        let passes = |o: &TranscodeOptions| o.on_malformed == Policy::SurrogatePass;
+        let surrogates_stop = passes(&options) && options.on_unencodable != Policy::SurrogatePass;
         Transcoder {
             decode: decode(),
             is_direct: encode.is_plain() && options.eol == Eol::Keep && !surrogates_stop,

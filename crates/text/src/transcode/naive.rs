@@ -1,8 +1,9 @@
 //! The reference implementation for tests: converts a whole text, one character at a time, as the
 //! standards and CPython specify.
 
+use crate::Policy;
 use crate::encoding::{Encoding, Order};
-use crate::transcode::error::{MalformedBytes, OnMalformed, OnUnencodable, Reason, TranscodeError};
+use crate::transcode::error::{MalformedBytes, Reason, TranscodeError};
 use crate::transcode::{Bom, Eol, TranscodeOptions};
 
 /// The decoded characters (including lone surrogates) with their start positions, and the error
@@ -32,21 +33,21 @@ pub fn transcode(
             text.push(c);
         }
         match options.on_unencodable {
-            OnUnencodable::Strict | OnUnencodable::SurrogatePass => {
+            Policy::Strict | Policy::SurrogatePass => {
                 result = Err(TranscodeError::Unencodable {
                     at_bytes,
                     code_point: c,
                 });
                 break;
             }
-            OnUnencodable::Ignore => {}
-            OnUnencodable::Replace => text.push('?'.into()),
-            OnUnencodable::BackslashReplace if c < 0x100 => put(&mut text, &format!("\\x{c:02x}")),
-            OnUnencodable::BackslashReplace if c < 0x1_0000 => {
+            Policy::Ignore => {}
+            Policy::Replace => text.push('?'.into()),
+            Policy::BackslashReplace if c < 0x100 => put(&mut text, &format!("\\x{c:02x}")),
+            Policy::BackslashReplace if c < 0x1_0000 => {
                 put(&mut text, &format!("\\u{c:04x}"));
             }
-            OnUnencodable::BackslashReplace => put(&mut text, &format!("\\U{c:08x}")),
-            OnUnencodable::XmlCharRefReplace => put(&mut text, &format!("&#{c};")),
+            Policy::BackslashReplace => put(&mut text, &format!("\\U{c:08x}")),
+            Policy::XmlCharRefReplace => put(&mut text, &format!("&#{c};")),
         }
     }
     let marked = match options.bom {
@@ -68,8 +69,8 @@ fn surrogate(c: u32) -> bool {
     (0xD800..0xE000).contains(&c)
 }
 
-fn passes(to: Encoding, on: OnUnencodable) -> bool {
-    to.is_unicode() && on == OnUnencodable::SurrogatePass
+fn passes(to: Encoding, on: Policy) -> bool {
+    to.is_unicode() && on == Policy::SurrogatePass
 }
 
 fn without_mark(bytes: &[u8], from: Encoding, drop: bool) -> (Encoding, usize) {
@@ -99,7 +100,7 @@ fn without_mark(bytes: &[u8], from: Encoding, drop: bool) -> (Encoding, usize) {
     }
 }
 
-pub(super) fn decode(bytes: &[u8], start: usize, from: Encoding, policy: OnMalformed) -> Decoded {
+pub(super) fn decode(bytes: &[u8], start: usize, from: Encoding, policy: Policy) -> Decoded {
     if let Encoding::Legacy(legacy) = from {
         let mut decoder = legacy.0.new_decoder_without_bom_handling();
         return decode_legacy(bytes, &mut decoder, (0, 0), true, policy);
@@ -107,7 +108,7 @@ pub(super) fn decode(bytes: &[u8], start: usize, from: Encoding, policy: OnMalfo
     let mut chars = Vec::new();
     let mut at = start;
     while at < bytes.len() {
-        let (item, used) = one(&bytes[at..], from, policy == OnMalformed::SurrogatePass);
+        let (item, used) = one(&bytes[at..], from, policy == Policy::SurrogatePass);
         match item {
             Ok(c) => chars.push((c, at as u64)),
             Err(reason) => {
@@ -125,15 +126,15 @@ pub(super) fn decode(bytes: &[u8], start: usize, from: Encoding, policy: OnMalfo
 fn malformed(
     chars: &mut Vec<(u32, u64)>,
     error: MalformedBytes,
-    policy: OnMalformed,
+    policy: Policy,
 ) -> Result<(), TranscodeError> {
     match policy {
-        OnMalformed::Strict | OnMalformed::SurrogatePass => {
+        Policy::Strict | Policy::SurrogatePass | Policy::XmlCharRefReplace => {
             return Err(TranscodeError::Malformed(error));
         }
-        OnMalformed::Replace => chars.push((0xFFFD, error.at_bytes)),
-        OnMalformed::Ignore => {}
-        OnMalformed::BackslashReplace => {
+        Policy::Replace => chars.push((0xFFFD, error.at_bytes)),
+        Policy::Ignore => {}
+        Policy::BackslashReplace => {
             for byte in error.bytes() {
                 let shown = format!("\\x{byte:02x}");
                 chars.extend(shown.chars().map(|c| (c.into(), error.at_bytes)));
@@ -212,7 +213,7 @@ pub(crate) fn decode_legacy(
     decoder: &mut encoding_rs::Decoder,
     places: (u64, u64),
     ends: bool,
-    policy: OnMalformed,
+    policy: Policy,
 ) -> Decoded {
     let (first, mut start) = places;
     let (mut chars, mut place) = (Vec::new(), [0; 32]);

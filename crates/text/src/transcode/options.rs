@@ -2,7 +2,7 @@
 //! and line ends.
 
 use super::eol::Eol;
-use super::error::{OnMalformed, OnUnencodable};
+use crate::Policy;
 
 /// The handling of a byte order mark in the input and the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,10 +24,11 @@ pub enum Bom {
 /// The options of a [`Transcoder`](super::Transcoder).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranscodeOptions {
-    /// The handling of bytes that are invalid in the input encoding.
-    pub on_malformed: OnMalformed,
+    /// The handling of bytes that are invalid in the input encoding. [`Policy::XmlCharRefReplace`]
+    /// acts as [`Policy::Strict`].
+    pub on_malformed: Policy,
     /// The handling of characters that the output encoding lacks.
-    pub on_unencodable: OnUnencodable,
+    pub on_unencodable: Policy,
     /// The handling of a byte order mark at the start of the output.
     pub bom: Bom,
     /// The conversion of line ends.

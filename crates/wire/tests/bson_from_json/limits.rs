@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn lone_surrogates_are_replaced_where_this_is_asked() {
     let options = FromJson {
-        surrogates: Surrogates::Replace,
+        surrogates: Policy::Replace,
         ..FromJson::default()
     };
     let found = bson_with(r#"{"a":"x\ud800y"}"#, &options).expect("replaced");

@@ -1,9 +1,10 @@
 //! Tests the conversion of Extended JSON to BSON: the forms that the specification has for each
 //! type, and rejected input with the position of the error.
 
+use onecopy_text::Policy;
 use onecopy_wire::bson::extended::{BigInts, FromJson, Reason, from_json};
 use onecopy_wire::bson::naive::{self, Document, Value};
-use onecopy_wire::json::read::{self, Latin1, Surrogates, Ucs2, Ucs4, Utf8};
+use onecopy_wire::json::read::{self, Latin1, Ucs2, Ucs4, Utf8};
 
 mod limits;
 

@@ -1,9 +1,11 @@
 //! `BsonWriteOptions`: the keywords of the functions that write BSON.
 
+use onecopy_text::Policy;
 use onecopy_wire::bson::MOST_BYTES;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::choice::policy;
 use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::encode::Natives;
 use crate::raw::encode::bson::{Style, UuidForm};
@@ -91,7 +93,7 @@ impl BsonWriteOptions {
         BsonWriteOptions {
             style: Style {
                 check_keys: false,
-                replace: false,
+                surrogates: Policy::Strict,
                 max_depth: MAX_DEPTH,
                 max_bytes: MOST_BYTES,
                 uuid: UuidForm::Standard,
@@ -138,8 +140,7 @@ impl BsonWriteOptions {
             )?;
         }
         if let Some(object) = given(3) {
-            let choices = [("strict", false), ("replace", true)];
-            self.style.replace = choose(object, "errors", &choices)?;
+            self.style.surrogates = policy(object, &Policy::BASIC)?;
         }
         if let Some(object) = given(4) {
             self.range = choose(

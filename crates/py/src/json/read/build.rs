@@ -3,7 +3,7 @@
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::{Kind, Policy, Shape, Tally, Units, measure};
 use onecopy_wire::json::read::{
-    Escaped, EscapedPart, JsonEvents, Reason, Rejection, Surrogates, Text, malformed,
+    Escaped, EscapedPart, JsonEvents, Reason, Rejection, Text, malformed,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -141,7 +141,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
             return Err(self.fail(e));
         }
         let refusal = malformed(units, 0);
-        if refusal.reason != Reason::Surrogate || self.options.surrogates == Surrogates::Error {
+        if refusal.reason != Reason::Surrogate || self.options.surrogates == Policy::Strict {
             return Err(refusal);
         }
         // Text without escapes contains no backslash, so none of it can be read as an escape.
@@ -209,7 +209,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
                 EscapedPart::Char(c) => (Kind::of(c), 1),
                 EscapedPart::Run(run, at) => match measure(run, Policy::Strict) {
                     Ok(measured) => (measured.shape().kind, measured.shape().n_chars),
-                    Err(_) if surrogates == Surrogates::Error => return Err(malformed(run, at)),
+                    Err(_) if surrogates == Policy::Strict => return Err(malformed(run, at)),
                     Err(_) => return self.characters(text),
                 },
             };

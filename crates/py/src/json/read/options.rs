@@ -1,11 +1,12 @@
 //! `JsonReadOptions`: the keywords of the functions that read JSON.
 
-use onecopy_wire::json::read::{Limits, Surrogates};
+use onecopy_text::Policy;
+use onecopy_wire::json::read::Limits;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::choice::choice;
+use crate::choice::{choice, policy};
 use crate::raw::function::Args;
 
 /// The treatment of integers of more than 64 bits (option `big_ints`).
@@ -46,7 +47,7 @@ pub(super) const FILE_PARAMETERS: &[&str] = &[
 pub(super) struct JsonReadOptions<'py> {
     pub(super) big_ints: BigIntType,
     pub(super) refuse_duplicates: bool,
-    pub(super) surrogates: Surrogates,
+    pub(super) surrogates: Policy,
     pub(super) accept_nan: bool,
     pub(super) limits: Limits,
     pub(super) object_hook: Option<Bound<'py, PyAny>>,
@@ -60,7 +61,7 @@ impl<'py> JsonReadOptions<'py> {
         JsonReadOptions {
             big_ints: BigIntType::Exact,
             refuse_duplicates: false,
-            surrogates: Surrogates::Error,
+            surrogates: Policy::Strict,
             accept_nan: false,
             object_hook: None,
             parse_float: None,
@@ -97,15 +98,8 @@ impl<'py> JsonReadOptions<'py> {
             options.refuse_duplicates = choice(given, "duplicate_keys", choices)?;
         }
         if let Some(given) = args.get(3) {
-            options.surrogates = choice(
-                given,
-                "errors",
-                &[
-                    (b"strict", Surrogates::Error),
-                    (b"replace", Surrogates::Replace),
-                    (b"surrogatepass", Surrogates::Pass),
-                ],
-            )?;
+            const SUPPORTED: &[Policy] = &[Policy::Strict, Policy::Replace, Policy::SurrogatePass];
+            options.surrogates = policy(given, SUPPORTED)?;
         }
         if let Some(given) = args.get(4) {
             let choices: &[(&[u8], bool)] = &[(b"error", false), (b"literal", true)];
@@ -133,7 +127,7 @@ impl<'py> JsonReadOptions<'py> {
 pub(super) struct OwnedJsonReadOptions {
     big_ints: BigIntType,
     refuse_duplicates: bool,
-    surrogates: Surrogates,
+    surrogates: Policy,
     accept_nan: bool,
     limits: Limits,
     object_hook: Option<Py<PyAny>>,

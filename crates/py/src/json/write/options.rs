@@ -1,14 +1,16 @@
 //! `JsonWriteOptions`: the keywords of the functions that write JSON.
 
+use onecopy_text::Policy;
 use onecopy_wire::NonFinite;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 
+use crate::choice::policy;
 use crate::keywords::{Hook, choose, choose_many};
 use crate::raw::encode::Natives;
-use crate::raw::encode::json::{Style, Surrogates};
+use crate::raw::encode::json::Style;
 use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
 use crate::raw::text;
@@ -124,7 +126,7 @@ impl JsonWriteOptions {
                 sort_keys: false,
                 indent: None,
                 ensure_ascii: false,
-                surrogates: Surrogates::Error,
+                surrogates: Policy::Strict,
                 nan: NonFinite::Error,
                 exact_ints: true,
                 text_ints: false,
@@ -182,15 +184,9 @@ impl JsonWriteOptions {
             )?;
         }
         if let Some(object) = given(5) {
-            self.style.surrogates = choose(
-                object,
-                "errors",
-                &[
-                    ("strict", Surrogates::Error),
-                    ("replace", Surrogates::Replace),
-                    ("backslashreplace", Surrogates::Escape),
-                ],
-            )?;
+            const SUPPORTED: &[Policy] =
+                &[Policy::Strict, Policy::Replace, Policy::BackslashReplace];
+            self.style.surrogates = policy(object, SUPPORTED)?;
         }
         if let Some(object) = given(6) {
             self.big_ints = choose(
@@ -252,7 +248,7 @@ impl JsonWriteOptions {
 
     /// Sets the defaults of ujson, except for the treatment of NaN.
     fn begin_as_ujson(&mut self) {
-        self.style.surrogates = Surrogates::Escape;
+        self.style.surrogates = Policy::BackslashReplace;
         self.non_str_keys = true;
         self.keys_by_str = true;
         self.pass(&[

@@ -2,14 +2,14 @@
 //! soon as it arrives.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
-use onecopy_text::{ByteSink, Units};
+use onecopy_text::{ByteSink, Policy, Units};
 
 use super::error::{FromJsonError, Reason};
 use super::wrapper::StringWrapper;
 use super::writer::{ContainerKind, DocumentWriter, ValueState};
 use crate::bson::{self, Frame, MOST_BYTES, Tag};
 use crate::json::read::{
-    self, Escaped, EventResult, JsonEvents, Limits, Rejection, SourceForm, Surrogates, Text,
+    self, Escaped, EventResult, JsonEvents, Limits, Rejection, SourceForm, Text,
 };
 
 /// The treatment of integers of more than 64 bits, which BSON cannot represent.
@@ -29,9 +29,9 @@ pub struct FromJson {
     pub max_depth: usize,
     /// The largest size of a document in bytes, at most [`MOST_BYTES`].
     pub max_bytes: usize,
-    /// The treatment of lone surrogates in strings and keys. UTF-8 cannot represent them, so
-    /// [`Surrogates::Pass`] acts as [`Surrogates::Error`].
-    pub surrogates: Surrogates,
+    /// The handling of lone surrogates in strings and keys: one of [`Policy::BASIC`]. Any other
+    /// policy acts as [`Policy::Strict`].
+    pub surrogates: Policy,
     /// The treatment of integers of more than 64 bits.
     pub big_ints: BigInts,
 }
@@ -41,7 +41,7 @@ impl Default for FromJson {
         FromJson {
             max_depth: Limits::default().max_depth,
             max_bytes: MOST_BYTES,
-            surrogates: Surrogates::Error,
+            surrogates: Policy::Strict,
             big_ints: BigInts::Float,
         }
     }

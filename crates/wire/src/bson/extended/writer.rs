@@ -10,9 +10,7 @@ use super::from_json::FromJson;
 use super::resolve_wrapper::{expected, resolve};
 use super::wrapper::{StringWrapper, WrapperKey};
 use crate::bson::{Frame, Tag, VALUE_BYTES};
-use crate::json::read::{
-    Escaped, EscapedPart, EventResult, Rejection, Surrogates, Text, malformed,
-};
+use crate::json::read::{Escaped, EscapedPart, EventResult, Rejection, Text, malformed};
 use crate::number;
 
 /// The state of the writer, which determines the event that may come next.
@@ -181,12 +179,19 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         }
     }
 
-    pub(super) fn policy(&self, units: Units<'_>) -> Policy {
-        match (units, self.options.surrogates) {
-            // In UTF-8, surrogates are malformed like other invalid bytes.
-            (Units::Utf8(_), _) => Policy::Strict,
-            (_, Surrogates::Replace) => Policy::Replace,
+    /// Returns the policy for lone surrogates: one of [`Policy::BASIC`].
+    fn surrogates(&self) -> Policy {
+        match self.options.surrogates {
+            Policy::Replace => Policy::Replace,
             _ => Policy::Strict,
+        }
+    }
+
+    pub(super) fn policy(&self, units: Units<'_>) -> Policy {
+        match units {
+            // In UTF-8, surrogates are malformed like other invalid bytes.
+            Units::Utf8(_) => Policy::Strict,
+            _ => self.surrogates(),
         }
     }
 
@@ -201,10 +206,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
 
     /// Appends text as UTF-8, with its escapes replaced.
     pub(super) fn put_escaped(&mut self, text: Escaped<'_>) -> EventResult {
-        let surrogates = match self.options.surrogates {
-            Surrogates::Replace => Surrogates::Replace,
-            _ => Surrogates::Error,
-        };
+        let surrogates = self.surrogates();
         let body = text.body();
         if matches!(body, Units::Utf8(_)) {
             let (mut from, mut part) = (0, [0; PART_BYTES]);

@@ -1,24 +1,15 @@
 //! [`Escaped`]: the body of a JSON string with escapes, which can be decoded as a whole or in
 //! parts.
+//!
+//! Functions that unescape receive a [`Policy`] for lone surrogates, which may be escapes or
+//! characters of a `str`: [`Policy::Replace`] writes U+FFFD, and [`Policy::SurrogatePass`] accepts
+//! them, so that the result can be a `str`, but not UTF-8. Under any other policy they are errors.
 
-use onecopy_text::Units;
 use onecopy_text::convert::Kernels;
+use onecopy_text::{Policy, Units};
 
 use super::error::Reason;
 use super::events::Rejection;
-
-/// The treatment of a lone surrogate (a surrogate that is not part of a pair), which may be an
-/// escape or a character of a `str`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Surrogates {
-    /// A lone surrogate is an error of the reader.
-    #[default]
-    Error,
-    /// A lone surrogate is replaced by U+FFFD.
-    Replace,
-    /// A lone surrogate is accepted. The result can be a `str`, but not UTF-8.
-    Pass,
-}
 
 /// The body of a JSON string with escapes: the text between its quotes. Neither the escapes nor the
 /// characters were validated.
@@ -93,7 +84,7 @@ impl<'a> Escaped<'a> {
         &self,
         kernels: K,
         from: usize,
-        surrogates: Surrogates,
+        surrogates: Policy,
         out: &mut [u8],
     ) -> Result<Unescaped, Rejection> {
         let Units::Utf8(body) = self.body else {
@@ -134,7 +125,7 @@ impl<'a> Escaped<'a> {
     pub fn pieces<K: Kernels + 'a>(
         &self,
         kernels: K,
-        surrogates: Surrogates,
+        surrogates: Policy,
     ) -> impl Iterator<Item = Result<EscapedPart<'a>, Rejection>> + 'a {
         let body = self.body;
         let mut chars = Chars {
@@ -162,10 +153,7 @@ impl<'a> Escaped<'a> {
 
     /// Returns the characters one by one, with escapes replaced. This is the reference
     /// implementation, and is also used if the body is not UTF-8.
-    pub fn chars(
-        &self,
-        surrogates: Surrogates,
-    ) -> impl Iterator<Item = Result<u32, Rejection>> + 'a {
+    pub fn chars(&self, surrogates: Policy) -> impl Iterator<Item = Result<u32, Rejection>> + 'a {
         Chars {
             body: self.body,
             at: 0,
@@ -180,7 +168,7 @@ impl<'a> Escaped<'a> {
 fn hex_escapes(
     body: &[u8],
     from: usize,
-    surrogates: Surrogates,
+    surrogates: Policy,
     out: &mut [u8],
     part: &mut Unescaped,
 ) -> Result<bool, Rejection> {
@@ -218,7 +206,7 @@ fn hex_escapes(
 #[inline(always)]
 fn hex_escape(
     at: usize,
-    surrogates: Surrogates,
+    surrogates: Policy,
     unit: impl Fn(usize) -> Option<u32>,
 ) -> Result<(u32, usize), Rejection> {
     let no = |reason| Rejection {
@@ -248,11 +236,11 @@ fn hex_escape(
 
 /// Returns the character to use for the lone surrogate `c`; `None` if `surrogates` specifies that
 /// lone surrogates are errors.
-fn lone(c: u32, surrogates: Surrogates) -> Option<u32> {
+fn lone(c: u32, surrogates: Policy) -> Option<u32> {
     match surrogates {
-        Surrogates::Error => None,
-        Surrogates::Replace => Some(0xFFFD),
-        Surrogates::Pass => Some(c),
+        Policy::Replace => Some(0xFFFD),
+        Policy::SurrogatePass => Some(c),
+        _ => None,
     }
 }
 
@@ -275,7 +263,7 @@ fn hex_digit(unit: u32) -> Option<u32> {
 struct Chars<'a> {
     body: Units<'a>,
     at: usize,
-    surrogates: Surrogates,
+    surrogates: Policy,
 }
 
 impl Chars<'_> {

@@ -25,7 +25,7 @@ pub mod source_form;
 mod tests;
 
 pub use error::{ReadError, Reason, TextPosition};
-pub use escape::{Escaped, EscapedPart, LEAST_PART_BYTES, Surrogates, Unescaped, malformed};
+pub use escape::{Escaped, EscapedPart, LEAST_PART_BYTES, Unescaped, malformed};
 pub use events::{EventResult, JsonEvents, Rejection, Text};
 pub use reader::{Limits, blank, read, read_all};
 pub use source_form::{Latin1, SourceForm, Ucs2, Ucs4, Utf8};

@@ -1,9 +1,9 @@
 //! The reference implementation of the JSON reader, for tests and fuzzing. It parses the text by
 //! recursion, one character at a time, and builds a tree.
 
-use onecopy_text::Units;
+use onecopy_text::{Policy, Units};
 
-use super::escape::{Escaped, Surrogates, malformed};
+use super::escape::{Escaped, malformed};
 use super::events::{EventResult, JsonEvents, Rejection, Text};
 
 /// A JSON value as a tree, without loss: numbers are digits, and the keys of an object keep their
@@ -26,7 +26,7 @@ pub enum Value {
 /// Parses a text, given as its characters; returns `None` if it is not valid JSON, or is nested
 /// deeper than `max_depth`.
 #[must_use]
-pub fn parse(text: &[u32], surrogates: Surrogates, max_depth: usize) -> Option<Value> {
+pub fn parse(text: &[u32], surrogates: Policy, max_depth: usize) -> Option<Value> {
     let mut parser = Parser {
         text,
         at: 0,
@@ -40,7 +40,7 @@ pub fn parse(text: &[u32], surrogates: Surrogates, max_depth: usize) -> Option<V
 struct Parser<'a> {
     text: &'a [u32],
     at: usize,
-    surrogates: Surrogates,
+    surrogates: Policy,
 }
 
 impl Parser<'_> {
@@ -173,9 +173,9 @@ impl Parser<'_> {
 
     fn lone(&self, c: u32) -> Option<u32> {
         match self.surrogates {
-            Surrogates::Error => None,
-            Surrogates::Replace => Some(0xFFFD),
-            Surrogates::Pass => Some(c),
+            Policy::Replace => Some(0xFFFD),
+            Policy::SurrogatePass => Some(c),
+            _ => None,
         }
     }
 
@@ -220,7 +220,7 @@ impl Parser<'_> {
 #[derive(Debug, Default)]
 pub struct Tree {
     /// The treatment of lone surrogates.
-    pub surrogates: Surrogates,
+    pub surrogates: Policy,
     open: Vec<(Value, Vec<u32>)>,
     done: Option<Value>,
     key: Vec<u32>,
@@ -229,7 +229,7 @@ pub struct Tree {
 impl Tree {
     /// Creates an event handler for which lone surrogates are treated as `surrogates` specifies.
     #[must_use]
-    pub fn new(surrogates: Surrogates) -> Tree {
+    pub fn new(surrogates: Policy) -> Tree {
         Tree {
             surrogates,
             ..Tree::default()

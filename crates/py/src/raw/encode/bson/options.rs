@@ -1,7 +1,7 @@
 //! The interface of the BSON encoder: its options, the trait for code that it calls, its sinks, and
 //! the reasons for which it fails.
 
-use onecopy_text::ByteSink;
+use onecopy_text::{ByteSink, Policy};
 use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -116,8 +116,8 @@ pub(crate) trait ObjectForms<'py> {
 pub(crate) struct Style {
     /// `true` if a key must not begin with a dollar or contain a dot.
     pub(crate) check_keys: bool,
-    /// `true` if lone surrogates are replaced with U+FFFD; `false` if they are an error.
-    pub(crate) replace: bool,
+    /// The handling of lone surrogates: one of [`Policy::BASIC`].
+    pub(crate) surrogates: Policy,
     /// The largest depth of nested containers.
     pub(crate) max_depth: usize,
     /// The largest size of a document, in bytes.

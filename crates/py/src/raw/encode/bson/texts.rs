@@ -1,7 +1,7 @@
 //! Writes texts and keys of any length and character width as BSON.
 
 use onecopy_text::convert::{Kernels, utf8_capacity};
-use onecopy_text::{Pen, Put, Units, naive};
+use onecopy_text::{Pen, Policy, Put, Units, naive};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
@@ -176,7 +176,7 @@ impl BsonEncoder<'_, '_> {
         for c in naive::code_points(units) {
             let c = match c {
                 Ok(c) => char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER),
-                Err(_) if self.style.replace => char::REPLACEMENT_CHARACTER,
+                Err(_) if self.style.surrogates == Policy::Replace => char::REPLACEMENT_CHARACTER,
                 Err(e) => {
                     let unit = match units {
                         Units::Utf32(u) => u[e.at_units],

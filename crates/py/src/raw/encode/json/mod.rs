@@ -45,7 +45,7 @@ use crate::raw::ndarray::Memory;
 use format::JsonFormat;
 pub(crate) use numpy_scalar::put as put_scalar;
 pub(crate) use options::{
-    EncodeFailure, JsonShape, JsonStop, JsonTarget, ObjectForm, ObjectForms, Style, Surrogates,
+    EncodeFailure, JsonShape, JsonStop, JsonTarget, ObjectForm, ObjectForms, Style,
 };
 use styled::LineBreaks;
 pub(crate) use ucs2_text::Ucs2Text;

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use onecopy_text::ByteSink;
+use onecopy_text::{ByteSink, Policy};
 use onecopy_wire::json::KeySegments;
 use onecopy_wire::{NonFinite, WriteError};
 use pyo3::prelude::*;
@@ -97,18 +97,6 @@ pub(crate) trait ObjectForms<'py> {
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, JsonStop>;
 }
 
-/// The treatment of lone surrogates in texts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Surrogates {
-    /// Lone surrogates are an error.
-    #[default]
-    Error,
-    /// Lone surrogates are replaced with U+FFFD.
-    Replace,
-    /// Lone surrogates are written as the escape `\uXXXX`.
-    Escape,
-}
-
 /// The options that determine the bytes of the output.
 #[derive(Clone, Debug)]
 pub(crate) struct Style {
@@ -116,7 +104,8 @@ pub(crate) struct Style {
     /// The indent of one level; `None` for output without line breaks.
     pub(crate) indent: Option<Vec<u8>>,
     pub(crate) ensure_ascii: bool,
-    pub(crate) surrogates: Surrogates,
+    /// The handling of lone surrogates; [`Policy::BackslashReplace`] writes the escape `\uXXXX`.
+    pub(crate) surrogates: Policy,
     pub(crate) nan: NonFinite,
     /// `true` if all integers of up to 64 bits are written as numbers.
     pub(crate) exact_ints: bool,
@@ -135,7 +124,7 @@ impl Style {
             && self.indent.is_none()
             && !self.ensure_ascii
             && self.exact_ints
-            && self.surrogates == Surrogates::Error
+            && self.surrogates == Policy::Strict
     }
 }
 /// The destination of the JSON text, and the text's encoding.

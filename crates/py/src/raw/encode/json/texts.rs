@@ -1,11 +1,11 @@
 //! Writes texts of any length and character width as JSON.
 
 use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels, Work, json_capacity};
-use onecopy_text::{Pen, Put, Units};
+use onecopy_text::{Pen, Policy, Put, Units};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
-use super::{JsonEncoder, JsonStop, ROOM, Surrogates, Ucs2Text};
+use super::{JsonEncoder, JsonStop, ROOM, Ucs2Text};
 use crate::raw::encode::builtin_types;
 use crate::raw::text;
 
@@ -116,12 +116,12 @@ impl JsonEncoder<'_, '_> {
         match (char::from_u32(unit.into()), self.style.surrogates) {
             (Some(c), _) if c >= ' ' && c != '"' && c != '\\' => ucs2.put(unit),
             (Some(c), _) => self.put_char(c, &mut pen),
-            (None, Surrogates::Error) => {
+            (None, Policy::Replace) => ucs2.put(0xFFFD),
+            (None, Policy::BackslashReplace) => put_escape(unit.into(), &mut pen),
+            (None, _) => {
                 let unit = unit.into();
                 return Err(JsonStop::Surrogate { at, unit });
             }
-            (None, Surrogates::Replace) => ucs2.put(0xFFFD),
-            (None, Surrogates::Escape) => put_escape(unit.into(), &mut pen),
         }
         let n = pen.at().addr() - start.addr();
         for &byte in &place[..n] {
@@ -144,9 +144,9 @@ impl JsonEncoder<'_, '_> {
             pen = self.ensure_space(pen, ROOM)?;
             let Some(c) = char::from_u32(unit) else {
                 match self.style.surrogates {
-                    Surrogates::Error => return Err(JsonStop::Surrogate { at: at + i, unit }),
-                    Surrogates::Replace => self.put_char(char::REPLACEMENT_CHARACTER, &mut pen),
-                    Surrogates::Escape => put_escape(unit, &mut pen),
+                    Policy::Replace => self.put_char(char::REPLACEMENT_CHARACTER, &mut pen),
+                    Policy::BackslashReplace => put_escape(unit, &mut pen),
+                    _ => return Err(JsonStop::Surrogate { at: at + i, unit }),
                 }
                 continue;
             };
