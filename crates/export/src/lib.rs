@@ -1,0 +1,2 @@
+//! Query results as files.
+#![deny(unsafe_code)]
