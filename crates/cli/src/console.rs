@@ -5,7 +5,8 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use onecopy_text::{Entry, Ledger, Stage};
+use onecopy_text::{Entry, Ledger, Policy, Stage, Units};
+use onecopy_wire::json::scalar::write_text;
 
 /// Returns `true` if a stream gets colours, according to the conventions of <https://no-color.org>
 /// and <https://bixense.com/clicolors>.
@@ -83,6 +84,15 @@ fn changes_direction(c: char) -> bool {
         c,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     )
+}
+
+/// Appends a text as a JSON string; messages of drivers may contain any character.
+pub(crate) fn push_json_text(out: &mut String, text: &str) {
+    let mut bytes: Vec<u8> = Vec::new();
+    // The text is well-formed and a `Vec` can grow, so this does not fail.
+    if write_text(Units::Utf8(text.as_bytes()), Policy::Replace, &mut bytes).is_ok() {
+        out.push_str(&String::from_utf8_lossy(&bytes));
+    }
 }
 
 /// A progress line for a long output. It appears only on a terminal, and after one second.

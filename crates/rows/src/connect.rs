@@ -12,7 +12,7 @@ use crate::database::{
     ConnectCancel, ConnectOptions, DatabaseConnection, DatabaseStatement, Names, Prepared,
 };
 use crate::error::{Error, ErrorKind, Message};
-use crate::row_stream::{self, Format};
+use crate::row_stream::{self, Format, StreamOptions};
 use crate::schema::Schema;
 use crate::source::{
     BlockPosition, Budget, LongPart, LongValues, PumpError, Pumped, RowSink, Source,
@@ -453,8 +453,25 @@ impl Statement {
     /// [`ErrorKind::Programming`] if the format requires distinct column names and two columns have
     /// the same name.
     pub fn into_chunks(
-        mut self,
+        self,
         format: Format,
+        ledger: &Ledger,
+    ) -> Result<Box<dyn ChunkSource>, Error> {
+        let options = StreamOptions {
+            policy: self.text_policy(),
+            ..StreamOptions::new(format)
+        };
+        self.into_chunks_with(&options, ledger)
+    }
+
+    /// Converts the rows to a stream of bytes as [`Statement::into_chunks`] does, with the policies
+    /// and the CSV dialect of `options`.
+    ///
+    /// # Errors
+    /// The errors of [`Statement::into_chunks`].
+    pub fn into_chunks_with(
+        mut self,
+        options: &StreamOptions,
         ledger: &Ledger,
     ) -> Result<Box<dyn ChunkSource>, Error> {
         self.set_long_values(LongValues::Parts {
@@ -462,7 +479,7 @@ impl Statement {
         });
         self.defer(Vec::new())?;
         self.set_takes_more(false);
-        each!(Statement, self, s => row_stream::chunks(s, format, ledger))
+        each!(Statement, self, s => row_stream::chunks_with(s, options, ledger))
     }
 }
 

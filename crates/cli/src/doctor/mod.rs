@@ -51,7 +51,12 @@ fn version_text(features: &[String]) -> String {
 
 /// Runs `onecopy doctor`.
 pub(crate) fn run(args: &Doctor, features: &[String]) -> i32 {
-    let database = match args.database.as_deref().map(query::database).transpose() {
+    let database = match args
+        .database
+        .as_deref()
+        .map(statement::database)
+        .transpose()
+    {
         Ok(database) => database,
         Err(message) => {
             console::error(&message);
