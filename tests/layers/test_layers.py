@@ -36,7 +36,11 @@ CRATES = {
         "corosensei tempfile",
         ("odbc", "sqlite", "arrow_c", "fork", "pages", "task", "deadlock"),
     ),
-    "export": Rules("text wire files rows", "blake3 rustix"),
+    "export": Rules(
+        "text wire files rows",
+        "arrow-array arrow-buffer arrow-data arrow-ipc arrow-schema parquet bytes flate2 zstd serde_json blake3 rustix",
+        ("arrow_array",),
+    ),
     "serve": Rules("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
     "transfer": Rules("files", "blake3 rustix rustls ring rcgen"),
     "gateway": Rules("text wire files rows serve", "serde toml percent-encoding"),

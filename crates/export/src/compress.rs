@@ -13,18 +13,25 @@ pub(crate) const ZSTD_LEVEL: i32 = 3;
 /// The level of gzip: zlib's own default.
 const GZIP_LEVEL: u32 = 6;
 
-/// A writer that compresses bytes and passes them on.
-pub(crate) enum Encoder<'w, 'o> {
-    None(&'w mut CountedWrite<'o>),
-    Gzip(GzEncoder<&'w mut CountedWrite<'o>>),
-    Zstd(zstd::Encoder<'static, &'w mut CountedWrite<'o>>),
+/// A writer that compresses bytes and passes them on to `W`.
+///
+/// A drop without [`Encoder::finish`] may write the end of the compressed data, so that truncated
+/// data looks complete. A caller whose destination keeps the bytes calls `abandon` instead.
+pub enum Encoder<W: Write> {
+    /// No compression.
+    None(W),
+    /// gzip.
+    Gzip(GzEncoder<W>),
+    /// Zstandard.
+    Zstd(zstd::Encoder<'static, W>),
 }
 
-impl<'w, 'o> Encoder<'w, 'o> {
-    pub(crate) fn new(
-        compression: Compression,
-        out: &'w mut CountedWrite<'o>,
-    ) -> io::Result<Encoder<'w, 'o>> {
+impl<W: Write> Encoder<W> {
+    /// Creates an encoder that writes to `out`.
+    ///
+    /// # Errors
+    /// The error of the encoder, if its memory cannot be allocated.
+    pub fn new(compression: Compression, out: W) -> io::Result<Encoder<W>> {
         Ok(match compression {
             Compression::None => Encoder::None(out),
             Compression::Gzip => {
@@ -39,7 +46,11 @@ impl<'w, 'o> Encoder<'w, 'o> {
         })
     }
 
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Compresses and writes all bytes.
+    ///
+    /// # Errors
+    /// The error of the destination.
+    pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Encoder::None(out) => out.write_all(bytes),
             Encoder::Gzip(out) => out.write_all(bytes),
@@ -47,24 +58,29 @@ impl<'w, 'o> Encoder<'w, 'o> {
         }
     }
 
-    /// Returns the number of compressed bytes that were passed on so far.
-    pub(crate) fn n_bytes(&self) -> u64 {
+    /// Returns the destination.
+    pub fn get_ref(&self) -> &W {
         match self {
-            Encoder::None(out) => out.n_bytes(),
-            Encoder::Gzip(out) => out.get_ref().n_bytes(),
-            Encoder::Zstd(out) => out.get_ref().n_bytes(),
+            Encoder::None(out) => out,
+            Encoder::Gzip(out) => out.get_ref(),
+            Encoder::Zstd(out) => out.get_ref(),
         }
     }
 
-    /// Writes the end of the compressed data.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    /// Writes the end of the compressed data; returns the destination.
+    ///
+    /// # Errors
+    /// The error of the destination.
+    pub fn finish(self) -> io::Result<W> {
         match self {
-            Encoder::None(_) => Ok(()),
-            Encoder::Gzip(out) => out.finish().map(|_| ()),
-            Encoder::Zstd(out) => out.finish().map(|_| ()),
+            Encoder::None(out) => Ok(out),
+            Encoder::Gzip(out) => out.finish(),
+            Encoder::Zstd(out) => out.finish(),
         }
     }
+}
 
+impl Encoder<&mut CountedWrite<'_>> {
     /// Drops the encoder without the end of the compressed data: a reader finds that the data is
     /// truncated.
     pub(crate) fn abandon(mut self) {
@@ -103,7 +119,7 @@ mod tests {
             encoder.write_all(format!("line {n}\n").as_bytes()).unwrap();
         }
         match is_finished {
-            true => encoder.finish().unwrap(),
+            true => drop(encoder.finish().unwrap()),
             false => encoder.abandon(),
         }
         out

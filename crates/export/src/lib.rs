@@ -5,18 +5,19 @@
 //! |---|---|
 //! | [`format`](mod@format) | [`FileFormat`]: the format and compression that an ending determines |
 //! | [`writer`] | [`write_rows`]: the rows of a statement in any format |
+//! | [`compress`] | [`Encoder`]: gzip and Zstandard around a text format |
 //! | [`file`], [`folder`] | [`FileTarget`], [`FolderTarget`]: files that appear complete, manifest last |
 //! | [`manifest`] | [`Manifest`]: the description of the files |
 //! | [`verify`](mod@verify) | [`verify()`]: compares files with their manifest |
 //! | [`observer`] | [`Observer`]: progress, and the end of an export that is stopped |
 //! | [`error`] | [`Error`] |
 //!
-//! The modules `compress`, `counted`, `arrow_array` and `count` are used by these. `arrow_array` is
+//! The modules `counted`, `arrow_array` and `count` are used by these. `arrow_array` is
 //! the only one with `unsafe`.
 #![deny(unsafe_code)]
 
 mod arrow_array;
-mod compress;
+pub mod compress;
 mod count;
 mod counted;
 pub mod error;
@@ -28,6 +29,7 @@ pub mod observer;
 pub mod verify;
 pub mod writer;
 
+pub use compress::Encoder;
 pub use error::Error;
 pub use file::{FileTarget, IfExists};
 pub use folder::FolderTarget;

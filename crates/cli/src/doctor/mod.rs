@@ -19,7 +19,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Connection;
 
 use crate::args::Doctor;
-use crate::{console, exit, query};
+use crate::{console, exit, query, statement};
 use report::{Level, Report};
 
 /// Prints the version and the build features (`onecopy --version`); returns the exit code.

@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use onecopy_text::{Policy, Units};
-use onecopy_wire::json::scalar::write_text;
 use unicode_width::UnicodeWidthStr;
 
-use crate::console::{shown, styled};
+use crate::console::{push_json_text, shown, styled};
 
 /// The width in columns of a page that is not written to a terminal.
 pub(super) const PAGE_WIDTH: usize = 100;

@@ -41,7 +41,7 @@ pub(super) fn write(
     observer.cancels(source.cancel_handle());
     let mut out = Encoder::new(options.file.compression(), out).map_err(Error::Write)?;
     match write_chunks(&mut source, &mut out, observer) {
-        Ok(()) => out.finish().map_err(Error::Write)?,
+        Ok(()) => drop(out.finish().map_err(Error::Write)?),
         Err(error) => {
             out.abandon();
             return Err(error);
@@ -52,7 +52,7 @@ pub(super) fn write(
 
 fn write_chunks(
     source: &mut Box<dyn ChunkSource>,
-    out: &mut Encoder<'_, '_>,
+    out: &mut Encoder<&mut CountedWrite<'_>>,
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     let mut chunk = Chunk::with_capacity(CHUNK_BYTES);
@@ -64,7 +64,7 @@ fn write_chunks(
             return Err(Error::Stopped);
         }
         out.write_all(&chunk).map_err(Error::Write)?;
-        observer.progress(source.n_rows(), out.n_bytes());
+        observer.progress(source.n_rows(), out.get_ref().n_bytes());
         if filled == Filled::Done {
             return Ok(());
         }
