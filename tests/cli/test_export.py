@@ -130,16 +130,13 @@ def rows_of(path: Path, format: str) -> list[dict[str, Any]]:
 
 
 def same(rows: list[dict[str, Any]], shop: Path, format: str) -> bool:
+    """True if the rows are those of the database."""
     found = [tuple(row.values()) for row in rows]
     if format in ("csv", "tsv"):
-        # `csv` reads an empty field and an empty quoted field as the same text.
-        return found == [(str(i), name, str(price), note or "") for i, name, price, note in plain(expected(shop))]
+        # Each field is text, and `csv` reads NULL as the empty text.
+        found = [(int(i), name, float(price), note) for i, name, price, note in found]
+        return found == [(*row, note or "") for *row, note in expected(shop)]
     return found == expected(shop)
-
-
-def plain(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, Any, Any, Any]]:
-    for i, name, price, note in rows:
-        yield i, name, price, note
 
 
 @pytest.mark.parametrize("compression", ENDINGS)
@@ -184,8 +181,6 @@ def test_stdout_gets_the_same_bytes_as_a_file_and_no_manifest(here: Path, format
 
 
 def test_a_manifest_describes_its_file_and_has_no_secret(here: Path) -> None:
-    import hashlib
-
     sql = "select id, price from item where id = :wanted"
     export(here, "-o", "one.csv", "--param", "wanted=7", sql=sql)
     text = (here / "one.csv.manifest.json").read_text()
@@ -207,7 +202,7 @@ def test_a_manifest_describes_its_file_and_has_no_secret(here: Path) -> None:
     }
     assert (here / "one.csv").read_bytes() == b"id,price\n7,0.875\n"
     assert (file["name"], file["rows"], file["bytes"], len(file["blake3"])) == ("one.csv", 1, 17, 64)
-    assert hashlib.sha256(b"").hexdigest() not in text and "shop.db" not in text
+    assert "shop.db" not in text
     export(here, "-o", "no.csv", "--no-manifest")
     assert not (here / "no.csv.manifest.json").exists()
 
@@ -240,8 +235,8 @@ def test_a_folder_has_parts_and_a_manifest(here: Path, shop: Path) -> None:
         (["-o", "-"], "the format of a folder or of stdout"),
         (["-o", "out/"], "the format of a folder or of stdout"),
         (["-o", "out/", "--format", "csv", "--no-manifest"], "always has a manifest"),
-        (["-o", "x.parquet", "--types", "id=int"], "not the name of an Arrow type"),
-        (["-o", "x.parquet", "--types", "id"], "has no type"),
+        (["-o", "x.parquet", "--types", "id=int"], "not a column and an Arrow type"),
+        (["-o", "x.parquet", "--types", "id"], "not a column and an Arrow type"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_written(here: Path, arguments: list[str], message: str) -> None:
@@ -334,7 +329,9 @@ def test_an_export_that_is_killed_leaves_no_file_of_the_name(tmp_path: Path, nam
 
 def test_a_second_exporter_into_a_folder_is_refused_and_one_that_was_killed_is_cleaned_up(tmp_path: Path) -> None:
     def second(*arguments: str) -> Done:
-        return onecopy("export", "sqlite::memory:", "select 1 as a", "-o", "out/", "--format", "csv", *arguments, folder=tmp_path)
+        return onecopy(
+            "export", "sqlite::memory:", "select 1 as a", "-o", "out/", "--format", "csv", *arguments, folder=tmp_path
+        )
 
     with started(tmp_path, "-o", "out/", "--format", "csv") as process:
         for arguments in ([], ["--overwrite"]):
@@ -389,7 +386,9 @@ def damaged(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
 
 @pytest.mark.parametrize("format", [*TEXT, *COLUMNS, "csv.gz", "ndjson.zst"])
 def test_verify_finds_each_damage(here: Path, format: str) -> None:
-    export(here, "-o", "out/", "--format", format.split(".")[0], *(["--compression", "gzip"] if ".gz" in format else []))
+    export(
+        here, "-o", "out/", "--format", format.split(".")[0], *(["--compression", "gzip"] if ".gz" in format else [])
+    )
     (part,) = (path for path in (here / "out").iterdir() if path.name != "manifest.json")
     data = part.read_bytes()
     for message, damage in damaged(part):
@@ -468,7 +467,16 @@ def test_the_types_of_a_parquet_file_are_those_of_the_database(tmp_path: Path, p
     export(tmp_path, "-o", "x.parquet", sql=sql, database=postgres_native.odbc)
     schema = pyarrow.parquet.ParquetFile(tmp_path / "x.parquet").schema
     logical = [str(schema.column(i).logical_type) for i in range(len(schema))]
-    assert [name.split("(")[0] for name in logical] == ["Int", "UUID", "Timestamp", "Timestamp", "Decimal", "Time", "Date", "Timestamp"]
+    assert [name.split("(")[0] for name in logical] == [
+        "Int",
+        "UUID",
+        "Timestamp",
+        "Timestamp",
+        "Decimal",
+        "Time",
+        "Date",
+        "Timestamp",
+    ]
     assert "isAdjustedToUTC=false, timeUnit=milliseconds" in logical[2]
     assert "isAdjustedToUTC=true, timeUnit=microseconds" in logical[3]
 

@@ -83,14 +83,23 @@ fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     if !args.quiet && args.progress != ProgressForm::Json {
         connection.notices().iter().for_each(|n| notice(n));
     }
+    let shows_progress = match args.progress {
+        ProgressForm::Auto => !args.quiet && io::stderr().is_terminal(),
+        ProgressForm::Json => true,
+        ProgressForm::None => false,
+    };
+    let n_estimated = match shows_progress {
+        true => source.estimated_rows(&connection),
+        false => None,
+    };
     let statement = source.execute(&connection, interrupt)?;
     if statement.schema().n_columns() == 0 {
         let message = "the statement returns no rows\nexport a SELECT";
         return Err(Failure::Usage(message.to_owned()));
     }
     let mut progress = match args.progress {
-        ProgressForm::Json => RowProgress::json(interrupt),
-        form => RowProgress::line(interrupt, !args.quiet && form == ProgressForm::Auto),
+        ProgressForm::Json => RowProgress::json(interrupt, n_estimated),
+        _ => RowProgress::line(interrupt, shows_progress, n_estimated),
     };
     let to_stdout = matches!(target, Target::Stdout(_));
     let done = write(
@@ -240,21 +249,42 @@ fn open_target(args: &Export, file: FileFormat) -> Result<Target, Failure> {
     opened.map_err(|error| Failure::of_export(error, false))
 }
 
-/// Parses the values of `--types`.
+/// Parses the values of `--types`. Both a column and a type may contain `=`.
 fn types(given: &[String]) -> Result<Vec<(String, DataType)>, String> {
     let parsed = given.iter().map(|text| {
-        let Some((column, name)) = text.rsplit_once('=') else {
-            return Err(format!(
-                "`--types {text}` has no type\nwrite --types {text}=string"
-            ));
-        };
-        match DataType::of_name(name) {
-            Some(data_type) => Ok((column.to_owned(), data_type)),
-            None => Err(format!(
-                "`{name}` is not the name of an Arrow type\n\
-                 write a name such as int64, double, string, decimal128(12, 2) or timestamp[us, tz=UTC]"
-            )),
-        }
+        let mut parts = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let found = parts.find_map(|(column, name)| {
+            Some((column.to_owned(), DataType::of_name(name)?))
+        });
+        found.ok_or_else(|| {
+            format!(
+                "`--types {text}` is not a column and an Arrow type\n\
+                 write a type such as int64, double, string, decimal128(12, 2) or timestamp[us, tz=UTC]: \
+                 `--types price=double`"
+            )
+        })
     });
     parsed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_and_columns_may_contain_an_equals_sign() {
+        let given = ["a=timestamp[us, tz=UTC]", "b=c=decimal128(12, 2)"].map(str::to_owned);
+        let parsed = types(&given).unwrap();
+        let names: Vec<_> = parsed
+            .iter()
+            .map(|(name, made)| format!("{name}: {made}"))
+            .collect();
+        assert_eq!(
+            names,
+            ["a: timestamp[us, tz=UTC]", "b=c: decimal128(12, 2)"]
+        );
+        for wrong in ["a", "a=", "a=int", "=x"] {
+            assert!(types(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
+    }
 }

@@ -157,7 +157,7 @@ fn write_formatted(
 ) -> Result<u64, Failure> {
     // If rows are written to the terminal, they already show the progress.
     let to_terminal = args.output.is_none() && io::stdout().is_terminal();
-    let mut progress = RowProgress::line(interrupt, !args.quiet && !to_terminal);
+    let mut progress = RowProgress::line(interrupt, !args.quiet && !to_terminal, None);
     let mut last = LastByte {
         out: out.as_write(),
         byte: b'\n',

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use onecopy_export::Observer;
 use onecopy_wire::CancelHandle;
 
-use crate::console::{Progress, print_line, push_json_text};
+use crate::console::{Progress, print_line, push_json_text, time_left};
 use crate::interrupt::Interrupt;
 
 /// The time between two events of the progress as JSON.
@@ -17,6 +17,8 @@ pub(crate) struct RowProgress<'i> {
     interrupt: &'i Interrupt,
     display: Display,
     started: Instant,
+    /// An estimate of the number of rows.
+    n_estimated: Option<u64>,
 }
 
 enum Display {
@@ -26,21 +28,29 @@ enum Display {
 }
 
 impl<'i> RowProgress<'i> {
-    /// Creates a progress line on a terminal, which is hidden unless `show`.
-    pub(crate) fn line(interrupt: &'i Interrupt, show: bool) -> RowProgress<'i> {
-        RowProgress::new(interrupt, Display::Line(Progress::new(show)))
+    /// Creates a progress line on a terminal, which is hidden unless `show`. `n_estimated` is an
+    /// estimate of the number of rows.
+    pub(crate) fn line(
+        interrupt: &'i Interrupt,
+        show: bool,
+        n_estimated: Option<u64>,
+    ) -> RowProgress<'i> {
+        RowProgress {
+            interrupt,
+            display: Display::Line(Progress::new(show, n_estimated)),
+            started: Instant::now(),
+            n_estimated,
+        }
     }
 
     /// Creates a progress that is printed as JSON on stderr.
-    pub(crate) fn json(interrupt: &'i Interrupt) -> RowProgress<'i> {
-        RowProgress::new(interrupt, Display::Json(Instant::now()))
-    }
-
-    fn new(interrupt: &'i Interrupt, display: Display) -> RowProgress<'i> {
+    pub(crate) fn json(interrupt: &'i Interrupt, n_estimated: Option<u64>) -> RowProgress<'i> {
+        let now = Instant::now();
         RowProgress {
             interrupt,
-            display,
-            started: Instant::now(),
+            display: Display::Json(now),
+            started: now,
+            n_estimated,
         }
     }
 
@@ -62,7 +72,15 @@ impl Observer for RowProgress<'_> {
             Display::Line(line) => line.set(n_rows, n_bytes),
             Display::Json(last) if last.elapsed() >= EVENT_EVERY => {
                 *last = Instant::now();
-                event("progress", &counts(n_rows, n_bytes, self.started.elapsed()));
+                let elapsed = self.started.elapsed();
+                let mut members = counts(n_rows, n_bytes, elapsed);
+                if let Some(n_estimated) = self.n_estimated {
+                    members.push(("rows_estimated", n_estimated.to_string()));
+                    if let Some(left) = time_left(n_rows, n_estimated, elapsed) {
+                        members.push(("seconds_left", format!("{:.1}", left.as_secs_f64())));
+                    }
+                }
+                event("progress", &members);
             }
             Display::Json(_) => {}
         }

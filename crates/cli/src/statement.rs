@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use onecopy_rows::connect::{Connection, Statement};
-use onecopy_rows::{ConnectOptions, Value};
+use onecopy_rows::{ConnectOptions, Dialect, Format, Value};
+use onecopy_text::{Chunk, Ledger};
+use onecopy_wire::{ChunkSource, Filled};
 
 use crate::args::Errors;
 use crate::console::{error, notice};
@@ -93,6 +95,29 @@ impl Source {
         Ok(Connection::open(&self.target, &options)?)
     }
 
+    /// Returns PostgreSQL's estimate of the number of rows; `None` for another database, and for a
+    /// statement that has no plan.
+    pub(crate) fn estimated_rows(&self, connection: &Connection) -> Option<u64> {
+        if connection.dialect() != Dialect::Postgres {
+            return None;
+        }
+        let plan = self.plan(connection);
+        // An error has aborted the transaction.
+        if plan.is_err() && !connection.autocommit() {
+            connection.rollback().ok()?;
+        }
+        rows_of_plan(&plan.ok()?)
+    }
+
+    fn plan(&self, connection: &Connection) -> Result<String, Failure> {
+        let sql = format!("explain (format json) {}", self.sql);
+        let statement = connection.execute(&sql, &self.values)?;
+        let mut source = statement.into_chunks(Format::Ndjson, &Ledger::off())?;
+        let mut chunk = Chunk::with_capacity(4 << 10);
+        while source.fill(&mut chunk)? == Filled::More {}
+        Ok(String::from_utf8_lossy(&chunk).into_owned())
+    }
+
     /// Executes the statement.
     pub(crate) fn execute(
         &self,
@@ -107,6 +132,15 @@ impl Source {
         interrupt.cancels(statement.cancel_handle());
         Ok(statement)
     }
+}
+
+/// Returns the number of rows of a plan in JSON. Its first node, which returns the rows of the
+/// statement, has the first of these members.
+fn rows_of_plan(plan: &str) -> Option<u64> {
+    let (_, rest) = plan.split_once("\"Plan Rows\":")?;
+    let digits = rest.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit())?;
+    digits[..end].parse().ok()
 }
 
 /// Returns the time limit for connecting. It is in whole seconds, because drivers accept no
@@ -164,4 +198,16 @@ fn text_of(argument: &str, what: &str) -> Result<String, String> {
         let from = argument.strip_prefix('@').unwrap_or("stdin");
         format!("{what} cannot be read from `{from}`: {error}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_estimate_is_that_of_the_first_node() {
+        let plan = r#"{"QUERY PLAN":[{"Plan":{"Node Type":"Sort","Plan Rows": 120,"Plans":[{"Plan Rows": 7}]}}]}"#;
+        assert_eq!(rows_of_plan(plan), Some(120));
+        assert_eq!(rows_of_plan("{}"), None);
+    }
 }

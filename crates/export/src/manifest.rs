@@ -179,8 +179,8 @@ fn file_entry(value: &Value) -> Result<FileEntry, String> {
 fn number(value: &Value, key: &str) -> Result<u64, String> {
     let found = value.get(key).and_then(Value::as_u64);
     // The sum of all files must not overflow.
-    let is_sensible = found.filter(|n| *n < 1 << 48);
-    is_sensible.ok_or_else(|| format!("`{key}` is not a number of rows or bytes"))
+    let found = found.filter(|n| *n < 1 << 48);
+    found.ok_or_else(|| format!("`{key}` is not a number of rows or bytes"))
 }
 
 fn word(value: &Value, key: &str) -> Result<String, String> {

@@ -40,7 +40,7 @@ pub(super) fn write(
     let mut source = statement.into_chunks_with(&stream, &options.ledger)?;
     observer.cancels(source.cancel_handle());
     let mut out = Encoder::new(options.file.compression(), out).map_err(Error::Write)?;
-    match write_chunks(&mut source, &mut out, observer) {
+    match write_chunks(&mut *source, &mut out, observer) {
         Ok(()) => drop(out.finish().map_err(Error::Write)?),
         Err(error) => {
             out.abandon();
@@ -51,7 +51,7 @@ pub(super) fn write(
 }
 
 fn write_chunks(
-    source: &mut Box<dyn ChunkSource>,
+    source: &mut dyn ChunkSource,
     out: &mut Encoder<&mut CountedWrite<'_>>,
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {

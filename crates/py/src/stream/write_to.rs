@@ -28,8 +28,8 @@ impl RowStream {
         self.with(py, |rest| {
             let compression = self.compression_of(&path)?;
             let mut file = gil::detach(py, || {
-                let file = AtomicFile::create(&path, OnFailure::Remove)
-                    .map_err(std::io::Error::from)?;
+                let file =
+                    AtomicFile::create(&path, OnFailure::Remove).map_err(std::io::Error::from)?;
                 Encoder::new(compression, file)
             })?;
             self.write_detached(py, rest, |bytes| {
