@@ -26,7 +26,8 @@ ALLOWED = {
     "BSD-3-Clause",
     "ISC",
     "Unicode-3.0",
-    "Zlib",  # Requires less: a binary needs no text.
+    "Zlib",  # A binary needs no text.
+    "CC0-1.0",  # Requires nothing.
 }
 
 

@@ -302,7 +302,7 @@ def test_the_ending_of_a_path_is_one_of_the_format(con: onecopy.Connection, tmp_
     for name, message in {
         "rows": "not the ending of an output format",
         "rows.gz": "not the ending of an output format",
-        "rows.txt": r"\.json, \.ndjson, \.jsonl, \.csv, \.tsv, \.bson, \.arrow, \.parquet; \.gz or \.zst",
+        "rows.txt": r"\.json, \.ndjson, \.jsonl, \.csv, \.tsv, \.bson, \.arrow, \.parquet\n\.gz or \.zst",
         "rows.json": "the name of a json file, and the stream is csv",
         "rows.parquet": "the name of a parquet file, and the stream is csv",
         "rows.parquet.zst": "not compressed as a whole",

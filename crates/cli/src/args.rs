@@ -4,10 +4,11 @@ mod bson;
 mod export;
 mod query;
 mod serve_files;
+mod values;
 
 use std::path::PathBuf;
 
-use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable, Policy};
+use onecopy_text::{Bom, Encoding, Eol, OnMalformed, OnUnencodable};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -15,6 +16,8 @@ pub use bson::{BigIntsArg, Bson2Json, Json2Bson};
 pub use export::{CompressionArg, Export, ProgressForm, RowForm, Verify};
 pub use query::{OutputForm, Query};
 pub use serve_files::{LogFormat, ServeFiles};
+pub use values::Errors;
+pub(crate) use values::seconds;
 
 /// Query ODBC databases, PostgreSQL and SQLite; serve rows and files over HTTP; convert text
 /// between encodings; send files to another machine
@@ -71,24 +74,6 @@ pub struct Run {
     /// The arguments of `onecopy run` of the Python package
     #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<std::ffi::OsString>,
-}
-
-/// The treatment of malformed text in a database or a document (`--errors`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Errors {
-    /// Fail, and report the position
-    Strict,
-    /// Replace it with U+FFFD
-    Replace,
-}
-
-impl From<Errors> for Policy {
-    fn from(arg: Errors) -> Policy {
-        match arg {
-            Errors::Strict => Policy::Strict,
-            Errors::Replace => Policy::Replace,
-        }
-    }
 }
 
 /// `onecopy serve`.
@@ -347,17 +332,6 @@ fn target(name: &str) -> Result<Target, String> {
         _ => return Err("only `//IGNORE` may follow an encoding".to_owned()),
     };
     encoding(name).map(|encoding| Target { encoding, omit })
-}
-
-pub(crate) fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "not a number of seconds".to_owned())?;
-    if seconds > 0.0 && seconds <= 86_400.0 {
-        Ok(std::time::Duration::from_secs_f64(seconds))
-    } else {
-        Err("must be above 0 and at most 86400".to_owned())
-    }
 }
 
 #[cfg(test)]

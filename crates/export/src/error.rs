@@ -76,7 +76,8 @@ impl fmt::Display for Error {
             Error::UnknownEnding(path) => write!(
                 f,
                 "the ending of `{}` is not the ending of an output format\n\
-                 end the name in {}; .gz or .zst may follow a text format",
+                 end the name in {}\n\
+                 .gz or .zst may follow the ending of a text format",
                 path.display(),
                 all_endings()
             ),

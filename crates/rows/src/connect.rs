@@ -446,29 +446,20 @@ impl Statement {
         each!(Statement, self, s => s.cancel_handle())
     }
 
-    /// Converts the rows to a stream of bytes; each cell is converted once, directly into the chunk
-    /// to send. Long values are written in parts.
+    /// Converts the rows to a stream of bytes; each cell is converted once, into the chunk to send.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] if the format requires distinct column names and two columns have
-    /// the same name.
+    /// [`ErrorKind::Programming`] if the format requires distinct column names, and two are equal.
     pub fn into_chunks(
         self,
         format: Format,
         ledger: &Ledger,
     ) -> Result<Box<dyn ChunkSource>, Error> {
-        let options = StreamOptions {
-            policy: self.text_policy(),
-            ..StreamOptions::new(format)
-        };
+        let options = StreamOptions::with_policy(format, self.text_policy());
         self.into_chunks_with(&options, ledger)
     }
 
-    /// Converts the rows to a stream of bytes as [`Statement::into_chunks`] does, with the policies
-    /// and the CSV dialect of `options`.
-    ///
-    /// # Errors
-    /// The errors of [`Statement::into_chunks`].
+    /// Converts the rows as [`Statement::into_chunks`] does, with other options than the format.
     pub fn into_chunks_with(
         mut self,
         options: &StreamOptions,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use onecopy_wire::bson::extended::BigInts;
 
-use super::Errors;
+use super::values::Errors;
 
 /// `onecopy bson2json`.
 #[derive(Args, Debug)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use onecopy_export::{Compression, Format};
 
-use super::Errors;
+use super::values::{Errors, seconds};
 
 /// `onecopy export`.
 #[derive(Args, Debug)]
@@ -66,7 +66,7 @@ pub struct Export {
     pub progress: ProgressForm,
 
     /// Cancel the query after this number of seconds
-    #[arg(long, value_name = "S", value_parser = super::seconds, env = "ONECOPY_TIME_LIMIT")]
+    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
     pub time_limit: Option<std::time::Duration>,
 
     /// The treatment of malformed text in a cell

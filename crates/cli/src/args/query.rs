@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use onecopy_export::Format;
 
-use super::Errors;
+use super::values::{Errors, seconds};
 
 /// `onecopy query`.
 #[derive(Args, Debug)]
@@ -49,7 +49,7 @@ pub struct Query {
     pub ledger: bool,
 
     /// Cancel the query after this number of seconds
-    #[arg(long, value_name = "S", value_parser = super::seconds, env = "ONECOPY_TIME_LIMIT")]
+    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
     pub time_limit: Option<std::time::Duration>,
 
     /// The treatment of malformed text in a cell (a table always shows it as U+FFFD)

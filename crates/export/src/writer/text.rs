@@ -26,13 +26,13 @@ pub(super) fn write(
     out: &mut CountedWrite<'_>,
     observer: &mut dyn Observer,
 ) -> Result<u64, Error> {
-    let mut stream = StreamOptions::new(match options.file.format() {
+    let format = match options.file.format() {
         Format::Json => RowFormat::Json,
         Format::Ndjson => RowFormat::Ndjson,
         Format::Bson => RowFormat::Bson(BsonOptions::default()),
         _ => RowFormat::Csv,
-    });
-    stream.policy = statement.text_policy();
+    };
+    let mut stream = StreamOptions::with_policy(format, statement.text_policy());
     if options.file.format() == Format::Tsv {
         let tabs = Dialect::new(b'\t', LineEnd::Lf);
         stream.dialect = tabs.map_err(|error| Error::Format(error.to_string()))?;
