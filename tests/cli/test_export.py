@@ -121,10 +121,7 @@ def rows_of(path: Path, format: str) -> list[dict[str, Any]]:
     if format == "ndjson":
         return [json.loads(line) for line in data.decode().splitlines()]
     if format == "bson":
-        return [
-            {name: cell if cell is None or isinstance(cell, str | float) else int(cell) for name, cell in row.items()}
-            for row in documents(data)
-        ]
+        return [{name: cell.value for name, cell in row.items()} for row in documents(data)]
     text = data.decode().splitlines(keepends=True)
     return list(csv.DictReader(text, delimiter="\t" if format == "tsv" else ",", strict=True))
 
@@ -293,7 +290,7 @@ def test_progress_is_json_with_the_result_or_the_error(here: Path) -> None:
     assert [event["event"] for event in events][-1] == "done"
     assert events[-1]["rows"] == N_ROWS and events[-1]["bytes"] == (here / "item.parquet").stat().st_size
     assert events[-1]["files"] == ["item.parquet"] and events[-1]["manifest"] == "item.parquet.manifest.json"
-    failed = onecopy("export", "sqlite:shop.db", "select", "-o", "x.csv", "--progress", "json", folder=here)
+    failed = onecopy("export", "sqlite:shop.db", "selec", "-o", "x.csv", "--progress", "json", folder=here)
     (event,) = [json.loads(line) for line in failed.err.splitlines()]
     assert event["event"] == "error" and event["exit_code"] == failed.code == 1 and "syntax" in event["message"]
 

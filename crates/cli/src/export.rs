@@ -199,9 +199,10 @@ fn file_format(args: &Export) -> Result<FileFormat, Failure> {
                            give `--format parquet`, `csv` or another format";
             return Err(Failure::Usage(message.to_owned()));
         }
-        (None, Some(Err(error))) => {
+        (None, Some(Err(error @ onecopy_export::Error::UnknownEnding(_)))) => {
             return Err(Failure::Usage(format!("{error}; or give `--format`")));
         }
+        (None, Some(Err(error))) => return Err(failed(error)),
         (None, Some(Ok(named))) => (named.format(), Some(named)),
         (Some(form), Some(Ok(named))) => (form.into(), Some(named)),
         // The name may have any ending that is not that of a format.

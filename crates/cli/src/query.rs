@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use indicatif::HumanCount;
-use onecopy_export::{FileFormat, RowOptions, write_rows};
+use onecopy_export::{Error, FileFormat, RowOptions, write_rows};
 use onecopy_rows::connect::Statement;
 use onecopy_rows::{BlockPosition, Budget, LongValues, PumpError, Pumped};
 use onecopy_text::Ledger;
@@ -133,7 +133,10 @@ fn form(args: &Query) -> Result<Form, String> {
     match by_name {
         Some(Ok(file)) => Ok(Form::Rows(file)),
         Some(Err(_)) if args.output.as_deref().is_some_and(is_text_page) => Ok(Form::Table),
-        Some(Err(error)) => Err(format!("{error}; .txt is a table; or give `--format`")),
+        Some(Err(error @ Error::UnknownEnding(_))) => {
+            Err(format!("{error}; .txt is a table; or give `--format`"))
+        }
+        Some(Err(error)) => Err(error.to_string()),
         None if io::stdout().is_terminal() => Ok(Form::Table),
         None => FileFormat::new(onecopy_export::Format::Csv, None)
             .map(Form::Rows)
