@@ -114,8 +114,8 @@ enum Form {
 /// terminal, otherwise CSV. A file whose name has the ending of a compressed file is compressed.
 ///
 /// # Errors
-/// The name of the file has the ending of no form: another content than the name says would be
-/// found late.
+/// The name of the output file has none of the known endings. A default format would surprise a
+/// user who expects the format from the name.
 fn form(args: &Query) -> Result<Form, String> {
     let by_name = args.output.as_deref().map(FileFormat::of_path);
     if let Some(form) = args.format {
