@@ -48,7 +48,9 @@ CRATES = {
     "cli": Rules(
         "text wire files rows export serve transfer gateway", "clap indicatif unicode-width signal-hook console"
     ),
-    "py": Rules("text wire files rows export serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
+    "py": Rules(
+        "text wire files rows export serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)
+    ),
 }
 #: The modules of the Python package; each may import those before it. A new module is added here.
 MODULES = [
