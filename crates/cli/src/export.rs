@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Export) -> i32 {
 /// The destination of the rows.
 enum Target {
     Stdout(Output),
-    File(FileTarget),
+    File(Box<FileTarget>),
     Folder(FolderTarget),
 }
 
@@ -245,7 +245,8 @@ fn open_target(args: &Export, file: FileFormat) -> Result<Target, Failure> {
             return Err(Failure::Usage(message.to_owned()));
         }
         true => FolderTarget::open(&args.output, if_exists).map(Target::Folder),
-        false => FileTarget::create(&args.output, if_exists, !args.no_manifest).map(Target::File),
+        false => FileTarget::create(&args.output, if_exists, !args.no_manifest)
+            .map(|file| Target::File(Box::new(file))),
     };
     opened.map_err(|error| Failure::of_export(error, false))
 }

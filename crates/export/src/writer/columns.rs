@@ -1,7 +1,6 @@
 //! Writes Arrow IPC and Parquet: the batches of an Arrow stream.
 
 use std::io::BufWriter;
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
@@ -11,12 +10,9 @@ use onecopy_rows::arrow::{ArrowOptions, ArrowStream, DataType, Field, TimeUnit, 
 use onecopy_rows::arrow_c::Batches;
 use onecopy_rows::connect::Statement;
 use onecopy_rows::{Error as RowsError, ErrorKind, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression as PageCompression, ZstdLevel};
-use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use super::RowOptions;
+use super::parquet::ParquetWriter;
 use crate::arrow_array::{next_batch, schema_of};
 use crate::counted::CountedWrite;
 use crate::error::Error;
@@ -25,17 +21,6 @@ use crate::observer::Observer;
 
 /// The approximate size of a batch in bytes.
 const BATCH_BYTES: usize = 2 << 20;
-
-/// The largest size of a row group in bytes. The encoded pages of a row group are in memory until
-/// it is complete.
-const ROW_GROUP_BYTES: usize = 16 << 20;
-
-/// The largest number of rows of a row group: the default of the `parquet` crate and of pyarrow.
-const ROW_GROUP_ROWS: usize = 1 << 20;
-
-/// The largest size of all dictionaries of a row group in bytes. Each column has its own, which is
-/// in memory with the hashes of its values.
-const DICTIONARY_BYTES: usize = 8 << 20;
 
 /// Writes all rows; returns their number, and the columns.
 pub(super) fn write(
@@ -60,14 +45,14 @@ pub(super) fn write(
     let fields = stream.fields()?;
     let schema = schema_of(&fields)?;
     let mut writer = match is_parquet {
-        true => Writer::parquet(out, &schema, options.file)?,
+        true => Writer::Parquet(Box::new(ParquetWriter::new(out, &schema, options.file)?)),
         false => Writer::ipc(out, &schema, options.file)?,
     };
     while let Some(batch) = next_batch(&mut stream, &schema)? {
         if observer.stops() {
             return Err(Error::Stopped);
         }
-        writer.write(&batch)?;
+        writer.write(batch)?;
         observer.progress(stream.n_rows(), writer.n_bytes());
     }
     writer.finish()?;
@@ -77,7 +62,7 @@ pub(super) fn write(
 /// A writer of batches.
 enum Writer<'w, 'o> {
     Ipc(Box<FileWriter<BufWriter<&'w mut CountedWrite<'o>>>>),
-    Parquet(Box<ArrowWriter<&'w mut CountedWrite<'o>>>),
+    Parquet(Box<ParquetWriter<'w, 'o>>),
 }
 
 impl<'w, 'o> Writer<'w, 'o> {
@@ -97,43 +82,17 @@ impl<'w, 'o> Writer<'w, 'o> {
         Ok(Writer::Ipc(Box::new(writer)))
     }
 
-    fn parquet(
-        out: &'w mut CountedWrite<'o>,
-        schema: &SchemaRef,
-        file: FileFormat,
-    ) -> Result<Self, Error> {
-        let compression = match file.compression() {
-            // The level of pyarrow.
-            Compression::Zstd => PageCompression::ZSTD(ZstdLevel::try_new(1)?),
-            _ => PageCompression::UNCOMPRESSED,
-        };
-        let n_columns = schema.fields().len().max(1);
-        let properties = WriterProperties::builder()
-            .set_created_by(format!("onecopy {}", env!("CARGO_PKG_VERSION")))
-            .set_compression(compression)
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
-            .set_dictionary_page_size_limit((DICTIONARY_BYTES / n_columns).clamp(16 << 10, 1 << 20))
-            .set_data_page_size_limit((ROW_GROUP_BYTES / n_columns).clamp(16 << 10, 1 << 20))
-            .build();
-        let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(properties))?;
-        Ok(Writer::Parquet(Box::new(writer)))
-    }
-
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    fn write(&mut self, batch: RecordBatch) -> Result<(), Error> {
         match self {
-            Writer::Ipc(writer) => Ok(writer.write(batch)?),
-            Writer::Parquet(writer) => Ok(writer.write(batch)?),
+            Writer::Ipc(writer) => Ok(writer.write(&batch)?),
+            Writer::Parquet(writer) => writer.write(batch),
         }
     }
 
-    /// Returns the number of bytes that were written, with those that the writer has encoded and
-    /// not yet passed on.
     fn n_bytes(&self) -> u64 {
         match self {
             Writer::Ipc(writer) => writer.get_ref().get_ref().n_bytes(),
-            Writer::Parquet(writer) => (writer.bytes_written() + writer.in_progress_size()) as u64,
+            Writer::Parquet(writer) => writer.n_bytes(),
         }
     }
 
@@ -143,10 +102,7 @@ impl<'w, 'o> Writer<'w, 'o> {
                 writer.finish()?;
                 Ok(writer.flush()?)
             }
-            Writer::Parquet(writer) => {
-                writer.close()?;
-                Ok(())
-            }
+            Writer::Parquet(writer) => writer.finish(),
         }
     }
 }
@@ -205,11 +161,5 @@ fn without_seconds(data_type: &DataType) -> Option<DataType> {
 impl From<ArrowError> for Error {
     fn from(error: ArrowError) -> Error {
         Error::Format(format!("the Arrow file cannot be written: {error}"))
-    }
-}
-
-impl From<ParquetError> for Error {
-    fn from(error: ParquetError) -> Error {
-        Error::Format(format!("the Parquet file cannot be written: {error}"))
     }
 }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `text` | JSON, NDJSON, CSV, TSV and BSON, chunk by chunk, with compression around them |
 //! | `columns` | Arrow IPC and Parquet, batch by batch |
+//! | `parquet` | the row groups of a Parquet file |
 
 mod columns;
+mod parquet;
 mod text;
 
 use std::io::Write;
