@@ -303,17 +303,17 @@ def test_the_ending_of_a_path_is_one_of_the_format(con: onecopy.Connection, tmp_
         "rows": "not the ending of an output format",
         "rows.gz": "not the ending of an output format",
         "rows.txt": r"\.json, \.ndjson, \.jsonl, \.csv, \.tsv, \.bson, \.arrow, \.parquet\n\.gz or \.zst",
-        "rows.json": "the name of a json file, and the stream is csv",
+        "rows.tsv": "the name of a tsv file, and the stream is csv",
         "rows.parquet": "the name of a parquet file, and the stream is csv",
         "rows.parquet.zst": "not compressed as a whole",
     }.items():
-        rows = con.execute("select 1 as a").csv(delimiter="\t")
+        rows = con.execute("select 1 as a").csv()
         with pytest.raises(ValueError, match=message):
             rows.write_to(tmp_path / name)
         # The stream is still readable.
-        assert rows.write_to(tmp_path / "rows.tsv") == 4
+        assert rows.write_to(tmp_path / "rows.csv") == 4
     assert con.execute("select 1 as a").ndjson().write_to(tmp_path / "rows.jsonl") == 8
-    assert {path.name for path in tmp_path.iterdir()} == {"rows.tsv", "rows.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == {"rows.csv", "rows.jsonl"}
 
 
 def test_a_path_that_cannot_be_written_is_an_os_error(numbers: onecopy.Connection, tmp_path: pathlib.Path) -> None:

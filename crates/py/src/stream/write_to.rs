@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use onecopy_export::{Compression, Encoder, FileFormat, Format};
+use onecopy_export::{Compression, Encoder, FileFormat};
 use onecopy_files::{AtomicFile, OnFailure};
 use onecopy_text::{Chunk, planted};
 use onecopy_wire::Filled;
@@ -50,10 +50,7 @@ impl RowStream {
     fn compression_of(&self, path: &Path) -> PyResult<Compression> {
         let file = FileFormat::of_path(path).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let format = file.format().name();
-        // The delimiter of CSV may be a tab.
-        let is_same = format == self.format.name()
-            || (file.format() == Format::Tsv && self.format == onecopy_rows::Format::Csv);
-        if !is_same {
+        if format != self.format.name() {
             let message = format!(
                 "`{}` is the name of a {format} file, and the stream is {}\n\
                  use another name, or an open file",
