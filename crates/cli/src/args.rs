@@ -2,6 +2,7 @@
 
 mod bson;
 mod export;
+mod plan;
 mod query;
 mod serve_files;
 mod values;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use bson::{BigIntsArg, Bson2Json, Json2Bson};
 pub use export::{CompressionArg, Export, ProgressForm, RowForm, Verify};
+pub use plan::{Plan, PlanForm};
 pub use query::{OutputForm, Query};
 pub use serve_files::{LogFormat, ServeFiles};
 pub use values::Errors;
@@ -44,6 +46,8 @@ pub enum Command {
     Export(Export),
     /// Compare exported files with their manifest
     Verify(Verify),
+    /// Divide the rows of a query into parts, to be read by several processes
+    Plan(Plan),
     /// Serve the queries of a configuration file over HTTP
     Serve(Serve),
     /// Serve the files of a folder over HTTP

@@ -5,9 +5,9 @@
 //! |---|---|
 //! | [`args`] | the arguments of the command line |
 //! | [`exit`] | exit codes |
-//! | `query`, `export`, `verify`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
+//! | `query`, `export`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
 //! | `supervisor` | starts the process that serves, and starts it again when it crashes |
-//! | `statement` | the SQL statement that `query` and `export` execute |
+//! | `statement` | the SQL statement of `query`, `export` and `plan` |
 //! | `row_progress` | the progress of rows that are written |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | converts `--param` arguments to values for the placeholders of the SQL |
@@ -30,6 +30,7 @@ mod input;
 mod interrupt;
 mod output;
 mod parameter;
+mod plan;
 mod query;
 mod row_progress;
 mod serve;
@@ -119,6 +120,7 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
         args::Command::Query(query) => query::run(&query),
         args::Command::Export(export) => export::run(&export),
         args::Command::Verify(verify) => verify::run(&verify),
+        args::Command::Plan(plan) => plan::run(&plan),
         args::Command::Serve(serve) => {
             raise_open_files();
             serve::run(&serve, again.as_deref())

@@ -77,6 +77,16 @@ impl Source {
         })
     }
 
+    /// Returns the SQL with `?` for each parameter.
+    pub(crate) fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    /// Returns the values of the parameters.
+    pub(crate) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
     /// Connects to the database.
     pub(crate) fn connect(
         &self,

@@ -9,6 +9,7 @@
 //! | [`file`], [`folder`] | [`FileTarget`], [`FolderTarget`]: files that appear complete, manifest last |
 //! | [`manifest`] | [`Manifest`]: the description of the files |
 //! | [`verify`](mod@verify) | [`verify()`]: compares files with their manifest |
+//! | [`plan`] | parts of a statement as data |
 //! | [`observer`] | [`Observer`]: progress, and the end of an export that is stopped |
 //! | [`error`] | [`Error`] |
 //!
@@ -26,6 +27,7 @@ pub mod folder;
 pub mod format;
 pub mod manifest;
 pub mod observer;
+pub mod plan;
 pub mod verify;
 pub mod writer;
 

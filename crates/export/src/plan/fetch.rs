@@ -9,13 +9,9 @@ use onecopy_rows::{
 };
 use onecopy_text::{Policy, Units, convert};
 
-use super::error::Error;
+use crate::error::Error;
 
-/// The largest size in bytes of a text or binary value that is a boundary. MariaDB compares only the
-/// first 1,024 bytes of a sort key (`max_sort_length`), and a plan should be small.
-pub(crate) const MOST_BYTES: usize = 256;
-
-/// A row; `None` for a value that cannot be bound again: malformed text, or a long value.
+/// A row; `None` for a value that cannot be bound again, such as malformed text.
 pub(crate) type Row = Vec<Option<Value>>;
 
 /// Executes a query and returns all its rows, and its columns.
@@ -127,11 +123,9 @@ fn value(cell: Cell<'_>, column_type: Option<ColumnType>) -> Option<Value> {
             let mut bytes = Vec::new();
             convert::to_utf8(units, Policy::Strict, &mut bytes).ok()?;
             let text = String::from_utf8(bytes).ok()?;
-            (text.len() <= MOST_BYTES && !text.contains('\0')).then_some(Value::Text(text))?
+            (!text.contains('\0')).then_some(Value::Text(text))?
         }
-        Cell::Bytes(bytes) => {
-            (bytes.len() <= MOST_BYTES).then(|| Value::Bytes(bytes.to_vec()))?
-        }
+        Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         Cell::Date(date) => Value::Date(date),
         Cell::Time(time, _) => Value::Time(time),
         Cell::Timestamp(timestamp, _) => Value::Timestamp(timestamp),

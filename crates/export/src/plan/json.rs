@@ -1,56 +1,28 @@
 //! The JSON of plans: a writer, and access to the members of a parsed value.
 
 use onecopy_text::{Policy, Units};
-use onecopy_wire::json::read::{Surrogates, naive};
 use onecopy_wire::json::write_text;
 
-pub(crate) use naive::Value as Json;
+pub(crate) use serde_json::Value as Json;
 
-/// The nesting depth of a plan is 5.
-const MOST_DEPTH: usize = 16;
-
-/// Parses a text; `None` if it is not valid JSON. A plan is small, so it is read by the plain
-/// reader, which builds a tree.
+/// Parses a text; `None` if it is not valid JSON.
 pub(crate) fn parse(text: &str) -> Option<Json> {
-    let chars: Vec<u32> = text.chars().map(u32::from).collect();
-    naive::parse(&chars, Surrogates::Error, MOST_DEPTH)
+    serde_json::from_str(text).ok()
 }
 
-/// Returns the value of a member of an object; `None` if it is missing or occurs twice.
+/// Returns the value of a member of an object.
 pub(crate) fn member<'a>(json: &'a Json, name: &str) -> Option<&'a Json> {
-    let Json::Object(members) = json else {
-        return None;
-    };
-    let is_named = |key: &[u32]| key.iter().copied().eq(name.chars().map(u32::from));
-    let mut found = members.iter().filter(|(key, _)| is_named(key));
-    match (found.next(), found.next()) {
-        (Some((_, value)), None) => Some(value),
-        _ => None,
-    }
+    json.as_object()?.get(name)
 }
 
 /// Returns the value of a string.
 pub(crate) fn text(json: &Json) -> Option<String> {
-    match json {
-        Json::Str(chars) => chars.iter().map(|&c| char::from_u32(c)).collect(),
-        _ => None,
-    }
-}
-
-/// Returns the value of an integer that is not negative.
-pub(crate) fn number(json: &Json) -> Option<u64> {
-    match json {
-        Json::Int(digits) => digits.parse().ok(),
-        _ => None,
-    }
+    json.as_str().map(str::to_owned)
 }
 
 /// Returns the items of an array.
 pub(crate) fn items(json: &Json) -> Option<&[Json]> {
-    match json {
-        Json::Array(items) => Some(items),
-        _ => None,
-    }
+    json.as_array().map(Vec::as_slice)
 }
 
 /// A JSON text under construction; the methods insert commas, line ends and indents.
@@ -66,6 +38,14 @@ pub(crate) struct Writer {
 const LINE_DEPTH: usize = 3;
 
 impl Writer {
+    /// Creates a writer whose text has one line.
+    pub(crate) fn of_line() -> Writer {
+        Writer {
+            depth: LINE_DEPTH,
+            ..Writer::default()
+        }
+    }
+
     fn separate(&mut self) {
         if std::mem::take(&mut self.is_after_key) {
             return;
@@ -79,13 +59,15 @@ impl Writer {
     fn line(&mut self) {
         match self.depth {
             0 => {}
-            depth if depth < LINE_DEPTH => {
-                self.out.push(b'\n');
-                self.out.extend(std::iter::repeat_n(b' ', 2 * depth));
-            }
+            depth if depth < LINE_DEPTH => self.indent(),
             _ if self.needs_comma => self.out.push(b' '),
             _ => {}
         }
+    }
+
+    fn indent(&mut self) {
+        self.out.push(b'\n');
+        self.out.extend(std::iter::repeat_n(b' ', 2 * self.depth));
     }
 
     pub(crate) fn open(&mut self, bracket: char) {
@@ -98,8 +80,7 @@ impl Writer {
     pub(crate) fn close(&mut self, bracket: char) {
         self.depth -= 1;
         if self.needs_comma && self.depth + 1 < LINE_DEPTH {
-            self.needs_comma = false;
-            self.line();
+            self.indent();
         }
         self.out.push(bracket as u8);
         self.needs_comma = true;

@@ -1,9 +1,8 @@
 //! Values of parameters as JSON: an object with the type and the text of the value.
 
 use onecopy_rows::{Date, Time, Timestamp, Value};
-use onecopy_wire::json::read::naive::Value as Json;
 
-use super::json::{Writer, member, text};
+use super::json::{Json, Writer, member, text};
 
 /// Writes a value.
 pub(crate) fn write(out: &mut Writer, value: &Value) {
