@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::convert::Infallible;
 
-use onecopy_export::plan::{Error, PartSpec, Plan, PlanOptions, Position, part_statement, plan};
+use onecopy_export::Error;
+use onecopy_export::plan::{PartSpec, Plan, PlanOptions, Position, part_statement, plan};
 use onecopy_rows::connect::Connection;
 use onecopy_rows::{
     BlockPosition, Budget, Cell, ConnectOptions, LongKind, PumpError, Pumped, RowSink, Value,
@@ -265,9 +266,11 @@ fn sixteen_parts_of_zipf_keys_are_balanced() {
             assert_eq!(sizes.len(), 16);
             let imbalance = imbalance(&sizes);
             assert!(imbalance < 1.3, "{exponent}: {imbalance} {sizes:?}");
-            let estimated = plan.parts.iter().map(|p| p.rows.unwrap() as usize);
-            let estimated: Vec<usize> = estimated.take(16).collect();
-            assert_eq!(estimated, sizes, "all rows were read");
+            let mean = sizes.iter().sum::<usize>() / 16;
+            for (part, size) in plan.parts.iter().zip(sizes) {
+                let estimated = part.rows.unwrap() as usize;
+                assert!(estimated.abs_diff(size) < mean / 5, "{estimated} {size}");
+            }
         }
     }
 }

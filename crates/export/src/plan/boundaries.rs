@@ -26,15 +26,6 @@ pub(crate) fn sizes(weights: &[u64], starts: &[usize]) -> Vec<u64> {
     .collect()
 }
 
-/// Returns the largest of `sizes` divided by their mean; 1 if there are no rows.
-pub(crate) fn imbalance(sizes: &[u64]) -> f64 {
-    let (largest, total) = (sizes.iter().max().copied().unwrap_or(0), sizes.iter().sum::<u64>());
-    match total {
-        0 => 1.0,
-        total => largest as f64 * sizes.len() as f64 / total as f64,
-    }
-}
-
 /// Appends the positions of at most `n` parts of `weights`; the position of its first element is
 /// `offset`.
 fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
@@ -109,6 +100,15 @@ fn quantiles(weights: &[u64], offset: usize, n: usize, total: u64, starts: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the largest of `sizes` divided by their mean; 1 if there are no rows.
+    fn imbalance(sizes: &[u64]) -> f64 {
+        let (largest, total) = (sizes.iter().max().copied().unwrap_or(0), sizes.iter().sum::<u64>());
+        match total {
+            0 => 1.0,
+            total => largest as f64 * sizes.len() as f64 / total as f64,
+        }
+    }
 
     fn parts(weights: &[u64], n: usize) -> Vec<u64> {
         let starts = choose(weights, n);

@@ -147,7 +147,10 @@ impl Planner<'_> {
             Template::new(self.sql, &self.shape, of_table.is_some(), self.values);
         let schema = self.describe(&template)?;
         if position == Position::DerivedTable {
-            check_names(&schema, self.dialect)?;
+            // SQLite renames the columns of a derived table that have the same name.
+            let text = &self.sql[self.shape.text.clone()];
+            let own = self.connection.prepare_check(text)?.schema;
+            check_names(own.as_ref().unwrap_or(&schema), self.dialect)?;
         }
         let key = match of_table {
             Some(key) => key,
