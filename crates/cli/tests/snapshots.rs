@@ -396,6 +396,7 @@ fn help_of_each_command() {
         "query",
         "export",
         "verify",
+        "plan",
         "serve",
         "serve-files",
         "transcode",
