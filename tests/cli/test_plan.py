@@ -22,6 +22,7 @@ import pytest
 import onecopy
 from tests.conftest import Database
 
+pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 COMMAND = [sys.executable, "-m", "onecopy"]
 N_ROWS = 400
 

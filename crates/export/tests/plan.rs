@@ -130,7 +130,19 @@ enum Kind {
 
 fn value(kind: Kind, seed: u32, is_null: bool) -> Value {
     const TEXTS: [&str; 13] = [
-        "", " ", "a", "A", "a ", "a  ", "b", "B", "ab", "Ab", "é", "ß", "\u{10FFFF}",
+        "",
+        " ",
+        "a",
+        "A",
+        "a ",
+        "a  ",
+        "b",
+        "B",
+        "ab",
+        "Ab",
+        "é",
+        "ß",
+        "\u{10FFFF}",
     ];
     let small = i64::from(seed % 11) - 5;
     match kind {
@@ -283,7 +295,10 @@ fn a_heavy_value_that_cannot_be_divided_is_noted_and_the_others_stay_equal() {
     let plan = plan(&connection, sql, &[], &options(16, &["k"])).unwrap();
     let mut sizes = check(&connection, sql, &[], &plan);
     let note = &plan.notes[0];
-    assert!(note.contains("% of the rows and cannot be divided"), "{note}");
+    assert!(
+        note.contains("% of the rows and cannot be divided"),
+        "{note}"
+    );
     assert_eq!(sizes.len(), 17);
     sizes.sort_unstable();
     // The last sizes are those of the heavy values, the first is that of NULL.
@@ -446,7 +461,12 @@ fn a_statement_or_option_that_is_wrong_is_refused_with_a_remedy() {
             &["k"],
             "two columns of the result have the name `k`",
         ),
-        ("select K, abs(id) as k from t", 4, &["k"], "have the name `k`"),
+        (
+            "select K, abs(id) as k from t",
+            4,
+            &["k"],
+            "have the name `k`",
+        ),
         ("delete from t", 4, &[], "begins with `delete`"),
         ("select 1; select 2", 4, &[], "more than one statement"),
         ("select id from t where {part} or {part}", 4, &[], "twice"),

@@ -33,7 +33,10 @@ fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
     if weights.is_empty() {
         return;
     }
-    let Some((heavy, &weight)) = weights.iter().enumerate().max_by_key(|(_, weight)| **weight)
+    let Some((heavy, &weight)) = weights
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, weight)| **weight)
     else {
         return;
     };
@@ -103,7 +106,10 @@ mod tests {
 
     /// Returns the largest of `sizes` divided by their mean; 1 if there are no rows.
     fn imbalance(sizes: &[u64]) -> f64 {
-        let (largest, total) = (sizes.iter().max().copied().unwrap_or(0), sizes.iter().sum::<u64>());
+        let (largest, total) = (
+            sizes.iter().max().copied().unwrap_or(0),
+            sizes.iter().sum::<u64>(),
+        );
         match total {
             0 => 1.0,
             total => largest as f64 * sizes.len() as f64 / total as f64,
@@ -114,7 +120,11 @@ mod tests {
         let starts = choose(weights, n);
         assert!(starts.is_sorted_by(|a, b| a < b), "{starts:?}");
         assert!(starts.len() < n.max(1), "{starts:?}");
-        assert!(starts.iter().all(|&start| start > 0 && start < weights.len()));
+        assert!(
+            starts
+                .iter()
+                .all(|&start| start > 0 && start < weights.len())
+        );
         sizes(weights, &starts)
     }
 
@@ -123,7 +133,10 @@ mod tests {
         for n in 1..40 {
             let parts = parts(&[10; 960], n);
             assert_eq!(parts.len(), n);
-            assert!(imbalance(&parts) <= 1.0 + n as f64 / 960.0, "{n}: {parts:?}");
+            assert!(
+                imbalance(&parts) <= 1.0 + n as f64 / 960.0,
+                "{n}: {parts:?}"
+            );
         }
     }
 
@@ -161,7 +174,10 @@ mod tests {
                 let total: u64 = weights.iter().sum();
                 let bound = weights[0].max(total / n as u64) as f64;
                 let largest = *parts.iter().max().unwrap() as f64;
-                assert!(largest <= 1.35 * bound, "{exponent} {n}: {largest} of {bound}");
+                assert!(
+                    largest <= 1.35 * bound,
+                    "{exponent} {n}: {largest} of {bound}"
+                );
             }
         }
     }
@@ -170,7 +186,9 @@ mod tests {
     fn every_row_is_in_one_part_for_any_weights() {
         let mut seed = 1_u64;
         let mut random = |most: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             (seed >> 33) % most
         };
         for _ in 0..2000 {

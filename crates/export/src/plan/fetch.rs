@@ -115,10 +115,12 @@ fn value(cell: Cell<'_>, column_type: Option<ColumnType>) -> Option<Value> {
         Cell::F32(f) => Value::F64(f64::from(f)),
         Cell::F64(f) => Value::F64(f),
         // A `money` of PostgreSQL cannot be compared with a `numeric`.
-        Cell::Decimal(digits) => match (std::str::from_utf8(digits).ok()?.to_owned(), column_type) {
-            (digits, Some(ColumnType::Decimal { .. }) | None) => Value::Decimal(digits),
-            (digits, _) => Value::Text(digits),
-        },
+        Cell::Decimal(digits) => {
+            match (std::str::from_utf8(digits).ok()?.to_owned(), column_type) {
+                (digits, Some(ColumnType::Decimal { .. }) | None) => Value::Decimal(digits),
+                (digits, _) => Value::Text(digits),
+            }
+        }
         Cell::Text(units) => {
             let mut bytes = Vec::new();
             convert::to_utf8(units, Policy::Strict, &mut bytes).ok()?;

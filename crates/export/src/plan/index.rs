@@ -4,9 +4,9 @@
 use onecopy_rows::connect::Connection;
 use onecopy_rows::{Dialect, Value};
 
-use crate::error::Error;
-use super::fetch::{rows, text};
+use super::fetch::{Row, rows, text};
 use super::json::{self, Json, items, member};
+use crate::error::Error;
 
 /// The statement of a part, and its key.
 pub(crate) struct Explained<'a> {
@@ -44,19 +44,10 @@ pub(crate) fn sentence(connection: &Connection, part: &Explained<'_>) -> Result<
             let details: Vec<String> = plan.iter().map(|row| text(row.get(3))).collect();
             sqlite(&details, part.column).map_or_else(misses, |scan| reaches(&scan))
         }
-        Dialect::MySql => {
-            let (_, plan) = rows(
-                connection,
-                &format!("explain format=json {}", part.sql),
-                part.values,
-            )?;
-            let plan = json::parse(&text(plan.first().and_then(|row| row.first())));
-            match plan.as_ref().map(|plan| mariadb(plan, part.column)) {
-                Some(Some(scan)) => reaches(&scan),
-                Some(None) => misses(),
-                None => unknown(),
-            }
-        }
+        Dialect::MySql => match mariadb(connection, part)? {
+            Some(index) => reaches(&format!("the index `{index}`")),
+            None => misses(),
+        },
         _ => unknown(),
     })
 }
@@ -70,7 +61,8 @@ fn misses() -> String {
 }
 
 fn unknown() -> String {
-    "it is unknown if the predicate reaches an index: this database's `explain` is not read".to_owned()
+    "it is unknown if the predicate reaches an index: this database's `explain` is not read"
+        .to_owned()
 }
 
 /// Returns the plan of a part if it uses an index or an address range for the key.
@@ -124,7 +116,11 @@ fn sqlite(details: &[String], column: &str) -> Option<String> {
     details.iter().find_map(|detail| {
         let (head, ranges) = detail.strip_prefix("SEARCH ")?.rsplit_once(" (")?;
         let is_rowid = head.ends_with("INTEGER PRIMARY KEY");
-        let has = |name: &str| ["<", ">"].iter().any(|op| ranges.contains(&format!("{name}{op}")));
+        let has = |name: &str| {
+            ["<", ">"]
+                .iter()
+                .any(|op| ranges.contains(&format!("{name}{op}")))
+        };
         if is_rowid && has("rowid") {
             return Some("the row ids of the table".to_owned());
         }
@@ -133,23 +129,40 @@ fn sqlite(details: &[String], column: &str) -> Option<String> {
     })
 }
 
-/// Returns the index of a range over the key in the plan of MariaDB or MySQL.
-fn mariadb(plan: &Json, column: &str) -> Option<String> {
-    let below: Vec<&Json> = match plan {
-        Json::Object(members) => members.values().collect(),
-        Json::Array(items) => items.iter().collect(),
-        _ => return None,
-    };
-    let of = |name| member(plan, name).and_then(json::text);
-    let parts = member(plan, "used_key_parts").and_then(items).unwrap_or_default();
-    let is_key = parts
+/// Returns the index of MariaDB or MySQL whose range is that of the key. The plan is read as a table:
+/// a driver describes the column of the plan in JSON as shorter than it is.
+fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
+    let (schema, plan) = rows(connection, &format!("explain {}", part.sql), part.values)?;
+    let names: Vec<String> = schema
+        .columns
         .iter()
-        .filter_map(json::text)
-        .any(|part| part.eq_ignore_ascii_case(column));
-    if is_key && of("access_type").as_deref() == Some("range") {
-        return Some(format!("the index `{}`", of("key").unwrap_or_default()));
+        .map(|c| c.name.to_lowercase())
+        .collect();
+    for index in ranges(&names, &plan) {
+        let values = [&index, part.column].map(|text| Value::Text(text.to_owned()));
+        let (_, found) = rows(
+            connection,
+            "select 1 from information_schema.statistics where index_name = ? and column_name = ?",
+            &values,
+        )?;
+        if !found.is_empty() {
+            return Ok(Some(index));
+        }
     }
-    below.into_iter().find_map(|json| mariadb(json, column))
+    Ok(None)
+}
+
+/// Returns the names of the indexes of which a plan reads ranges.
+fn ranges(names: &[String], plan: &[Row]) -> Vec<String> {
+    let at = |name: &str| names.iter().position(|n| n == name);
+    let (Some(kind), Some(key)) = (at("type"), at("key")) else {
+        return Vec::new();
+    };
+    let is_range = |row: &&Row| text(row.get(kind)) == "range";
+    plan.iter()
+        .filter(is_range)
+        .map(|row| text(row.get(key)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -159,15 +172,31 @@ mod tests {
     #[test]
     fn an_index_of_sqlite_counts_only_with_a_range_of_the_key() {
         for (detail, column, expected) in [
-            ("SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", "id", Some("the row ids of the table")),
-            ("SEARCH t USING COVERING INDEX i (k>? AND k<?)", "k", Some("the index `i`")),
-            ("SEARCH t USING INDEX i (a=? AND k<?)", "k", Some("the index `i`")),
+            (
+                "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+                "id",
+                Some("the row ids of the table"),
+            ),
+            (
+                "SEARCH t USING COVERING INDEX i (k>? AND k<?)",
+                "k",
+                Some("the index `i`"),
+            ),
+            (
+                "SEARCH t USING INDEX i (a=? AND k<?)",
+                "k",
+                Some("the index `i`"),
+            ),
             ("SEARCH t USING INDEX i (a=?)", "k", None),
             ("SCAN t", "k", None),
             ("SCAN t USING INDEX i", "k", None),
             ("CO-ROUTINE t", "k", None),
         ] {
-            assert_eq!(sqlite(&[detail.to_owned()], column).as_deref(), expected, "{detail}");
+            assert_eq!(
+                sqlite(&[detail.to_owned()], column).as_deref(),
+                expected,
+                "{detail}"
+            );
         }
     }
 
@@ -176,16 +205,26 @@ mod tests {
         let plan = |text| scan_of_postgres(&json::parse(text).unwrap(), "id");
         let nested = r#"{"Node Type":"Gather","Plans":[{"Index Name":"t_pkey","Index Cond":"((id >= 5) AND (id < 9))"}]}"#;
         assert_eq!(plan(nested).unwrap(), "the index `t_pkey`");
-        assert_eq!(plan(r#"{"Index Name":"i","Index Cond":"(grid = 5)"}"#), None);
-        assert_eq!(plan(r#"{"Node Type":"Seq Scan","Filter":"(id >= 5)"}"#), None);
+        assert_eq!(
+            plan(r#"{"Index Name":"i","Index Cond":"(grid = 5)"}"#),
+            None
+        );
+        assert_eq!(
+            plan(r#"{"Node Type":"Seq Scan","Filter":"(id >= 5)"}"#),
+            None
+        );
     }
 
     #[test]
-    fn an_index_of_mariadb_counts_only_with_a_range_of_the_key() {
-        let plan = |text| mariadb(&json::parse(text).unwrap(), "id");
-        let nested = r#"{"query_block":{"nested_loop":[{"table":{"access_type":"range","key":"PRIMARY","used_key_parts":["id"]}}]}}"#;
-        assert_eq!(plan(nested).unwrap(), "the index `PRIMARY`");
-        assert_eq!(plan(r#"{"table":{"access_type":"ALL"}}"#), None);
-        assert_eq!(plan(r#"{"access_type":"ref","key":"a","used_key_parts":["id"]}"#), None);
+    fn ranges_of_mariadb_are_found_by_the_names_of_the_columns() {
+        let names = ["id", "table", "partitions", "type", "key"].map(str::to_owned);
+        let row = |kind: &str, key: &str| -> Row {
+            ["1", "t", "", kind, key]
+                .map(|text| Some(Value::Text(text.to_owned())))
+                .to_vec()
+        };
+        let plan = [row("ALL", ""), row("range", "PRIMARY"), row("ref", "i")];
+        assert_eq!(ranges(&names, &plan), ["PRIMARY"]);
+        assert!(ranges(&names[..2], &plan).is_empty());
     }
 }

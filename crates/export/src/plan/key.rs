@@ -4,8 +4,8 @@ use onecopy_rows::sql::query_shape::{TableShape, column_names};
 use onecopy_rows::{Dialect, Schema};
 
 use super::catalog::{Address, Table};
-use crate::error::Error;
 use super::predicate::KeyColumn;
+use crate::error::Error;
 
 /// The columns by which a statement is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,10 @@ impl<'a> TableOfKey<'a> {
     /// Returns the columns that make each row of a key different: those of the primary key or of a
     /// unique index, otherwise the physical address.
     fn further(&self, columns: &[KeyColumn]) -> Vec<KeyColumn> {
-        let unique = self.table.key().map(|(index, _)| self.columns(&index.columns));
+        let unique = self
+            .table
+            .key()
+            .map(|(index, _)| self.columns(&index.columns));
         let further = unique.or_else(|| self.address().map(|column| vec![column]));
         let mut further = further.unwrap_or_default();
         further.retain(|column| columns.iter().all(|c| c.sql != column.sql));
@@ -107,13 +110,20 @@ impl<'a> TableOfKey<'a> {
         if let Some(index) = self.table.any_index() {
             return Ok(key(self.columns(&index.columns), "index"));
         }
-        let names: Vec<String> = self.table.columns.iter().map(|c| format!("`{}`", c.name)).collect();
+        let names: Vec<String> = self
+            .table
+            .columns
+            .iter()
+            .map(|c| format!("`{}`", c.name))
+            .collect();
         Err(Error::Usage(format!(
             "the table `{}` has no key{}\ngive the columns to divide it by: `--key NAME` (it has {})",
             self.alias,
             self.table
                 .no_address
-                .map_or(String::new(), |reason| format!(", and no physical addresses: {reason}")),
+                .map_or(String::new(), |reason| format!(
+                    ", and no physical addresses: {reason}"
+                )),
             names.join(", ")
         )))
     }
@@ -181,7 +191,11 @@ pub(crate) fn of_result(
             (false, _) => of_schema(schema, name),
         };
         let Some(column) = found else {
-            let names: Vec<String> = schema.columns.iter().map(|c| format!("`{}`", c.name)).collect();
+            let names: Vec<String> = schema
+                .columns
+                .iter()
+                .map(|c| format!("`{}`", c.name))
+                .collect();
             return Err(Error::Usage(format!(
                 "the result has no column `{}`\nit has {}",
                 last.filter(|_| is_placeholder).unwrap_or(name),
@@ -234,7 +248,9 @@ mod tests {
             unfit: (name == "j").then_some("its type has no order"),
         };
         Table {
-            columns: [("id", false), ("part", false), ("n", true), ("j", true)].map(column).to_vec(),
+            columns: [("id", false), ("part", false), ("n", true), ("j", true)]
+                .map(column)
+                .to_vec(),
             indexes: match primary {
                 [] => Vec::new(),
                 names => vec![Index {
@@ -272,7 +288,10 @@ mod tests {
     fn a_given_column_is_completed_by_the_key_or_the_address() {
         let with_key = table(&["id"], None);
         let key = of(&with_key).named(&["X.n".to_owned()]).unwrap().unwrap();
-        assert_eq!((sql(&key.columns), sql(&key.further)), (vec!["x.\"n\""], vec!["x.\"id\""]));
+        assert_eq!(
+            (sql(&key.columns), sql(&key.further)),
+            (vec!["x.\"n\""], vec!["x.\"id\""])
+        );
         let heap = table(&[], Some(Address::Ctid { n_pages: 1 }));
         let key = of(&heap).named(&["n".to_owned()]).unwrap().unwrap();
         assert_eq!(sql(&key.further), ["x.ctid"]);
@@ -284,7 +303,10 @@ mod tests {
     fn wrong_keys_are_refused_with_the_right_ones() {
         let table = table(&[], None);
         let message = of(&table).choose().unwrap_err().to_string();
-        assert!(message.contains("has no key") && message.contains("`id`, `part`"), "{message}");
+        assert!(
+            message.contains("has no key") && message.contains("`id`, `part`"),
+            "{message}"
+        );
         let message = of(&table).named(&["j".to_owned()]).unwrap_err().to_string();
         assert!(message.contains("has no order"), "{message}");
         let column = |name: &str| ResultColumn::new(name.to_owned(), ColumnType::Text);
@@ -297,7 +319,15 @@ mod tests {
         };
         assert_eq!(of_result("b", false).unwrap(), "t.\"B\"");
         assert_eq!(of_result("o.a", true).unwrap(), "o.a");
-        assert!(of_result("c", false).unwrap_err().contains("it has `a`, `B`"));
-        assert!(of_result("lower(a)", true).unwrap_err().contains("not the name of a column"));
+        assert!(
+            of_result("c", false)
+                .unwrap_err()
+                .contains("it has `a`, `B`")
+        );
+        assert!(
+            of_result("lower(a)", true)
+                .unwrap_err()
+                .contains("not the name of a column")
+        );
     }
 }

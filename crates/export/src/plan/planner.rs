@@ -6,7 +6,6 @@ use onecopy_rows::{Dialect, Schema, Value};
 
 use super::boundaries;
 use super::catalog::{self, Address, Sampling, Table};
-use crate::error::Error;
 use super::hash::{plan_hash, schema_hash, statement_hash, type_name};
 use super::index::{self, Explained};
 use super::key::{self, Key, TableOfKey};
@@ -16,6 +15,7 @@ use super::snapshot;
 use super::spec::{PartSpec, Plan};
 use super::template::{Position, Template};
 use super::value_json::shown;
+use crate::error::Error;
 
 /// The largest number of parts of a plan.
 pub const MOST_PARTS: usize = 10_000;
@@ -129,8 +129,9 @@ impl Planner<'_> {
                     .to_owned(),
             );
         } else if shape.is_ordered {
-            self.notes
-                .push("the ORDER BY orders the rows of each part at most, not the whole".to_owned());
+            self.notes.push(
+                "the ORDER BY orders the rows of each part at most, not the whole".to_owned(),
+            );
         }
         if shape.combines_part {
             self.notes.push(format!(
@@ -217,7 +218,11 @@ impl Planner<'_> {
 
     fn key_of_result(&self, schema: &Schema) -> Result<Key, Error> {
         if self.options.key.is_empty() {
-            let names: Vec<String> = schema.columns.iter().map(|c| format!("`{}`", c.name)).collect();
+            let names: Vec<String> = schema
+                .columns
+                .iter()
+                .map(|c| format!("`{}`", c.name))
+                .collect();
             let reason = match &self.shape.table {
                 Some(_) => "the key of the table is unknown",
                 None => "the statement is not `select COLUMNS from TABLE`, so its key is unknown",
@@ -252,13 +257,16 @@ impl Planner<'_> {
 
     /// Returns the condition of each part.
     fn ranges(&mut self, key: &Key, template: &Template) -> Result<Ranges, Error> {
-        if let Some(Address::Ctid { n_pages }) = self.table.as_ref().and_then(|t| t.address.as_ref())
+        if let Some(Address::Ctid { n_pages }) =
+            self.table.as_ref().and_then(|t| t.address.as_ref())
             && key.kind == "physical address"
         {
             let ranges = pages(&key.columns[0], *n_pages, self.options.n_parts);
             let rows = self.table.as_ref().and_then(|table| table.rows);
             let n = ranges.len() as u64;
-            let rows = rows.filter(|_| self.has_no_condition()).map(|rows| rows / n);
+            let rows = rows
+                .filter(|_| self.has_no_condition())
+                .map(|rows| rows / n);
             self.notes.push(
                 "a row that is updated while parts are read can move to another part: read them \
                  from one snapshot, or do not update the table"
@@ -266,7 +274,10 @@ impl Planner<'_> {
             );
             return Ok(Ranges {
                 columns: key.columns.clone(),
-                conditions: ranges.into_iter().map(|condition| (condition, rows)).collect(),
+                conditions: ranges
+                    .into_iter()
+                    .map(|condition| (condition, rows))
+                    .collect(),
             });
         }
         let n = self.options.n_parts;
@@ -366,9 +377,10 @@ impl Planner<'_> {
     /// `None` if the table is small, of unknown size, or cannot be sampled.
     fn sample(&self) -> Option<(String, Condition, f64)> {
         let table = self.table.as_ref()?;
-        let wanted = self.options.sample_rows.unwrap_or_else(|| {
-            SAMPLE_ROWS.max(SAMPLE_ROWS_PER_PART * self.options.n_parts as u64)
-        });
+        let wanted = self
+            .options
+            .sample_rows
+            .unwrap_or_else(|| SAMPLE_ROWS.max(SAMPLE_ROWS_PER_PART * self.options.n_parts as u64));
         let rows = table.rows?;
         if rows / 2 <= wanted {
             return None;
@@ -378,7 +390,10 @@ impl Planner<'_> {
         Some(match table.sampling {
             Sampling::None => return None,
             Sampling::Pages => (
-                format!(" tablesample system ({:.4}) repeatable (1)", fraction * 100.0),
+                format!(
+                    " tablesample system ({:.4}) repeatable (1)",
+                    fraction * 100.0
+                ),
                 Condition::all(),
                 fraction,
             ),
@@ -386,9 +401,8 @@ impl Planner<'_> {
             // which could be that of the key's values.
             Sampling::Rowid(rowid) => {
                 let most = (fraction * 4_294_967_296.0) as u64;
-                let condition = format!(
-                    "(({alias}.{rowid} & 4294967295) * 1103515245 & 4294967295) < {most}"
-                );
+                let condition =
+                    format!("(({alias}.{rowid} & 4294967295) * 1103515245 & 4294967295) < {most}");
                 (String::new(), Condition::plain(condition), fraction)
             }
             Sampling::Random => (
@@ -493,7 +507,10 @@ mod tests {
             is_nullable: false,
         };
         let sql = |n_pages, n| -> Vec<String> {
-            pages(&column, n_pages, n).into_iter().map(|c| c.sql).collect()
+            pages(&column, n_pages, n)
+                .into_iter()
+                .map(|c| c.sql)
+                .collect()
         };
         assert_eq!(
             sql(10, 3),

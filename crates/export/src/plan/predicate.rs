@@ -185,7 +185,10 @@ mod tests {
             (None, None, "k is not null", &[]),
         ] {
             let condition = range(&key, lower.map(Vec::as_slice), upper.map(Vec::as_slice));
-            assert_eq!((condition.sql.as_str(), condition.values), (sql, ints(values)));
+            assert_eq!(
+                (condition.sql.as_str(), condition.values),
+                (sql, ints(values))
+            );
         }
         assert_eq!(null(&key).unwrap().sql, "k is null");
     }

@@ -4,10 +4,10 @@ use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;
 
 use super::boundaries;
-use crate::error::Error;
 use super::fetch::{int, rows};
 use super::key::unfit;
 use super::predicate::{KeyColumn, sign};
+use crate::error::Error;
 
 /// The largest size in bytes of a value that is a boundary. MariaDB compares only the first bytes of
 /// a long value when it sorts (`max_sort_length`), and a part should be small.
@@ -50,9 +50,8 @@ impl Quantiles {
 /// distances, and the last one for the totals; each of them is compared with the one before it by
 /// the operator that the predicates use.
 pub(crate) fn query(source: &str, key: &[KeyColumn], n: usize) -> String {
-    let names = |prefix: &str| -> Vec<String> {
-        (1..=key.len()).map(|i| format!("{prefix}{i}")).collect()
-    };
+    let names =
+        |prefix: &str| -> Vec<String> { (1..=key.len()).map(|i| format!("{prefix}{i}")).collect() };
     let (now, before) = (names("k"), names("p"));
     let columns = now.join(", ");
     let nulls: Vec<String> = key
@@ -104,7 +103,11 @@ pub(crate) fn quantiles(
     let (mut starts, mut total) = (Vec::new(), 0);
     for row in &found {
         let (columns, rest) = row.split_at(key.len().min(row.len()));
-        let count = |at: usize| int(rest.get(at)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+        let count = |at: usize| {
+            int(rest.get(at))
+                .and_then(|n| u64::try_from(n).ok())
+                .unwrap_or(0)
+        };
         quantiles.n_null = count(3);
         total = count(2).saturating_sub(quantiles.n_null);
         if count(0) == 1 {

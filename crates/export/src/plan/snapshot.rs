@@ -3,9 +3,9 @@
 use onecopy_rows::Dialect;
 use onecopy_rows::connect::Connection;
 
-use crate::error::Error;
 use super::fetch::{rows, text};
 use super::spec::PartSpec;
+use crate::error::Error;
 
 /// Begins a transaction of PostgreSQL whose snapshot other connections can read, and returns the
 /// name of the snapshot. It exists until the transaction ends.
@@ -37,7 +37,10 @@ pub fn begin_part(connection: &Connection, part: &PartSpec) -> Result<(), Error>
     let Some(snapshot) = &part.snapshot else {
         return Ok(());
     };
-    if !snapshot.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+    if !snapshot
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    {
         return Err(Error::Usage(format!(
             "`{snapshot}` is not the name of a snapshot"
         )));

@@ -2,11 +2,11 @@
 
 use onecopy_rows::{Schema, Value};
 
-use crate::error::Error;
 use super::hash::{plan_hash, schema_hash};
 use super::json::{self, Json, Writer, items, member, text};
 use super::template::Position;
 use super::value_json;
+use crate::error::Error;
 
 /// One part of a statement: all that is needed to read it from a connection of one's own. It
 /// contains no connection string and no password.
@@ -212,14 +212,16 @@ impl Plan {
     /// [`Error::Usage`] for any other text, and for a plan whose parts are incomplete or were
     /// changed.
     pub fn from_json(text: &str) -> Result<Plan, Error> {
-        let wrong = |what: &str| Error::Usage(format!("{what}\nmake a new plan with `onecopy plan`"));
+        let wrong =
+            |what: &str| Error::Usage(format!("{what}\nmake a new plan with `onecopy plan`"));
         let json = json::parse(text).ok_or_else(|| wrong("the plan is not valid JSON"))?;
         match member(&json, "version") {
             Some(version) if version.as_u64() == Some(VERSION) => {}
             Some(_) => return Err(wrong("the plan is of another version of onecopy")),
             None => return Err(wrong("the text is not a plan")),
         }
-        let plan = Plan::read(&json).ok_or_else(|| wrong("a member of the plan is missing or wrong"))?;
+        let plan =
+            Plan::read(&json).ok_or_else(|| wrong("a member of the plan is missing or wrong"))?;
         let numbers = plan.parts.iter().map(|part| (part.number, part.count));
         let count = plan.parts.len();
         let statement = plan.parts.first().map_or("", |part| &part.statement);
@@ -233,9 +235,8 @@ impl Plan {
 
     fn read(json: &Json) -> Option<Plan> {
         let string = |name| text(member(json, name)?);
-        let column = |json: &Json| {
-            Some((text(member(json, "name")?)?, text(member(json, "type")?)?))
-        };
+        let column =
+            |json: &Json| Some((text(member(json, "name")?)?, text(member(json, "type")?)?));
         Some(Plan {
             parts: items(member(json, "parts")?)?
                 .iter()
@@ -335,10 +336,17 @@ mod tests {
             ("{", "[", "not valid JSON"),
         ] {
             assert!(text.contains(from), "{from}");
-            let error = Plan::from_json(&text.replace(from, to)).unwrap_err().to_string();
+            let error = Plan::from_json(&text.replace(from, to))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(words), "{from}: {error}");
         }
-        assert!(Plan::from_json("{}").unwrap_err().to_string().contains("is not a plan"));
+        assert!(
+            Plan::from_json("{}")
+                .unwrap_err()
+                .to_string()
+                .contains("is not a plan")
+        );
         assert!(PartSpec::from_json("{}").is_err());
     }
 }

@@ -179,13 +179,19 @@ mod tests {
         );
         assert_eq!(values, [1, 0].map(Value::I64));
         assert_eq!(position, Position::DerivedTable);
-        assert_eq!(made("select * from t", false, &[]).2, Position::DerivedTable);
+        assert_eq!(
+            made("select * from t", false, &[]).2,
+            Position::DerivedTable
+        );
     }
 
     #[test]
     fn the_columns_of_a_table_are_read_under_the_condition_of_the_query() {
         for (sql, expected) in [
-            ("select a, b from t x", "select k from t x SAMPLE where (1 = 1)"),
+            (
+                "select a, b from t x",
+                "select k from t x SAMPLE where (1 = 1)",
+            ),
             (
                 "select a from t where a = 1",
                 "select k from t SAMPLE where ( a = 1\n) and (1 = 1)",

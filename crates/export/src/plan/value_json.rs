@@ -38,7 +38,9 @@ fn encoded(value: &Value) -> (&'static str, Option<String>) {
         Value::Date(date) => ("date", date_text(date)),
         Value::Time(time) => ("time", time_text(time)),
         Value::Timestamp(t) => {
-            let offset = t.offset_minutes.map_or(String::new(), |m| format!("{m:+}m"));
+            let offset = t
+                .offset_minutes
+                .map_or(String::new(), |m| format!("{m:+}m"));
             let text = format!("{} {}{offset}", date_text(&t.date), time_text(&t.time));
             ("timestamp", text)
         }
@@ -119,7 +121,9 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
         return None;
     }
     let pairs = (0..text.len()).step_by(2).map(|at| &text[at..at + 2]);
-    pairs.map(|pair| u8::from_str_radix(pair, 16).ok()).collect()
+    pairs
+        .map(|pair| u8::from_str_radix(pair, 16).ok())
+        .collect()
 }
 
 /// Returns a value as a text for people.
@@ -138,9 +142,24 @@ mod tests {
 
     #[test]
     fn a_value_of_each_type_is_read_back() {
-        let date = Date { year: 2024, month: 2, day: 29 };
-        let time = Time { hour: 23, minute: 59, second: 60, nanosecond: 1 };
-        let stamp = |offset_minutes| Value::Timestamp(Timestamp { date, time, offset_minutes });
+        let date = Date {
+            year: 2024,
+            month: 2,
+            day: 29,
+        };
+        let time = Time {
+            hour: 23,
+            minute: 59,
+            second: 60,
+            nanosecond: 1,
+        };
+        let stamp = |offset_minutes| {
+            Value::Timestamp(Timestamp {
+                date,
+                time,
+                offset_minutes,
+            })
+        };
         for value in [
             Value::Null,
             Value::Bool(true),

@@ -245,7 +245,10 @@ fn table(tokens: &[Token<'_>], groups: &Groups) -> Option<TableShape> {
         return None;
     }
     let mut at = from + 1;
-    if ["ONLY", "LATERAL"].iter().any(|word| tokens.get(at).is_some_and(|t| t.is(word))) {
+    if ["ONLY", "LATERAL"]
+        .iter()
+        .any(|word| tokens.get(at).is_some_and(|t| t.is(word)))
+    {
         return None;
     }
     let mut names = vec![name(tokens.get(at)?)?];

@@ -12,7 +12,12 @@ fn error(sql: &str) -> String {
 
 #[test]
 fn a_query_ends_before_its_semicolons_and_comments() {
-    for sql in ["select 1", "select 1;", "select 1 -- x", "select 1 ; -- x;\n/* y */ ;"] {
+    for sql in [
+        "select 1",
+        "select 1;",
+        "select 1 -- x",
+        "select 1 ; -- x;\n/* y */ ;",
+    ] {
         assert_eq!(&sql[of(sql).text], "select 1", "{sql}");
     }
 }
@@ -22,9 +27,16 @@ fn a_placeholder_is_found_only_outside_of_literals_and_comments() {
     let sql = "select '{part}', ? from t -- {part}\n where {part} and \"{part}\" = ?";
     let shape = of(sql);
     let at = shape.placeholder.clone().unwrap();
-    assert_eq!((&sql[at.clone()], at.start), (PLACEHOLDER, sql.find("where").unwrap() + 6));
+    assert_eq!(
+        (&sql[at.clone()], at.start),
+        (PLACEHOLDER, sql.find("where").unwrap() + 6)
+    );
     assert_eq!((shape.n_parameters, shape.n_parameters_before), (2, 1));
-    for sql in ["select '{part}'", "select $${part}$$ /* {part} */", "select 1 { part }"] {
+    for sql in [
+        "select '{part}'",
+        "select $${part}$$ /* {part} */",
+        "select 1 { part }",
+    ] {
         assert_eq!(of(sql).placeholder, None, "{sql}");
     }
     assert!(error("select 1 where {part} or {part}").contains("twice"));
@@ -40,13 +52,20 @@ fn only_one_query_that_writes_nothing_has_a_shape() {
         ("insert into t values (1)", "begins with `insert`"),
         ("call p()", "begins with `call`"),
         ("explain select 1", "begins with `explain`"),
-        ("with x as (delete from t returning a) select * from x", "contains `delete`"),
+        (
+            "with x as (delete from t returning a) select * from x",
+            "contains `delete`",
+        ),
         ("select a into t from u", "contains `into`"),
         ("select * from t for update", "contains `update`"),
     ] {
         assert!(error(sql).contains(words), "{sql}: {}", error(sql));
     }
-    for sql in ["(select 1) union (select 2)", "with x as (select 1) select * from x", "values (1)"] {
+    for sql in [
+        "(select 1) union (select 2)",
+        "with x as (select 1) select * from x",
+        "values (1)",
+    ] {
         assert_eq!(of(sql).table, None, "{sql}");
     }
 }
@@ -55,10 +74,25 @@ fn only_one_query_that_writes_nothing_has_a_shape() {
 fn the_table_of_a_plain_query_is_found() {
     for (sql, names, alias, rest) in [
         ("select * from t", &["t"][..], "t", ""),
-        ("select a, b c from s.\"T \"\"x\" ;", &["s", "T \"x"], "\"T \"\"x\"", ""),
-        ("select o.*, 1 from orders as o where a = (select 1 limit 1)", &["orders"], "o", " a = (select 1 limit 1)"),
+        (
+            "select a, b c from s.\"T \"\"x\" ;",
+            &["s", "T \"x"],
+            "\"T \"\"x\"",
+            "",
+        ),
+        (
+            "select o.*, 1 from orders as o where a = (select 1 limit 1)",
+            &["orders"],
+            "o",
+            " a = (select 1 limit 1)",
+        ),
         ("select a from t x where {part}", &["t"], "x", " {part}"),
-        ("SELECT a FROM t WHERE b IN (1, 2) -- c", &["t"], "t", " b IN (1, 2)"),
+        (
+            "SELECT a FROM t WHERE b IN (1, 2) -- c",
+            &["t"],
+            "t",
+            " b IN (1, 2)",
+        ),
     ] {
         let shape = of(sql);
         let table = shape.table.expect(sql);
@@ -104,14 +138,38 @@ fn clauses_are_those_of_the_query_itself_and_of_the_placeholder() {
     assert!(!of("select offset from t").is_limited && of("select a from t offset 3").is_limited);
     for (sql, limits, combines) in [
         ("select * from t where {part} limit 3", true, false),
-        ("select * from (select * from t where {part}) x limit 3", true, false),
-        ("select * from t where {part} and a in (select 1 limit 3)", false, false),
-        ("select a, count(*) from t where {part} group by a", false, true),
-        ("with x as (select distinct a from u) select * from t where {part}", false, false),
-        ("select a from t where {part} union select a from u", false, true),
+        (
+            "select * from (select * from t where {part}) x limit 3",
+            true,
+            false,
+        ),
+        (
+            "select * from t where {part} and a in (select 1 limit 3)",
+            false,
+            false,
+        ),
+        (
+            "select a, count(*) from t where {part} group by a",
+            false,
+            true,
+        ),
+        (
+            "with x as (select distinct a from u) select * from t where {part}",
+            false,
+            false,
+        ),
+        (
+            "select a from t where {part} union select a from u",
+            false,
+            true,
+        ),
     ] {
         let shape = of(sql);
-        assert_eq!((shape.limits_part, shape.combines_part), (limits, combines), "{sql}");
+        assert_eq!(
+            (shape.limits_part, shape.combines_part),
+            (limits, combines),
+            "{sql}"
+        );
     }
 }
 

@@ -37,7 +37,9 @@ pub(super) fn table(connection: &Connection, names: &[String]) -> Result<Option<
         "statistics",
         "order by index_name <> 'PRIMARY', non_unique, index_name, seq_in_index",
     )?;
-    let is_table = tables.first().is_some_and(|row| text(row.get(1)) == "BASE TABLE");
+    let is_table = tables
+        .first()
+        .is_some_and(|row| text(row.get(1)) == "BASE TABLE");
     let (mut indexes, mut last) = (Vec::new(), String::new());
     let mut prefixes = Vec::new();
     for part in parts.iter().filter(|part| text(part.get(4)) == "BTREE") {
@@ -69,7 +71,9 @@ pub(super) fn table(connection: &Connection, names: &[String]) -> Result<Option<
                 is_nullable: text(row.get(1)) != "NO" || !is_table,
                 unfit: match text(row.get(2)).to_ascii_lowercase().as_str() {
                     // `order by` compares the positions of an `enum`, `<` compares its texts.
-                    "enum" | "set" => Some("`order by` and `<` order an `enum` or `set` differently"),
+                    "enum" | "set" => {
+                        Some("`order by` and `<` order an `enum` or `set` differently")
+                    }
                     "json" | "geometry" | "point" => Some("its type has no order"),
                     _ => None,
                 },

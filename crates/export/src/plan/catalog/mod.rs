@@ -189,17 +189,33 @@ mod tests {
 
     #[test]
     fn the_primary_key_is_preferred_then_a_unique_index_without_null() {
-        let key = |indexes| table(indexes).key().map(|(index, _)| index.columns.join(","));
+        let key = |indexes| {
+            table(indexes)
+                .key()
+                .map(|(index, _)| index.columns.join(","))
+        };
         for (indexes, expected) in [
-            (&[(&["n"][..], false, true), (&["id"], true, true)][..], Some("id")),
-            (&[(&["n"], false, true), (&["id", "ID2"], false, true)], Some("id,ID2")),
+            (
+                &[(&["n"][..], false, true), (&["id"], true, true)][..],
+                Some("id"),
+            ),
+            (
+                &[(&["n"], false, true), (&["id", "ID2"], false, true)],
+                Some("id,ID2"),
+            ),
             (&[(&["n"], false, true), (&["id"], false, false)], None),
             (&[(&["json"], true, true)], None),
             (&[], None),
         ] {
             assert_eq!(key(indexes).as_deref(), expected);
         }
-        assert_eq!(table(&[(&["n"], false, false)]).any_index().unwrap().columns, ["n"]);
+        assert_eq!(
+            table(&[(&["n"], false, false)])
+                .any_index()
+                .unwrap()
+                .columns,
+            ["n"]
+        );
     }
 
     #[test]

@@ -46,9 +46,9 @@ pub(super) fn table(
     let (_, parts) = rows(
         connection,
         "select l.name, l.origin = 'pk', l.\"unique\", i.name, l.partial \
-         from pragma_index_list(?1, ?2) l, pragma_index_info(l.name, ?2) i \
+         from pragma_index_list(?, ?) l, pragma_index_info(l.name, ?) i \
          order by l.origin = 'pk' desc, l.\"unique\" desc, l.seq, i.seqno",
-        &names,
+        &[names[0].clone(), names[1].clone(), names[1].clone()],
     )?;
     let (mut indexes, mut last) = (Vec::new(), String::new());
     // A partial index does not have all rows, and the column of an expression has no name.
@@ -124,11 +124,10 @@ fn integer_key(
 /// Returns the number of row ids from the smallest to the largest one, which is at least the number
 /// of rows. Counting the rows would read the whole table.
 fn span(connection: &Connection, name: &str, rowid: &str) -> Result<Option<u64>, Error> {
-    let sql = format!("select (select max({rowid}) from {name}), (select min({rowid}) from {name})");
+    let sql =
+        format!("select (select max({rowid}) from {name}), (select min({rowid}) from {name})");
     let (_, found) = rows(connection, &sql, &[])?;
-    let bounds = found
-        .first()
-        .map(|row| (int(row.first()), int(row.get(1))));
+    let bounds = found.first().map(|row| (int(row.first()), int(row.get(1))));
     Ok(match bounds {
         Some((Some(most), Some(least))) => Some(most.abs_diff(least).saturating_add(1)),
         _ => Some(0),
