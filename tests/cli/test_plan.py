@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ def value(typed: dict[str, str]) -> Any:
     if kind in ("time", "timestamp"):
         # Without the last digits: Python has microseconds.
         assert text.endswith("000") or text[-1] == "m"
-    of: dict[str, Any] = {
+    of: dict[str, Callable[[], Any]] = {
         "null": lambda: None,
         "bool": lambda: text == "true",
         "int": lambda: int(text),
@@ -99,13 +99,34 @@ def sizes(connection: onecopy.Connection, sql: str, made: dict[str, Any], *value
 
 
 #: Texts that collations order and merge differently.
-TEXTS = ["", " ", "a", "A", "a ", "b", "B", "ä", "Ä", "e\u0301", "\u00e9", "ss", "ß", "z", "_", "-", "10", "9", "I", "ı"]
+TEXTS = [
+    "",
+    " ",
+    "a",
+    "A",
+    "a ",
+    "b",
+    "B",
+    "ä",
+    "Ä",
+    "e\u0301",
+    "\u00e9",
+    "ss",
+    "ß",
+    "z",
+    "_",
+    "-",
+    "10",
+    "9",
+    "I",
+    "ı",
+]
 
 
 def of_kind(kind: str, rng: random.Random) -> Any:
     """A random key of a kind; the values occur several times."""
     n = rng.randrange(60)
-    return {
+    of: dict[str, Callable[[], Any]] = {
         "int": lambda: n * 1_000_000_007 - 30_000_000_000,
         "text": lambda: rng.choice(TEXTS) + rng.choice(TEXTS),
         "uuid": lambda: str(uuid.UUID(int=n * (2**121 + 12345))),
@@ -114,7 +135,8 @@ def of_kind(kind: str, rng: random.Random) -> Any:
         "decimal": lambda: Decimal(n * 7919 - 200_000) / 100,
         "float": lambda: n / 7,
         "bytes": lambda: bytes([n, 255, 0]),
-    }[kind]()
+    }
+    return of[kind]()
 
 
 class Column(NamedTuple):
@@ -212,9 +234,7 @@ def keys(column: Column, seed: str) -> list[tuple[Any, ...]]:
     """Rows with an id, a key that can be NULL, and a second key."""
     rng = random.Random(seed)
     null = [None, *range(1, 9)]
-    return [
-        (i, None if rng.random() < 0.1 else of_kind(column.kind, rng), rng.choice(null)) for i in range(N_ROWS)
-    ]
+    return [(i, None if rng.random() < 0.1 else of_kind(column.kind, rng), rng.choice(null)) for i in range(N_ROWS)]
 
 
 @pytest.mark.parametrize(("profile", "column"), CASES, ids=[f"{p}-{c.declaration[:36]}" for p, c in CASES])
@@ -292,9 +312,7 @@ def test_a_large_table_of_postgres_is_sampled(postgres_native: Database) -> None
     target = postgres_native.odbc
     with contextlib.closing(onecopy.connect(target)) as connection:
         connection.execute("drop table if exists part_large")
-        connection.execute(
-            "create table part_large as select n id, md5(n::text) k from generate_series(1, 200000) n"
-        )
+        connection.execute("create table part_large as select n id, md5(n::text) k from generate_series(1, 200000) n")
         connection.commit()
         connection.execute("analyze part_large")
         connection.commit()
@@ -376,9 +394,7 @@ def test_all_parts_read_the_snapshot_that_is_held(postgres_native: Database) -> 
         ("select a.id, b.id, a.k + 1 from t a, t b", ["--parts", "2", "--key", "id"], "have the name `id`"),
     ],
 )
-def test_wrong_arguments_end_with_2_and_a_remedy(
-    sql: str, arguments: list[str], words: str, tmp_path: Path
-) -> None:
+def test_wrong_arguments_end_with_2_and_a_remedy(sql: str, arguments: list[str], words: str, tmp_path: Path) -> None:
     target = f"sqlite:{tmp_path / 'x.db'}"
     with contextlib.closing(onecopy.connect(target)) as connection:
         connection.execute("create table t (id integer primary key, k integer)")

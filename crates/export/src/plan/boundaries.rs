@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn few_values_make_few_parts() {
-        assert_eq!(choose(&[], 4), []);
-        assert_eq!(choose(&[5], 4), []);
+        assert!(choose(&[], 4).is_empty());
+        assert!(choose(&[5], 4).is_empty());
         assert_eq!(parts(&[5, 5], 4), [5, 5]);
         assert_eq!(parts(&[0, 0, 0], 3).iter().sum::<u64>(), 0);
     }

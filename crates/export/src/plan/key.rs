@@ -92,7 +92,7 @@ impl<'a> TableOfKey<'a> {
     /// [`Error::Usage`] if the table has none of them.
     pub(crate) fn choose(&self) -> Result<Key, Error> {
         let key = |mut columns: Vec<KeyColumn>, kind| {
-            // The first column alone may divide the rows, and its predicates are the simplest.
+            // Predicates with one column are the simplest, and often sufficient.
             let further = columns.split_off(1);
             Key {
                 columns,

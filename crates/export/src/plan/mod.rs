@@ -7,7 +7,7 @@
 //! | [`spec`] | [`Plan`], [`PartSpec`] and their JSON |
 //! | `template` | a query with a gap for the predicate of a part |
 //! | `key`, `catalog` | the columns to divide by, and the description of a table |
-//! | `quantiles`, `boundaries` | quantiles that the database computes, and the choice among them |
+//! | `sample`, `quantiles`, `boundaries` | quantiles that the database computes, and the choice among them |
 //! | `predicate` | the condition of a part |
 //! | `snapshot`, `index` | sentences about snapshots and indexes; [`begin_part`] |
 //! | `hash` | hashes of statements, columns and plans |
@@ -27,6 +27,7 @@ mod key;
 mod planner;
 mod predicate;
 mod quantiles;
+mod sample;
 mod snapshot;
 pub mod spec;
 mod template;

@@ -5,12 +5,13 @@ use onecopy_rows::sql::query_shape::{PLACEHOLDER, QueryShape};
 use onecopy_rows::{Dialect, Schema, Value};
 
 use super::boundaries;
-use super::catalog::{self, Address, Sampling, Table};
+use super::catalog::{self, Address, Table};
 use super::hash::{plan_hash, schema_hash, statement_hash, type_name};
 use super::index::{self, Explained};
 use super::key::{self, Key, TableOfKey};
 use super::predicate::{self, Condition, KeyColumn};
 use super::quantiles::{Quantiles, quantiles};
+use super::sample::Sample;
 use super::snapshot;
 use super::spec::{PartSpec, Plan};
 use super::template::{Position, Template};
@@ -22,10 +23,6 @@ pub const MOST_PARTS: usize = 10_000;
 /// The largest size of a part relative to the mean at which a key is not extended by further
 /// columns.
 const BALANCED: f64 = 1.3;
-/// The least number of rows of a sample, and the number for each part.
-const SAMPLE_ROWS: u64 = 100_000;
-const SAMPLE_ROWS_PER_PART: u64 = 5_000;
-
 /// The options of [`plan`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
@@ -261,7 +258,7 @@ impl Planner<'_> {
             self.table.as_ref().and_then(|t| t.address.as_ref())
             && key.kind == "physical address"
         {
-            let ranges = pages(&key.columns[0], *n_pages, self.options.n_parts);
+            let ranges = predicate::pages(&key.columns[0], *n_pages, self.options.n_parts);
             let rows = self.table.as_ref().and_then(|table| table.rows);
             let n = ranges.len() as u64;
             let rows = rows
@@ -346,13 +343,15 @@ impl Planner<'_> {
             return Ok((found, Some(1.0)));
         }
         let names = names(&|c| c.sql.clone());
-        if let Some((sampling, condition, fraction)) = self.sample()
-            && let Some(found) = self.quantiles_of(&names, columns, sampling, &condition)?
+        let table = self.table_of_key();
+        let sample = table.and_then(|t| Sample::of(t.table, t.alias, n, self.options.sample_rows));
+        if let Some(sample) = sample
+            && let Some(found) = self.quantiles_of(&names, columns, &sample)?
             && found.n_rows() >= (n as u64).saturating_mul(16)
         {
-            return Ok((found, Some(1.0 / fraction)));
+            return Ok((found, Some(1.0 / sample.fraction)));
         }
-        let found = self.quantiles_of(&names, columns, String::new(), &Condition::all())?;
+        let found = self.quantiles_of(&names, columns, &Sample::whole())?;
         Ok((found.unwrap_or_default(), Some(1.0)))
     }
 
@@ -360,57 +359,22 @@ impl Planner<'_> {
         &self,
         names: &str,
         columns: &[KeyColumn],
-        sampling: String,
-        condition: &Condition,
+        sample: &Sample,
     ) -> Result<Option<Quantiles>, Error> {
         // The columns of a query of one table have no parameters.
-        let template = Template::of_columns(self.sql, &self.shape, names, &sampling, self.values);
+        let template = Template::of_columns(
+            self.sql,
+            &self.shape,
+            names,
+            &sample.after_table,
+            self.values,
+        );
         let Some(template) = template else {
             return Ok(None);
         };
-        let (source, values) = template.with(condition);
+        let (source, values) = template.with(&sample.condition);
         let n = self.options.n_parts;
         quantiles(self.connection, &source, &values, columns, n).map(Some)
-    }
-
-    /// Returns the text after the table, the condition, and the fraction of the rows of a sample;
-    /// `None` if the table is small, of unknown size, or cannot be sampled.
-    fn sample(&self) -> Option<(String, Condition, f64)> {
-        let table = self.table.as_ref()?;
-        let wanted = self
-            .options
-            .sample_rows
-            .unwrap_or_else(|| SAMPLE_ROWS.max(SAMPLE_ROWS_PER_PART * self.options.n_parts as u64));
-        let rows = table.rows?;
-        if rows / 2 <= wanted {
-            return None;
-        }
-        let fraction = (wanted as f64 / rows as f64).max(1e-6);
-        let alias = &self.sql[self.shape.table.as_ref()?.alias.clone()];
-        Some(match table.sampling {
-            Sampling::None => return None,
-            Sampling::Pages => (
-                format!(
-                    " tablesample system ({:.4}) repeatable (1)",
-                    fraction * 100.0
-                ),
-                Condition::all(),
-                fraction,
-            ),
-            // A multiplicative hash of the row id: the rows of a sample have no regular distance,
-            // which could be that of the key's values.
-            Sampling::Rowid(rowid) => {
-                let most = (fraction * 4_294_967_296.0) as u64;
-                let condition =
-                    format!("(({alias}.{rowid} & 4294967295) * 1103515245 & 4294967295) < {most}");
-                (String::new(), Condition::plain(condition), fraction)
-            }
-            Sampling::Random => (
-                String::new(),
-                Condition::plain(format!("rand(1) < {fraction:.9}")),
-                fraction,
-            ),
-        })
     }
 
     /// Notes that single values of the key have more rows than a part should have.
@@ -447,23 +411,6 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the conditions for ranges of pages of a heap. The last one has no end, so that it has the
-/// pages that are added later.
-fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition> {
-    let n = (n as u64).min(n_pages.max(1));
-    let bound = |i: u64| n_pages * i / n;
-    let condition = |i: u64| {
-        let lower = (i > 0).then(|| format!("{} >= '({},0)'::tid", column.sql, bound(i)));
-        let upper = (i + 1 < n).then(|| format!("{} < '({},0)'::tid", column.sql, bound(i + 1)));
-        let bounds: Vec<String> = lower.into_iter().chain(upper).collect();
-        match bounds.is_empty() {
-            true => Condition::all(),
-            false => Condition::plain(bounds.join(" and ")),
-        }
-    };
-    (0..n).map(condition).collect()
-}
-
 /// Refuses columns of a derived table that have the same name, or none.
 fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
     let mut seen = std::collections::HashSet::new();
@@ -493,34 +440,4 @@ fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
 fn for_people(condition: &Condition, dialect: Dialect) -> String {
     let values: Vec<String> = condition.values.iter().map(shown).collect();
     onecopy_rows::sql::named::fill_marks(&condition.sql, dialect, &values)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_of_pages_have_no_end() {
-        let column = KeyColumn {
-            name: "ctid".to_owned(),
-            sql: "t.ctid".to_owned(),
-            is_nullable: false,
-        };
-        let sql = |n_pages, n| -> Vec<String> {
-            pages(&column, n_pages, n)
-                .into_iter()
-                .map(|c| c.sql)
-                .collect()
-        };
-        assert_eq!(
-            sql(10, 3),
-            [
-                "t.ctid < '(3,0)'::tid",
-                "t.ctid >= '(3,0)'::tid and t.ctid < '(6,0)'::tid",
-                "t.ctid >= '(6,0)'::tid"
-            ]
-        );
-        assert_eq!(sql(0, 4), ["1 = 1"]);
-        assert_eq!(sql(2, 4).len(), 2);
-    }
 }

@@ -98,6 +98,23 @@ pub(crate) fn null(key: &[KeyColumn]) -> Option<Condition> {
     (!tests.is_empty()).then(|| Condition::plain(tests.join(" or ")))
 }
 
+/// Returns the conditions for ranges of pages of a heap. The last one has no end, so that it has the
+/// pages that are added later.
+pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition> {
+    let n = (n as u64).min(n_pages.max(1));
+    let bound = |i: u64| n_pages * i / n;
+    let condition = |i: u64| {
+        let lower = (i > 0).then(|| format!("{} >= '({},0)'::tid", column.sql, bound(i)));
+        let upper = (i + 1 < n).then(|| format!("{} < '({},0)'::tid", column.sql, bound(i + 1)));
+        let bounds: Vec<String> = lower.into_iter().chain(upper).collect();
+        match bounds.is_empty() {
+            true => Condition::all(),
+            false => Condition::plain(bounds.join(" and ")),
+        }
+    };
+    (0..n).map(condition).collect()
+}
+
 /// The operators of a comparison in the order of a key.
 struct Operators {
     /// Includes equal values: for a column that is not the last one.
@@ -225,5 +242,30 @@ mod tests {
             sign(&columns(&["p", "q"]), &columns(&["k", "l"]))
                 .starts_with("case when (p <= k and (p < k or q < l)) then 1 when (k <= p")
         );
+    }
+
+    #[test]
+    fn ranges_of_pages_have_no_end() {
+        let column = KeyColumn {
+            name: "ctid".to_owned(),
+            sql: "t.ctid".to_owned(),
+            is_nullable: false,
+        };
+        let sql = |n_pages, n| -> Vec<String> {
+            pages(&column, n_pages, n)
+                .into_iter()
+                .map(|c| c.sql)
+                .collect()
+        };
+        assert_eq!(
+            sql(10, 3),
+            [
+                "t.ctid < '(3,0)'::tid",
+                "t.ctid >= '(3,0)'::tid and t.ctid < '(6,0)'::tid",
+                "t.ctid >= '(6,0)'::tid"
+            ]
+        );
+        assert_eq!(sql(0, 4), ["1 = 1"]);
+        assert_eq!(sql(2, 4).len(), 2);
     }
 }

@@ -3,7 +3,7 @@
 use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;
 
-use super::{Address, Column, Index, Sampling, Table, add_to_index};
+use super::table::{Address, Column, Index, Sampling, Table, add_to_index};
 use crate::error::Error;
 use crate::plan::fetch::{int, rows, text};
 
