@@ -203,7 +203,8 @@ mod tests {
     #[test]
     fn an_index_of_postgres_counts_only_with_a_condition_on_the_key() {
         let plan = |text| scan_of_postgres(&json::parse(text).unwrap(), "id");
-        let nested = r#"{"Node Type":"Gather","Plans":[{"Index Name":"t_pkey","Index Cond":"((id >= 5) AND (id < 9))"}]}"#;
+        let nested = r#"{"Node Type":"Gather","Plans":[
+            {"Index Name":"t_pkey","Index Cond":"((id >= 5) AND (id < 9))"}]}"#;
         assert_eq!(plan(nested).unwrap(), "the index `t_pkey`");
         assert_eq!(
             plan(r#"{"Index Name":"i","Index Cond":"(grid = 5)"}"#),

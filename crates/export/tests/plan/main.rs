@@ -1,5 +1,6 @@
 //! The parts of a plan over SQLite: each row of the statement is in exactly one part, for any table,
 //! key and statement; the parts are balanced; what cannot be divided is refused with a remedy.
+#![allow(clippy::unwrap_used)] // Helper functions are tests too.
 
 mod refused;
 mod support;
