@@ -73,7 +73,7 @@ def _to_object(cursor: Any) -> object:
 
 def _to_path(cursor: Any) -> object:
     with tempfile.TemporaryDirectory() as folder:
-        cursor.ndjson().write_to(Path(folder) / "rows")
+        cursor.ndjson().write_to(Path(folder) / "rows.ndjson")
     return None
 
 

@@ -36,12 +36,21 @@ CRATES = {
         "corosensei tempfile",
         ("odbc", "sqlite", "arrow_c", "fork", "pages", "task", "deadlock"),
     ),
+    "export": Rules(
+        "text wire files rows",
+        "arrow-array arrow-buffer arrow-data arrow-ipc arrow-schema parquet bytes flate2 zstd serde_json blake3 rustix",
+        ("arrow_array",),
+    ),
     "serve": Rules("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),
     "transfer": Rules("files", "blake3 rustix rustls ring rcgen"),
     "gateway": Rules("text wire files rows serve", "serde toml percent-encoding"),
     "capi": Rules("text", "", ("abi",)),
-    "cli": Rules("text wire files rows serve transfer gateway", "clap indicatif unicode-width signal-hook console"),
-    "py": Rules("text wire files rows serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)),
+    "cli": Rules(
+        "text wire files rows export serve transfer gateway", "clap indicatif unicode-width signal-hook console"
+    ),
+    "py": Rules(
+        "text wire files rows export serve transfer gateway cli", "pyo3 pyo3-build-config libc num-bigint", ("raw",)
+    ),
 }
 #: The modules of the Python package; each may import those before it. A new module is added here.
 MODULES = [

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -81,14 +82,32 @@ def test_an_empty_result_is_an_empty_document(numbers: onecopy.Connection, forma
 
 
 def into_path(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
-    path = folder / "rows"
+    path = folder / f"rows.{rows.format}"
     assert rows.write_to(path) == path.stat().st_size
     return path.read_bytes()
 
 
 def into_text_path(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
-    rows.write_to(str(folder / "räws"))
-    return (folder / "räws").read_bytes()
+    path = folder / f"räws.{rows.format.upper()}"
+    rows.write_to(str(path))
+    return path.read_bytes()
+
+
+def into_gzip_path(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
+    path = folder / f"rows.{rows.format}.gz"
+    assert rows.write_to(path) == path.stat().st_size
+    return gzip.decompress(path.read_bytes())
+
+
+if importlib.util.find_spec("pyarrow"):  # Other CPythons are tested without it.
+
+    def into_zstd_path(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
+        import pyarrow
+
+        path = folder / f"rows.{rows.format}.zst"
+        assert rows.write_to(path) == path.stat().st_size
+        with pyarrow.input_stream(path, compression="zstd") as file:
+            return bytes(file.read())
 
 
 def into_buffered_file(rows: onecopy.RowStream, folder: pathlib.Path) -> bytes:
@@ -271,7 +290,7 @@ def test_the_rows_before_an_error_are_complete_and_first(con: onecopy.Connection
 
 
 def test_a_failed_write_keeps_the_previous_file(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
-    file = tmp_path / "rows"
+    file = tmp_path / "rows.json"
     file.write_text("the old one")
     with pytest.raises(onecopy.DataError):
         stream(con, "json", BROKEN).write_to(file)
@@ -279,9 +298,27 @@ def test_a_failed_write_keeps_the_previous_file(con: onecopy.Connection, tmp_pat
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_the_ending_of_a_path_is_one_of_the_format(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
+    for name, message in {
+        "rows": "not the ending of an output format",
+        "rows.gz": "not the ending of an output format",
+        "rows.txt": r"\.json, \.ndjson, \.jsonl, \.csv, \.tsv, \.bson, \.arrow, \.parquet\n\.gz or \.zst",
+        "rows.tsv": "the name of a tsv file, and the stream is csv",
+        "rows.parquet": "the name of a parquet file, and the stream is csv",
+        "rows.parquet.zst": "not compressed as a whole",
+    }.items():
+        rows = con.execute("select 1 as a").csv()
+        with pytest.raises(ValueError, match=message):
+            rows.write_to(tmp_path / name)
+        # The stream is still readable.
+        assert rows.write_to(tmp_path / "rows.csv") == 4
+    assert con.execute("select 1 as a").ndjson().write_to(tmp_path / "rows.jsonl") == 8
+    assert {path.name for path in tmp_path.iterdir()} == {"rows.csv", "rows.jsonl"}
+
+
 def test_a_path_that_cannot_be_written_is_an_os_error(numbers: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
-        stream(numbers, "json").write_to(tmp_path / "nowhere" / "rows")
+        stream(numbers, "json").write_to(tmp_path / "nowhere" / "rows.json")
 
 
 def test_a_reader_that_disconnects_is_a_broken_pipe(con: onecopy.Connection) -> None:
@@ -372,7 +409,7 @@ def test_a_stream_that_fails_before_its_first_chunk_creates_no_file(
     con: onecopy.Connection, tmp_path: pathlib.Path
 ) -> None:
     # In a folder that does not exist, creating a file would fail first.
-    paths = [tmp_path / "rows", tmp_path / "nowhere" / "rows"]
+    paths = [tmp_path / "rows.json", tmp_path / "nowhere" / "rows.json"]
     closed, failed = stream(con, "json", LARGE), stream(con, "json", BROKEN)
     closed.close()
     with pytest.raises(onecopy.DataError):
@@ -440,7 +477,7 @@ def test_a_cancelled_task_cancels_the_statement(con: onecopy.Connection) -> None
 
 def test_a_stream_counts_one_conversion_and_no_copy(con: onecopy.Connection, tmp_path: pathlib.Path) -> None:
     payload = sum(len(f"text {i}") for i in range(200_000))
-    for use in (list, lambda s: s.write_to(tmp_path / "rows")):  # `read` is tested in test_ledger.py.
+    for use in (list, lambda s: s.write_to(tmp_path / f"rows.{s.format}")):  # `read` is tested in test_ledger.py.
         with onecopy.ledger() as ledger:
             use(stream(con, "ndjson", LARGE))
         assert ledger.taken == ledger.converted == payload

@@ -154,7 +154,7 @@ def test_a_forked_child_gets_an_interface_error_and_the_parent_continues(numbers
         rows.read,
         lambda: next(rows),
         lambda: rows.write_to(io.BytesIO()),
-        lambda: rows.write_to("nowhere/rows"),
+        lambda: rows.write_to("nowhere/rows.json"),
         rows.cancel,
         rows.close,
         numbers.commit,

@@ -1,16 +1,23 @@
 //! The arguments of the command line.
 
 mod bson;
+mod export;
+mod plan;
+mod query;
 mod serve_files;
+mod values;
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onecopy_text::{Bom, Encoding, Eol, Policy};
 
 pub use bson::{BigIntsArg, Bson2Json, Json2Bson};
+pub use export::{CompressionArg, Export, ProgressForm, RowForm, Verify};
+pub use plan::{Plan, PlanForm};
+pub use query::{OutputForm, Query};
 pub use serve_files::{LogFormat, ServeFiles};
+pub(crate) use values::{policies, seconds};
 
 /// Query ODBC databases, PostgreSQL and SQLite; serve rows and files over HTTP; convert text
 /// between encodings; send files to another machine
@@ -33,6 +40,12 @@ pub struct Cli {
 pub enum Command {
     /// Run one SQL statement and show or write its rows
     Query(Query),
+    /// Write the rows of one SQL statement to a file or a folder, with a manifest
+    Export(Export),
+    /// Compare exported files with their manifest
+    Verify(Verify),
+    /// Divide the rows of a query into parts, to be read by several processes
+    Plan(Plan),
     /// Serve the queries of a configuration file over HTTP
     Serve(Serve),
     /// Serve the files of a folder over HTTP
@@ -65,69 +78,6 @@ pub struct Run {
     pub args: Vec<std::ffi::OsString>,
 }
 
-/// `onecopy query`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  onecopy query sqlite:cities.db 'select * from city limit 5'
-  onecopy query sqlite:cities.db 'select * from city where country = :c' --param c=JP
-  onecopy query DSN=sales @report.sql --output report.csv
-  onecopy query @secret.url 'select * from big' --format ndjson | gzip > big.ndjson.gz
-
-Parameters: one VALUE for each `?`, or name=VALUE for each `:name`. A value that looks like a number is bound as a
-number, any other as text. `TYPE:VALUE` sets the type (text, int, float, decimal, bool, date, time, timestamp, uuid);
-`null:` is NULL.
-
-If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C cancels the query; a
-second Ctrl-C ends the command at once. Both end with exit code 130.")]
-pub struct Query {
-    /// `sqlite:PATH`, an ODBC connection string, `DSN=NAME`, postgresql://, mysql:// or mssql://;
-    /// `@FILE` reads it from a file, so that a password is not visible in the process list
-    pub database: String,
-
-    /// One SQL statement; `@FILE` reads it from a file, `-` from stdin
-    pub sql: String,
-
-    /// A parameter: VALUE for the next `?`, or name=VALUE for `:name`; may be repeated
-    #[arg(short, long = "param", value_name = "VALUE")]
-    pub params: Vec<String>,
-
-    /// The output format [default: with --output by the ending of the file name; otherwise table on
-    /// a terminal, else csv]
-    #[arg(short, long, value_enum, env = "ONECOPY_FORMAT")]
-    pub format: Option<OutputForm>,
-
-    /// Write to FILE, which is created only if the output is complete
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// Print on stderr how many bytes of text were converted and copied
-    #[arg(long)]
-    pub ledger: bool,
-
-    /// Cancel the query after this number of seconds
-    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
-    pub time_limit: Option<std::time::Duration>,
-
-    /// The treatment of malformed text in a cell (a table always shows it as U+FFFD)
-    #[arg(long, value_parser = policies(ROW_POLICIES), value_name = "HOW", default_value = "strict")]
-    pub errors: Policy,
-
-    /// Open the database read-only
-    #[arg(long)]
-    pub read_only: bool,
-
-    /// Print only errors on stderr
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-/// The policies for malformed text in a database or a document (`--errors`).
-const ROW_POLICIES: &[(Policy, &str)] = &[
-    (Policy::Strict, "Fail, and report the position"),
-    (Policy::Replace, "Replace it with U+FFFD"),
-];
-
 /// The policies for text that cannot be converted (`--errors` of `onecopy transcode`).
 const TRANSCODE_POLICIES: &[(Policy, &str)] = &[
     (Policy::Strict, "Fail, and report byte, line and column"),
@@ -146,29 +96,6 @@ const TRANSCODE_POLICIES: &[(Policy, &str)] = &[
         "Keep lone surrogates between UTF-8, UTF-16 and UTF-32",
     ),
 ];
-
-/// Parses the name of one of the policies, which have these descriptions in the help.
-fn policies(of: &'static [(Policy, &str)]) -> impl TypedValueParser<Value = Policy> {
-    let values = of
-        .iter()
-        .map(|(policy, help)| PossibleValue::new(policy.name()).help(*help));
-    PossibleValuesParser::new(values).try_map(|name| Policy::of_name(&name, &Policy::ALL))
-}
-
-/// The output format of rows (`--format`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputForm {
-    /// Aligned columns for a terminal
-    Table,
-    /// One array of objects
-    Json,
-    /// One object per line
-    Ndjson,
-    /// RFC 4180 with a header line
-    Csv,
-    /// One document per row, concatenated
-    Bson,
-}
 
 /// `onecopy serve`.
 #[derive(Args, Debug)]
@@ -387,17 +314,6 @@ fn target(name: &str) -> Result<Target, String> {
         _ => return Err("only `//IGNORE` may follow an encoding".to_owned()),
     };
     encoding(name).map(|encoding| Target { encoding, omit })
-}
-
-pub(crate) fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "not a number of seconds".to_owned())?;
-    if seconds > 0.0 && seconds <= 86_400.0 {
-        Ok(std::time::Duration::from_secs_f64(seconds))
-    } else {
-        Err("must be above 0 and at most 86400".to_owned())
-    }
 }
 
 #[cfg(test)]

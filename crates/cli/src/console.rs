@@ -4,8 +4,11 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use onecopy_text::{Entry, Ledger, Stage};
+use indicatif::{
+    HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle,
+};
+use onecopy_text::{Entry, Ledger, Policy, Stage, Units};
+use onecopy_wire::json::scalar::write_text;
 
 /// Returns `true` if a stream gets colours, according to the conventions of <https://no-color.org>
 /// and <https://bixense.com/clicolors>.
@@ -85,28 +88,46 @@ fn changes_direction(c: char) -> bool {
     )
 }
 
-/// A progress line for a long output. It appears only on a terminal, and after one second.
+/// Appends a text as a JSON string; messages of drivers may contain any character.
+pub(crate) fn push_json_text(out: &mut String, text: &str) {
+    let mut bytes: Vec<u8> = Vec::new();
+    // The text is well-formed and a `Vec` can grow, so this does not fail.
+    if write_text(Units::Utf8(text.as_bytes()), Policy::Replace, &mut bytes).is_ok() {
+        out.push_str(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+/// A progress line for a long output, with a bar if the number of rows was estimated. It appears
+/// only on a terminal, and after one second.
 pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
+    n_estimated: Option<u64>,
 }
 
 impl Progress {
-    /// Creates a progress line, which is hidden unless `show`.
-    pub(crate) fn new(show: bool) -> Progress {
+    /// Creates a progress line, which is hidden unless `show`. `n_estimated` is an estimate of the
+    /// number of rows.
+    pub(crate) fn new(show: bool, n_estimated: Option<u64>) -> Progress {
         let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
         let target = match show {
             true => ProgressDrawTarget::stderr_with_hz(5),
             false => ProgressDrawTarget::hidden(),
         };
-        let bar = ProgressBar::with_draw_target(None, target);
+        let bar = ProgressBar::with_draw_target(n_estimated, target);
+        let template = match n_estimated {
+            Some(_) => "[{bar:24}] {msg}",
+            None => "{spinner} {msg}",
+        };
         bar.set_style(
-            ProgressStyle::with_template("{spinner} {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_spinner())
+                .progress_chars("=> "),
         );
         Progress {
             bar,
             started: Instant::now(),
+            n_estimated,
         }
     }
 
@@ -117,12 +138,17 @@ impl Progress {
             return;
         }
         let rate = (n_bytes as f64 / elapsed.as_secs_f64()) as u64;
-        self.bar.set_message(format!(
+        let mut text = format!(
             "{} rows · {} · {}/s",
             HumanCount(n_rows),
             HumanBytes(n_bytes),
             HumanBytes(rate)
-        ));
+        );
+        if let Some(left) = self.n_estimated.and_then(|n| time_left(n_rows, n, elapsed)) {
+            text.push_str(&format!(" · about {} left", HumanDuration(left)));
+        }
+        self.bar.set_position(n_rows);
+        self.bar.set_message(text);
         self.bar.tick();
     }
 
@@ -130,6 +156,13 @@ impl Progress {
     pub(crate) fn end(self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Returns the time that the remaining rows take at the rate so far; `None` before the first row,
+/// and if the estimate was too low.
+pub(crate) fn time_left(n_rows: u64, n_estimated: u64, elapsed: Duration) -> Option<Duration> {
+    let n_left = n_estimated.checked_sub(n_rows).filter(|_| n_rows > 0)?;
+    Some(elapsed.mul_f64(n_left as f64 / n_rows as f64))
 }
 
 /// A progress bar for a long conversion. It appears only on a terminal, and after one second.

@@ -83,6 +83,20 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
+    /// Returns the failure of an export to stdout or to files.
+    pub(crate) fn of_export(error: onecopy_export::Error, to_stdout: bool) -> Failure {
+        use onecopy_export::Error;
+        match error {
+            Error::Usage(_) | Error::UnknownEnding(_) => Failure::Usage(error.to_string()),
+            Error::Rows(error) => Failure::Rows(error),
+            Error::Write(error) if to_stdout => Failure::Stdout(error),
+            Error::Write(error) => Failure::File(error),
+            Error::File(error) => error.into(),
+            Error::Stopped => Failure::Stopped(""),
+            error => Failure::Other(error.to_string()),
+        }
+    }
+
     /// Reports the failure on stderr; returns the exit code.
     pub(crate) fn report(&self) -> i32 {
         let code = self.exit_code();
@@ -103,7 +117,8 @@ impl Failure {
         }
     }
 
-    fn exit_code(&self) -> i32 {
+    /// Returns the exit code of a command that fails for this reason.
+    pub(crate) fn exit_code(&self) -> i32 {
         match self {
             Failure::Usage(_) => exit::USAGE,
             Failure::Connect(_) => exit::CONNECT,

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | [`args`] | the arguments of the command line |
 //! | [`exit`] | exit codes |
-//! | `query`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
+//! | `query`, `export`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
 //! | `supervisor` | starts the process that serves, and starts it again when it crashes |
+//! | `statement` | the SQL statement of `query`, `export` and `plan` |
+//! | `row_progress` | the progress of rows that are written |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | converts `--param` arguments to values for the placeholders of the SQL |
 //! | `failure` | the reason for which a command fails, with its message and exit code |
@@ -22,18 +24,23 @@ mod console;
 mod crashes;
 mod doctor;
 pub mod exit;
+mod export;
 mod failure;
 mod input;
 mod interrupt;
 mod output;
 mod parameter;
+mod plan;
 mod query;
+mod row_progress;
 mod serve;
 mod serve_files;
+mod statement;
 mod supervisor;
 mod table;
 mod transcode;
 pub mod transfer;
+mod verify;
 
 use std::ffi::OsString;
 
@@ -111,6 +118,9 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     };
     match cli.command {
         args::Command::Query(query) => query::run(&query),
+        args::Command::Export(export) => export::run(&export),
+        args::Command::Verify(verify) => verify::run(&verify),
+        args::Command::Plan(plan) => plan::run(&plan),
         args::Command::Serve(serve) => {
             raise_open_files();
             serve::run(&serve, again.as_deref())

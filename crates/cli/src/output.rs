@@ -62,11 +62,16 @@ impl Output {
     }
 
     /// Returns the output as a writer, whose errors [`Output::failure`] converts.
-    pub(crate) fn as_write(&mut self) -> &mut dyn Write {
+    pub(crate) fn as_write(&mut self) -> &mut (dyn Write + Send) {
         match self {
             Output::Stdout(file) => file,
             Output::File(file) => file.as_mut(),
         }
+    }
+
+    /// Returns `true` for stdout.
+    pub(crate) fn is_stdout(&self) -> bool {
+        matches!(self, Output::Stdout(_))
     }
 
     /// Returns the failure of a write to this output.

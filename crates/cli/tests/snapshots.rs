@@ -201,8 +201,11 @@ fn errors_of_query() {
             "output_folder",
             vec![db, "select 1", "--output", "none/a.csv"],
         ),
-        ("output_parquet", vec![db, "select 1", "-o", "a.parquet"]),
-        ("output_csv_gz", vec![db, "select 1", "-o", "a.csv.gz"]),
+        ("output_xlsx", vec![db, "select 1", "-o", "a.xlsx"]),
+        (
+            "output_parquet_gz",
+            vec![db, "select 1", "-o", "a.parquet.gz"],
+        ),
         ("output_no_ending", vec![db, "select 1", "-o", "a"]),
         ("time_limit", vec![db, "select 1", "--time-limit", "0"]),
     ] {
@@ -391,6 +394,9 @@ fn help_of_each_command() {
     f.snapshot("help", &["--help"]);
     for command in [
         "query",
+        "export",
+        "verify",
+        "plan",
         "serve",
         "serve-files",
         "transcode",

@@ -8,6 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
 use crate::error::{Action, Error};
 
 /// The treatment of the temporary file after an error, or if the [`AtomicFile`] is dropped without
@@ -144,7 +147,32 @@ impl AtomicFile {
     /// # Errors
     /// [`Error::Full`] if the disk is found to be full only now, [`Error::Denied`], [`Error::Io`].
     /// The name then refers to the previous file, except for [`Action::SyncDirectory`].
-    pub fn commit(mut self) -> Result<(), Error> {
+    pub fn commit(self) -> Result<(), Error> {
+        self.commit_by(|temporary, target| fs::rename(temporary, target))
+    }
+
+    /// Commits as [`AtomicFile::commit`] does, but never replaces a file. If the file system cannot
+    /// rename in this way (NFS), a file that another process creates in the same moment is
+    /// replaced.
+    ///
+    /// # Errors
+    /// The errors of [`AtomicFile::commit`]; [`Error::Exists`] if the final path exists.
+    pub fn commit_new(self) -> Result<(), Error> {
+        self.commit_by(|temporary, target| {
+            match renameat_with(CWD, temporary, CWD, target, RenameFlags::NOREPLACE) {
+                Err(Errno::INVAL | Errno::NOSYS) => match fs::symlink_metadata(target) {
+                    Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                    Err(_) => fs::rename(temporary, target),
+                },
+                renamed => Ok(renamed?),
+            }
+        })
+    }
+
+    fn commit_by(
+        mut self,
+        rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
+    ) -> Result<(), Error> {
         let at = |action| move |e, path: &Path| Error::io(action, path, e);
         if let Some(replaced) = &self.replaced {
             // The owner is set before the permissions, because a change of the owner removes the
@@ -158,8 +186,12 @@ impl AtomicFile {
         self.file
             .sync_all()
             .map_err(|e| at(Action::Sync)(e, &self.target))?;
-        fs::rename(&self.temporary, &self.target)
-            .map_err(|e| at(Action::Rename)(e, &self.target))?;
+        rename(&self.temporary, &self.target).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists {
+                path: self.target.clone(),
+            },
+            _ => at(Action::Rename)(e, &self.target),
+        })?;
         self.renamed = true;
         let synced = File::open(directory_of(&self.target)).and_then(|d| d.sync_all());
         match synced {

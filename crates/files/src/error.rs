@@ -44,6 +44,12 @@ pub enum Error {
         /// The kind of the existing entry, such as a directory or a pipe.
         what: &'static str,
     },
+    /// From [`crate::AtomicFile::commit_new`]: a file with the final name exists, which must not be
+    /// replaced. Write to another name.
+    Exists {
+        /// The final path of the file that was being written.
+        path: PathBuf,
+    },
     /// From any call: the system denied the permission, or the file system is read-only. Check the
     /// permissions of the directory, in which the temporary file is created.
     Denied {
@@ -103,6 +109,7 @@ impl Error {
         match self {
             Error::NoDirectory { .. } => io::ErrorKind::NotFound,
             Error::NotAFile { .. } => io::ErrorKind::InvalidInput,
+            Error::Exists { .. } => io::ErrorKind::AlreadyExists,
             Error::Denied { source, .. }
             | Error::Full { source, .. }
             | Error::Io { source, .. } => source.kind(),
@@ -137,6 +144,9 @@ impl fmt::Display for Error {
                 "`{}` is {what}, not a file\nwrite to another name, or to standard output",
                 path.display()
             ),
+            Error::Exists { path } => {
+                write!(f, "`{}` exists\nwrite to another name", path.display())
+            }
             Error::Denied {
                 action,
                 path,
@@ -169,7 +179,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::NoDirectory { .. } | Error::NotAFile { .. } => None,
+            Error::NoDirectory { .. } | Error::NotAFile { .. } | Error::Exists { .. } => None,
             Error::Denied { source, .. }
             | Error::Full { source, .. }
             | Error::Io { source, .. } => Some(source),

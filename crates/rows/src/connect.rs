@@ -12,7 +12,7 @@ use crate::database::{
     ConnectCancel, ConnectOptions, DatabaseConnection, DatabaseStatement, Names, Prepared,
 };
 use crate::error::{Error, ErrorKind, Message};
-use crate::row_stream::{self, Format};
+use crate::row_stream::{self, Format, StreamOptions};
 use crate::schema::Schema;
 use crate::source::{
     BlockPosition, Budget, LongPart, LongValues, PumpError, Pumped, RowSink, Source,
@@ -446,15 +446,23 @@ impl Statement {
         each!(Statement, self, s => s.cancel_handle())
     }
 
-    /// Converts the rows to a stream of bytes; each cell is converted once, directly into the chunk
-    /// to send. Long values are written in parts.
+    /// Converts the rows to a stream of bytes; each cell is converted once, into the chunk to send.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] if the format requires distinct column names and two columns have
-    /// the same name.
+    /// [`ErrorKind::Programming`] if the format requires distinct column names, and two are equal.
     pub fn into_chunks(
-        mut self,
+        self,
         format: Format,
+        ledger: &Ledger,
+    ) -> Result<Box<dyn ChunkSource>, Error> {
+        let options = StreamOptions::with_policy(format, self.text_policy());
+        self.into_chunks_with(&options, ledger)
+    }
+
+    /// Converts the rows as [`Statement::into_chunks`] does, with other options than the format.
+    pub fn into_chunks_with(
+        mut self,
+        options: &StreamOptions,
         ledger: &Ledger,
     ) -> Result<Box<dyn ChunkSource>, Error> {
         self.set_long_values(LongValues::Parts {
@@ -462,7 +470,7 @@ impl Statement {
         });
         self.defer(Vec::new())?;
         self.set_takes_more(false);
-        each!(Statement, self, s => row_stream::chunks(s, format, ledger))
+        each!(Statement, self, s => row_stream::chunks_with(s, options, ledger))
     }
 }
 

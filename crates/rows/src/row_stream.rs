@@ -84,6 +84,15 @@ impl StreamOptions {
             dialect: Dialect::default(),
         }
     }
+
+    /// Creates options for `format` with this treatment of malformed text.
+    #[must_use]
+    pub fn with_policy(format: Format, policy: Policy) -> StreamOptions {
+        StreamOptions {
+            policy,
+            ..StreamOptions::new(format)
+        }
+    }
 }
 
 /// Streams the rows of `source` in `format`, with the text policy of the source's connection.
@@ -95,10 +104,7 @@ pub fn chunks<S: Source + 'static>(
     format: Format,
     ledger: &Ledger,
 ) -> Result<Box<dyn ChunkSource>, Error> {
-    let options = StreamOptions {
-        policy: source.text_policy(),
-        ..StreamOptions::new(format)
-    };
+    let options = StreamOptions::with_policy(format, source.text_policy());
     chunks_with(source, &options, ledger)
 }
 

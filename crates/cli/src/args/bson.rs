@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use onecopy_text::Policy;
 use onecopy_wire::bson::extended::BigInts;
 
-use super::{ROW_POLICIES, policies};
+use super::values::{ROW_POLICIES, policies};
 
 /// `onecopy bson2json`.
 #[derive(Args, Debug)]

@@ -19,7 +19,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Connection;
 
 use crate::args::Doctor;
-use crate::{console, exit, query};
+use crate::{console, exit, query, statement};
 use report::{Level, Report};
 
 /// Prints the version and the build features (`onecopy --version`); returns the exit code.
@@ -51,7 +51,12 @@ fn version_text(features: &[String]) -> String {
 
 /// Runs `onecopy doctor`.
 pub(crate) fn run(args: &Doctor, features: &[String]) -> i32 {
-    let database = match args.database.as_deref().map(query::database).transpose() {
+    let database = match args
+        .database
+        .as_deref()
+        .map(statement::database)
+        .transpose()
+    {
         Ok(database) => database,
         Err(message) => {
             console::error(&message);

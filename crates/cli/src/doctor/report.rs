@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use onecopy_text::{Policy, Units};
-use onecopy_wire::json::scalar::write_text;
 use unicode_width::UnicodeWidthStr;
 
-use crate::console::{shown, styled};
+use crate::console::{push_json_text, shown, styled};
 
 /// The width in columns of a page that is not written to a terminal.
 pub(super) const PAGE_WIDTH: usize = 100;
@@ -150,11 +148,11 @@ impl Report {
     /// `docs/reference/command.md`.
     pub(super) fn json(&self) -> String {
         let mut out = String::from("{\"onecopy\":");
-        push_string(&mut out, env!("CARGO_PKG_VERSION"));
+        push_json_text(&mut out, env!("CARGO_PKG_VERSION"));
         out.push_str(",\"build\":");
-        push_string(&mut out, &build());
+        push_json_text(&mut out, &build());
         out.push_str(",\"worst\":");
-        push_string(&mut out, self.worst().unwrap_or(Level::Ok).name());
+        push_json_text(&mut out, self.worst().unwrap_or(Level::Ok).name());
         out.push_str(",\"findings\":[");
         for (index, finding) in self.findings.iter().enumerate() {
             out.push_str(if index == 0 { "\n" } else { ",\n" });
@@ -201,9 +199,9 @@ impl Finding {
         ];
         out.push('{');
         for (name, value) in members {
-            push_string(out, name);
+            push_json_text(out, name);
             out.push(':');
-            push_string(out, value);
+            push_json_text(out, value);
             out.push(',');
         }
         out.push_str("\"facts\":{");
@@ -211,9 +209,9 @@ impl Finding {
             if index > 0 {
                 out.push(',');
             }
-            push_string(out, name);
+            push_json_text(out, name);
             out.push(':');
-            push_string(out, value);
+            push_json_text(out, value);
         }
         out.push_str("}}");
     }
@@ -224,15 +222,6 @@ pub(super) fn counted(n: usize, what: &str) -> String {
     match n {
         1 => format!("1 {what}"),
         n => format!("{n} {what}s"),
-    }
-}
-
-/// Appends a text as a JSON string; messages of drivers may contain any character.
-fn push_string(out: &mut String, text: &str) {
-    let mut bytes: Vec<u8> = Vec::new();
-    // The text is well-formed and a `Vec` can grow, so this does not fail.
-    if write_text(Units::Utf8(text.as_bytes()), Policy::Replace, &mut bytes).is_ok() {
-        out.push_str(&String::from_utf8_lossy(&bytes));
     }
 }
 

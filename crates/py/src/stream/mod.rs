@@ -318,13 +318,15 @@ impl RowStream {
     ///
     /// Args:
     ///     target: a path (the file appears complete or not at all), a binary file, a socket, or
-    ///         any object with ``write``.
+    ///         any object with ``write``. The ending of a path is one of the stream's format; after
+    ///         it, ``.gz`` or ``.zst`` compresses the file.
     ///
     /// Raises:
     ///     Error: the statement failed. A file or socket has then received a truncated output; the
     ///         file at a path keeps its previous content.
     ///     OSError: the target failed; `TimeoutError` if the timeout of a socket passed.
     ///     TypeError: the target does not accept bytes.
+    ///     ValueError: the ending of the path is not one of the stream's format.
     ///
     /// Copies: none after the conversion; plain files and sockets are written with the GIL
     /// released.

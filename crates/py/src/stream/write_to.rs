@@ -1,12 +1,13 @@
 //! `RowStream.write_to`: writes the chunks of a stream to a file, a descriptor or a Python object.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use onecopy_export::{Compression, Encoder, FileFormat};
 use onecopy_files::{AtomicFile, OnFailure};
 use onecopy_text::{Chunk, planted};
 use onecopy_wire::Filled;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::{CHUNK_BYTES, Failure, RowStream, StreamRest, failed};
@@ -17,17 +18,48 @@ use crate::stream_output;
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
 impl RowStream {
-    /// Writes all bytes to a file that appears complete or not at all.
+    /// Writes all bytes to a file that appears complete or not at all, compressed if the ending of
+    /// its name is that of a compressed file; returns the length of the file.
+    ///
+    /// # Errors
+    /// `ValueError` if the ending is not one of the stream's format.
     pub(super) fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
-        let failed = |e: onecopy_files::Error| PyErr::from(std::io::Error::from(e));
         // The file is created only after the stream was found to be readable.
         self.with(py, |rest| {
-            let mut file =
-                gil::detach(py, || AtomicFile::create(&path, OnFailure::Remove)).map_err(failed)?;
-            let n_bytes = self.write_detached(py, rest, |bytes| file.write(bytes))?;
-            gil::detach(py, || file.commit()).map_err(failed)?;
-            Ok(n_bytes)
+            let compression = self.compression_of(&path)?;
+            let mut file = gil::detach(py, || {
+                let file =
+                    AtomicFile::create(&path, OnFailure::Remove).map_err(std::io::Error::from)?;
+                Encoder::new(compression, file)
+            })?;
+            self.write_detached(py, rest, |bytes| {
+                file.write_all(bytes).map(|()| bytes.len())
+            })?;
+            gil::detach(py, || {
+                let file = file.finish()?;
+                let n_bytes = file.len_bytes();
+                file.commit().map_err(std::io::Error::from)?;
+                Ok::<_, std::io::Error>(n_bytes)
+            })
+            .map_err(PyErr::from)
         })
+    }
+
+    /// Returns the compression that the ending of a file name determines, which must be an ending
+    /// of the stream's format.
+    fn compression_of(&self, path: &Path) -> PyResult<Compression> {
+        let file = FileFormat::of_path(path).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let format = file.format().name();
+        if format != self.format.name() {
+            let message = format!(
+                "`{}` is the name of a {format} file, and the stream is {}\n\
+                 use another name, or an open file",
+                path.display(),
+                self.format.name()
+            );
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(file.compression())
     }
 
     /// Writes all chunks with the function `write`, which writes at least one byte of its argument

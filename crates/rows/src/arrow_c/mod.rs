@@ -2,7 +2,7 @@
 //! other libraries in this process.
 //!
 //! The interfaces consist of three C structs, which never change. They are defined here, so no
-//! Arrow library is linked (`docs/decisions/0081-arrow.md`).
+//! Arrow library is needed (`docs/decisions/0081-arrow.md`).
 //!
 //! | module | contents |
 //! |---|---|

@@ -54,6 +54,13 @@ pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     Some(n)
 }
 
+/// Replaces the `?` of a statement by `texts`, in order, to show the statement to people.
+#[must_use]
+pub fn fill_marks(sql: &str, dialect: Dialect, texts: &[String]) -> String {
+    let filled = replace_marks(sql, dialect, |index| texts.get(index).cloned());
+    filled.unwrap_or_else(|| sql.to_owned())
+}
+
 /// Calls `of` with the index (from 0) of each `?`. If `of` returns a text, the text replaces that
 /// `?`. Returns `None` for an unterminated string or comment.
 pub(crate) fn replace_marks(

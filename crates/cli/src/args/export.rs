@@ -1,0 +1,165 @@
+//! The arguments of `onecopy export` and `onecopy verify`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use onecopy_export::{Compression, Format};
+use onecopy_text::Policy;
+
+use super::values::{ROW_POLICIES, policies, seconds};
+
+/// `onecopy export`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  onecopy export sqlite:cities.db 'select * from city' -o cities.parquet
+  onecopy export @secret.url 'select * from big' -o big.csv.zst
+  onecopy export @secret.url 'select * from big' -o backup/ --format parquet
+  onecopy export @secret.url 'select * from big' -o - --format parquet | aws s3 cp - s3://bucket/big.parquet
+
+The ending of FILE determines the format (.json, .ndjson, .jsonl, .csv, .tsv, .bson, .arrow, .parquet) and the
+compression (.gz, .zst). A FILE gets its name when it is complete; FILE.manifest.json is written last, with the number
+of rows and bytes, a BLAKE3 hash, the columns and the query, which `onecopy verify FILE` compares. A FOLDER contains
+part-00000.parquet and manifest.json. The database is opened read-only.
+
+Parameters are those of `onecopy query`. Ctrl-C cancels the query and leaves no file; a second Ctrl-C ends the command
+at once. Both end with exit code 130.")]
+pub struct Export {
+    /// `sqlite:PATH`, an ODBC connection string, `DSN=NAME`, postgresql://, mysql:// or mssql://;
+    /// `@FILE` reads it from a file, so that a password is not visible in the process list
+    pub database: String,
+
+    /// One SQL statement; `@FILE` reads it from a file, `-` from stdin
+    pub sql: String,
+
+    /// The file or folder to write; a folder exists, or its name ends with `/`; `-` is stdout,
+    /// without a manifest
+    #[arg(short, long, value_name = "FILE|FOLDER")]
+    pub output: PathBuf,
+
+    /// A parameter: VALUE for the next `?`, or name=VALUE for `:name`; may be repeated
+    #[arg(short, long = "param", value_name = "VALUE")]
+    pub params: Vec<String>,
+
+    /// The format of a folder, of stdout, or of a FILE whose ending is not that of a format
+    #[arg(short, long, value_enum)]
+    pub format: Option<RowForm>,
+
+    /// The compression [default: by the ending of FILE; otherwise zstd for parquet, else none]
+    #[arg(short, long, value_enum)]
+    pub compression: Option<CompressionArg>,
+
+    /// The Arrow type of a column of an Arrow or Parquet file, such as
+    /// `price=decimal128(12, 2)`; may be repeated
+    #[arg(long, value_name = "COLUMN=TYPE")]
+    pub types: Vec<String>,
+
+    /// Replace the file, or the export in the folder, when the new one is complete
+    #[arg(long)]
+    pub overwrite: bool,
+
+    /// Write no manifest for a FILE
+    #[arg(long)]
+    pub no_manifest: bool,
+
+    /// The progress on stderr
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
+    pub progress: ProgressForm,
+
+    /// Cancel the query after this number of seconds
+    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
+    pub time_limit: Option<std::time::Duration>,
+
+    /// The treatment of malformed text in a cell
+    #[arg(long, value_parser = policies(ROW_POLICIES), value_name = "HOW", default_value = "strict")]
+    pub errors: Policy,
+
+    /// Print only errors on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// `onecopy verify`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  onecopy verify cities.parquet
+  onecopy verify backup/
+
+Each file of the manifest is read once: its length, its BLAKE3 hash and its number of rows are compared. In a folder, a
+file that the manifest does not list is a difference too. One line per difference is written to stdout.
+Exit codes: 0 no difference, 1 differences, or the manifest cannot be read.")]
+pub struct Verify {
+    /// A folder or file that `onecopy export` wrote, or a manifest
+    #[arg(value_name = "FOLDER|FILE")]
+    pub path: PathBuf,
+
+    /// Print only errors on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// The format of exported rows (`--format`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RowForm {
+    /// One array of objects
+    Json,
+    /// One object per line
+    Ndjson,
+    /// RFC 4180 with a header line
+    Csv,
+    /// CSV with tabs between the fields
+    Tsv,
+    /// One document per row, concatenated
+    Bson,
+    /// Arrow's IPC file format
+    Arrow,
+    /// Apache Parquet
+    Parquet,
+}
+
+impl From<RowForm> for Format {
+    fn from(arg: RowForm) -> Format {
+        match arg {
+            RowForm::Json => Format::Json,
+            RowForm::Ndjson => Format::Ndjson,
+            RowForm::Csv => Format::Csv,
+            RowForm::Tsv => Format::Tsv,
+            RowForm::Bson => Format::Bson,
+            RowForm::Arrow => Format::Arrow,
+            RowForm::Parquet => Format::Parquet,
+        }
+    }
+}
+
+/// The compression of exported files (`--compression`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompressionArg {
+    /// No compression
+    None,
+    /// gzip (text formats)
+    Gzip,
+    /// Zstandard: the whole file of a text format, the parts of an Arrow or Parquet file
+    Zstd,
+}
+
+impl From<CompressionArg> for Compression {
+    fn from(arg: CompressionArg) -> Compression {
+        match arg {
+            CompressionArg::None => Compression::None,
+            CompressionArg::Gzip => Compression::Gzip,
+            CompressionArg::Zstd => Compression::Zstd,
+        }
+    }
+}
+
+/// The form of progress messages (`--progress`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressForm {
+    /// A line that is redrawn on a terminal, and only the result elsewhere
+    Auto,
+    /// One JSON object per line: progress twice per second, and the result or the error
+    Json,
+    /// Only the result
+    None,
+}

@@ -1,0 +1,292 @@
+//! `onecopy export`: writes the rows of one statement to a file, a folder or stdout.
+
+use std::io::{self, IsTerminal};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Instant;
+
+use indicatif::{HumanBytes, HumanCount};
+use onecopy_export::file::manifest_path;
+use onecopy_export::folder::MANIFEST;
+use onecopy_export::{
+    FileFormat, FileTarget, FolderTarget, IfExists, Manifest, RowOptions, write_rows,
+};
+use onecopy_rows::arrow::DataType;
+use onecopy_rows::connect::Statement;
+use onecopy_text::Ledger;
+
+use crate::args::{Export, ProgressForm};
+use crate::console::{self, coloured, notice, print_line};
+use crate::failure::Failure;
+use crate::interrupt::{Interrupt, Stop};
+use crate::output::Output;
+use crate::row_progress::{RowProgress, counts, duration, event, json_text};
+use crate::statement::{self, Source};
+use crate::{exit, input};
+
+/// Runs `onecopy export`.
+pub(crate) fn run(args: &Export) -> i32 {
+    if args.progress != ProgressForm::Json {
+        return statement::run(args.time_limit, args.quiet, |interrupt| {
+            export(args, interrupt)
+        });
+    }
+    let interrupt = match Interrupt::start(args.time_limit) {
+        Ok(interrupt) => interrupt,
+        Err(source) => return Failure::System(source).report(),
+    };
+    let Err(failure) = export(args, &interrupt) else {
+        return exit::OK;
+    };
+    let (message, code) = match interrupt.stopped() {
+        Some(Stop::Signal) => ("stopped".to_owned(), exit::STOPPED),
+        Some(Stop::Timeout) if failure.is_cancel() => {
+            (statement::time_limit_message(args.time_limit), exit::FAILED)
+        }
+        _ => (failure.to_string(), failure.exit_code()),
+    };
+    let members = [
+        ("message", json_text(&message)),
+        ("exit_code", code.to_string()),
+    ];
+    event("error", &members);
+    code
+}
+
+/// The destination of the rows.
+enum Target {
+    Stdout(Output),
+    File(Box<FileTarget>),
+    Folder(FolderTarget),
+}
+
+/// An export that is complete.
+struct Done {
+    n_rows: u64,
+    n_bytes: u64,
+    /// The manifest; `None` for stdout.
+    manifest: Option<Manifest>,
+}
+
+fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
+    let source = Source::read(&args.database, &args.sql, &args.params)?;
+    let file = file_format(args)?;
+    let options = RowOptions {
+        file,
+        types: types(&args.types).map_err(Failure::Usage)?,
+        ledger: Ledger::off(),
+    };
+    // Before the query, which may take long.
+    let target = open_target(args, file)?;
+    let started = Instant::now();
+    let connection = source.connect(true, args.errors, args.time_limit)?;
+    if !args.quiet && args.progress != ProgressForm::Json {
+        connection.notices().iter().for_each(|n| notice(n));
+    }
+    let shows_progress = match args.progress {
+        ProgressForm::Auto => !args.quiet && io::stderr().is_terminal(),
+        ProgressForm::Json => true,
+        ProgressForm::None => false,
+    };
+    let n_estimated = match shows_progress {
+        true => source.estimated_rows(&connection),
+        false => None,
+    };
+    let statement = source.execute(&connection, interrupt)?;
+    if statement.schema().n_columns() == 0 {
+        let message = "the statement returns no rows\nexport a SELECT";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let mut progress = match args.progress {
+        ProgressForm::Json => RowProgress::json(interrupt, n_estimated),
+        _ => RowProgress::line(interrupt, shows_progress, n_estimated),
+    };
+    let to_stdout = matches!(target, Target::Stdout(_));
+    let done = write(
+        target,
+        statement,
+        &source.given_sql,
+        &options,
+        &mut progress,
+    );
+    progress.end();
+    let done = done.map_err(|error| Failure::of_export(error, to_stdout))?;
+    report(args, &done, started);
+    Ok(())
+}
+
+fn write(
+    target: Target,
+    statement: Statement,
+    sql: &str,
+    options: &RowOptions,
+    progress: &mut RowProgress<'_>,
+) -> Result<Done, onecopy_export::Error> {
+    let manifest = match target {
+        Target::Stdout(mut out) => {
+            let written = write_rows(statement, options, out.as_write(), false, progress)?;
+            return Ok(Done {
+                n_rows: written.n_rows,
+                n_bytes: written.n_bytes,
+                manifest: None,
+            });
+        }
+        Target::File(target) => target.write(statement, sql, options, progress)?,
+        Target::Folder(target) => target.write(statement, sql, options, progress)?,
+    };
+    Ok(Done {
+        n_rows: manifest.n_rows(),
+        n_bytes: manifest.n_bytes(),
+        manifest: Some(manifest),
+    })
+}
+
+fn report(args: &Export, done: &Done, started: Instant) {
+    let elapsed = started.elapsed();
+    if args.progress == ProgressForm::Json {
+        let mut members = counts(done.n_rows, done.n_bytes, elapsed);
+        if let Some(manifest) = &done.manifest {
+            let names = manifest.files.iter().map(|file| json_text(&file.name));
+            members.push((
+                "files",
+                format!("[{}]", names.collect::<Vec<_>>().join(",")),
+            ));
+            if let Some(path) = path_of_manifest(args) {
+                members.push(("manifest", json_text(&path)));
+            }
+        }
+        event("done", &members);
+    } else if !args.quiet {
+        let rate = done.n_bytes as f64 / elapsed.as_secs_f64().max(1e-3);
+        let text = format!(
+            "{} {}, {} ({} bytes) in {}, {}/s",
+            HumanCount(done.n_rows),
+            if done.n_rows == 1 { "row" } else { "rows" },
+            HumanBytes(done.n_bytes),
+            HumanCount(done.n_bytes),
+            duration(elapsed),
+            HumanBytes(rate as u64)
+        );
+        let colour = coloured(io::stderr().is_terminal());
+        print_line(&console::styled(&text, "2", colour));
+    }
+}
+
+fn path_of_manifest(args: &Export) -> Option<String> {
+    let path = match is_folder(&args.output) {
+        true => args.output.join(MANIFEST),
+        false if args.no_manifest => return None,
+        false => manifest_path(&args.output),
+    };
+    Some(path.display().to_string())
+}
+
+/// Returns `true` if the output is a folder: it exists, or its name ends with a slash.
+fn is_folder(output: &Path) -> bool {
+    output.as_os_str().as_bytes().ends_with(b"/") || output.is_dir()
+}
+
+/// Returns the format of the output. `--format` and `--compression` must not contradict the ending
+/// of a file.
+fn file_format(args: &Export) -> Result<FileFormat, Failure> {
+    let compression = args.compression.map(Into::into);
+    let failed = |error| Failure::of_export(error, false);
+    let is_named = !input::is_stdin(&args.output) && !is_folder(&args.output);
+    let by_name = is_named.then(|| FileFormat::of_path(&args.output));
+    let (format, named) = match (args.format, by_name) {
+        (None, None) => {
+            let message = "the format of a folder or of stdout is not known\n\
+                           give `--format parquet`, `csv` or another format";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        (None, Some(Err(error @ onecopy_export::Error::UnknownEnding(_)))) => {
+            return Err(Failure::Usage(format!("{error}; or give `--format`")));
+        }
+        (None, Some(Err(error))) => return Err(failed(error)),
+        (None, Some(Ok(named))) => (named.format(), Some(named)),
+        (Some(form), Some(Ok(named))) => (form.into(), Some(named)),
+        // The name may have any ending that is not that of a format.
+        (Some(form), _) => (form.into(), None),
+    };
+    let Some(named) = named else {
+        return FileFormat::new(format, compression).map_err(failed);
+    };
+    let is_same = named.format() == format
+        && (format.compresses_itself() || compression.is_none_or(|c| c == named.compression()));
+    if !is_same {
+        let message = format!(
+            "the name `{}` is that of a {} file with the compression `{}`, and the options are others\n\
+             leave them out, or use another name",
+            args.output.display(),
+            named.format().name(),
+            named.compression().name()
+        );
+        return Err(Failure::Usage(message));
+    }
+    FileFormat::new(format, Some(compression.unwrap_or(named.compression()))).map_err(failed)
+}
+
+fn open_target(args: &Export, file: FileFormat) -> Result<Target, Failure> {
+    if input::is_stdin(&args.output) {
+        if file.format().is_binary() && io::stdout().is_terminal() {
+            let name = file.format().name();
+            let message = format!("{name} is not for a terminal\ngive a file, or write to a pipe");
+            return Err(Failure::Usage(message));
+        }
+        return Output::stdout().map(Target::Stdout);
+    }
+    let if_exists = match args.overwrite {
+        true => IfExists::Replace,
+        false => IfExists::Refuse,
+    };
+    let opened = match is_folder(&args.output) {
+        true if args.no_manifest => {
+            let message = "a folder always has a manifest\nleave `--no-manifest` out";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        true => FolderTarget::open(&args.output, if_exists).map(Target::Folder),
+        false => FileTarget::create(&args.output, if_exists, !args.no_manifest)
+            .map(|file| Target::File(Box::new(file))),
+    };
+    opened.map_err(|error| Failure::of_export(error, false))
+}
+
+/// Parses the values of `--types`. Both a column and a type may contain `=`.
+fn types(given: &[String]) -> Result<Vec<(String, DataType)>, String> {
+    let parsed = given.iter().map(|text| {
+        let mut parts = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let found = parts.find_map(|(column, name)| {
+            Some((column.to_owned(), DataType::of_name(name)?))
+        });
+        found.ok_or_else(|| {
+            format!(
+                "`--types {text}` is not a column and an Arrow type\n\
+                 write a type such as int64, double, string, decimal128(12, 2) or timestamp[us, tz=UTC]: \
+                 `--types price=double`"
+            )
+        })
+    });
+    parsed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_and_columns_may_contain_an_equals_sign() {
+        let given = ["a=timestamp[us, tz=UTC]", "b=c=decimal128(12, 2)"].map(str::to_owned);
+        let parsed = types(&given).unwrap();
+        let names: Vec<_> = parsed
+            .iter()
+            .map(|(name, made)| format!("{name}: {made}"))
+            .collect();
+        assert_eq!(
+            names,
+            ["a: timestamp[us, tz=UTC]", "b=c: decimal128(12, 2)"]
+        );
+        for wrong in ["a", "a=", "a=int", "=x"] {
+            assert!(types(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
+    }
+}

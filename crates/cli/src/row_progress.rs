@@ -1,0 +1,127 @@
+//! [`RowProgress`]: the progress of rows that are written, on a terminal or as JSON, and the end of
+//! the writing by a signal.
+
+use std::time::{Duration, Instant};
+
+use onecopy_export::Observer;
+use onecopy_wire::CancelHandle;
+
+use crate::console::{Progress, print_line, push_json_text, time_left};
+use crate::interrupt::Interrupt;
+
+/// The time between two events of the progress as JSON.
+const EVENT_EVERY: Duration = Duration::from_millis(500);
+
+/// The observer of an export, for a command.
+pub(crate) struct RowProgress<'i> {
+    interrupt: &'i Interrupt,
+    display: Display,
+    started: Instant,
+    /// An estimate of the number of rows.
+    n_estimated: Option<u64>,
+}
+
+enum Display {
+    Line(Progress),
+    /// Contains the time of the last event.
+    Json(Instant),
+}
+
+impl<'i> RowProgress<'i> {
+    /// Creates a progress line on a terminal, which is hidden unless `show`. `n_estimated` is an
+    /// estimate of the number of rows.
+    pub(crate) fn line(
+        interrupt: &'i Interrupt,
+        show: bool,
+        n_estimated: Option<u64>,
+    ) -> RowProgress<'i> {
+        RowProgress {
+            interrupt,
+            display: Display::Line(Progress::new(show, n_estimated)),
+            started: Instant::now(),
+            n_estimated,
+        }
+    }
+
+    /// Creates a progress that is printed as JSON on stderr.
+    pub(crate) fn json(interrupt: &'i Interrupt, n_estimated: Option<u64>) -> RowProgress<'i> {
+        let now = Instant::now();
+        RowProgress {
+            interrupt,
+            display: Display::Json(now),
+            started: now,
+            n_estimated,
+        }
+    }
+
+    /// Removes the progress line.
+    pub(crate) fn end(self) {
+        if let Display::Line(line) = self.display {
+            line.end();
+        }
+    }
+}
+
+impl Observer for RowProgress<'_> {
+    fn cancels(&mut self, cancel: CancelHandle) {
+        self.interrupt.cancels(cancel);
+    }
+
+    fn progress(&mut self, n_rows: u64, n_bytes: u64) {
+        match &mut self.display {
+            Display::Line(line) => line.set(n_rows, n_bytes),
+            Display::Json(last) if last.elapsed() >= EVENT_EVERY => {
+                *last = Instant::now();
+                let elapsed = self.started.elapsed();
+                let mut members = counts(n_rows, n_bytes, elapsed);
+                if let Some(n_estimated) = self.n_estimated {
+                    members.push(("rows_estimated", n_estimated.to_string()));
+                    if let Some(left) = time_left(n_rows, n_estimated, elapsed) {
+                        members.push(("seconds_left", format!("{:.1}", left.as_secs_f64())));
+                    }
+                }
+                event("progress", &members);
+            }
+            Display::Json(_) => {}
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.interrupt.stopped().is_some()
+    }
+}
+
+/// Prints an event as one line of JSON on stderr. Each member is a name and a value as JSON.
+pub(crate) fn event(name: &str, members: &[(&str, String)]) {
+    let mut line = format!("{{\"event\":\"{name}\"");
+    for (key, value) in members {
+        line.push_str(&format!(",\"{key}\":{value}"));
+    }
+    line.push('}');
+    print_line(&line);
+}
+
+/// Returns the numbers of an event.
+pub(crate) fn counts(n_rows: u64, n_bytes: u64, elapsed: Duration) -> Vec<(&'static str, String)> {
+    vec![
+        ("rows", n_rows.to_string()),
+        ("bytes", n_bytes.to_string()),
+        ("seconds", format!("{:.3}", elapsed.as_secs_f64())),
+    ]
+}
+
+/// Returns a text as JSON.
+pub(crate) fn json_text(text: &str) -> String {
+    let mut out = String::new();
+    push_json_text(&mut out, text);
+    out
+}
+
+/// Returns a duration for people.
+pub(crate) fn duration(d: Duration) -> String {
+    match d.as_secs() {
+        0 => format!("{} ms", d.as_millis()),
+        s @ 1..60 => format!("{s}.{} s", d.subsec_millis() / 100),
+        s => format!("{} min {} s", s / 60, s % 60),
+    }
+}

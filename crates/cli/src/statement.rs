@@ -1,0 +1,222 @@
+//! One SQL statement that a command executes: its text and parameters, the connection, and the end
+//! of the command by a signal or the time limit.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use onecopy_rows::connect::{Connection, Statement};
+use onecopy_rows::{ConnectOptions, Dialect, Format, Value};
+use onecopy_text::{Chunk, Ledger, Policy};
+use onecopy_wire::{ChunkSource, Filled};
+
+use crate::console::{error, notice};
+use crate::failure::Failure;
+use crate::interrupt::{Interrupt, Stop};
+use crate::{exit, parameter};
+
+/// Runs a command that a signal or the end of the time limit cancels; returns its exit code.
+pub(crate) fn run(
+    time_limit: Option<Duration>,
+    quiet: bool,
+    command: impl FnOnce(&Interrupt) -> Result<(), Failure>,
+) -> i32 {
+    let interrupt = match Interrupt::start(time_limit) {
+        Ok(interrupt) => interrupt,
+        Err(source) => return Failure::System(source).report(),
+    };
+    let Err(failure) = command(&interrupt) else {
+        return exit::OK;
+    };
+    match interrupt.stopped() {
+        Some(Stop::Signal) => {
+            if !quiet {
+                notice("stopped");
+            }
+            exit::STOPPED
+        }
+        Some(Stop::Timeout) if failure.is_cancel() => {
+            error(&time_limit_message(time_limit));
+            exit::FAILED
+        }
+        _ => failure.report(),
+    }
+}
+
+/// Returns the message of a query that the time limit has cancelled.
+pub(crate) fn time_limit_message(time_limit: Option<Duration>) -> String {
+    let limit = time_limit.unwrap_or_default().as_secs_f64();
+    format!("the query took longer than {limit} s and was cancelled")
+}
+
+/// A database and a statement, as the arguments of a command name them.
+pub(crate) struct Source {
+    target: String,
+    /// The SQL as given, for a manifest.
+    pub(crate) given_sql: String,
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Source {
+    /// Reads the database, the SQL and the parameters of the command line.
+    pub(crate) fn read(
+        database_argument: &str,
+        sql: &str,
+        params: &[String],
+    ) -> Result<Source, Failure> {
+        let target = database(database_argument).map_err(Failure::Usage)?;
+        let given_sql = text_of(sql, "the SQL").map_err(Failure::Usage)?;
+        let dialect = Connection::dialect_of(&target);
+        let (sql, values) = parameter::bind(&given_sql, params, dialect).map_err(Failure::Usage)?;
+        Ok(Source {
+            target,
+            given_sql,
+            sql,
+            values,
+        })
+    }
+
+    /// Returns the SQL with `?` for each parameter.
+    pub(crate) fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    /// Returns the values of the parameters.
+    pub(crate) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// Connects to the database.
+    pub(crate) fn connect(
+        &self,
+        read_only: bool,
+        errors: Policy,
+        time_limit: Option<Duration>,
+    ) -> Result<Connection, Failure> {
+        let options = ConnectOptions {
+            read_only,
+            // A path with a typing error must not create a database file.
+            create: Connection::creates_database(&self.target, &self.sql),
+            login_timeout_s: login_timeout_s(time_limit),
+            text_policy: errors,
+            ..ConnectOptions::default()
+        };
+        Ok(Connection::open(&self.target, &options)?)
+    }
+
+    /// Returns PostgreSQL's estimate of the number of rows; `None` for another database, and for a
+    /// statement that has no plan.
+    pub(crate) fn estimated_rows(&self, connection: &Connection) -> Option<u64> {
+        if connection.dialect() != Dialect::Postgres {
+            return None;
+        }
+        let plan = self.plan(connection);
+        // An error has aborted the transaction.
+        if plan.is_err() && !connection.autocommit() {
+            connection.rollback().ok()?;
+        }
+        rows_of_plan(&plan.ok()?)
+    }
+
+    fn plan(&self, connection: &Connection) -> Result<String, Failure> {
+        let sql = format!("explain (format json) {}", self.sql);
+        let statement = connection.execute(&sql, &self.values)?;
+        let mut source = statement.into_chunks(Format::Ndjson, &Ledger::off())?;
+        let mut chunk = Chunk::with_capacity(4 << 10);
+        while source.fill(&mut chunk)? == Filled::More {}
+        Ok(String::from_utf8_lossy(&chunk).into_owned())
+    }
+
+    /// Executes the statement.
+    pub(crate) fn execute(
+        &self,
+        connection: &Connection,
+        interrupt: &Interrupt,
+    ) -> Result<Statement, Failure> {
+        interrupt.cancels(connection.cancel_handle());
+        go_on(interrupt)?;
+        let statement = connection.execute(&self.sql, &self.values)?;
+        go_on(interrupt)?;
+        // From here on the statement records a stop, so that each later fetch fails immediately.
+        interrupt.cancels(statement.cancel_handle());
+        Ok(statement)
+    }
+}
+
+/// Returns the number of rows of a plan in JSON. Its first node, which returns the rows of the
+/// statement, has the first of these members.
+fn rows_of_plan(plan: &str) -> Option<u64> {
+    let (_, rest) = plan.split_once("\"Plan Rows\":")?;
+    let digits = rest.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit())?;
+    digits[..end].parse().ok()
+}
+
+/// Returns the time limit for connecting. It is in whole seconds, because drivers accept no
+/// fractions.
+fn login_timeout_s(time_limit: Option<Duration>) -> u32 {
+    let usual = ConnectOptions::default().login_timeout_s;
+    time_limit.map_or(usual, |t| usual.min(t.as_secs_f64().ceil() as u32).max(1))
+}
+
+/// Returns an error if the command was stopped. This check is necessary because a driver may
+/// respond to a cancel with a result (MariaDB's `sleep` returns a row).
+pub(crate) fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
+    match interrupt.stopped() {
+        None => Ok(()),
+        Some(_) => Err(Failure::Stopped("")),
+    }
+}
+
+/// Converts the DATABASE argument to a connection string: reads it from the file for `@FILE`, and
+/// removes white space around it.
+pub(crate) fn database(text: &str) -> Result<String, String> {
+    let target = match text {
+        // A database can be read from `@FILE`, but not from stdin, which may contain the SQL.
+        "-" => return Err("the database cannot be read from stdin\nwrite `@FILE`".to_owned()),
+        text => text_of(text, "the database")?,
+    };
+    let target = target.trim();
+    if target.is_empty() {
+        return Err(
+            "the database is empty\nwrite `sqlite:PATH`, `DSN=NAME` or a connection string"
+                .to_owned(),
+        );
+    }
+    if !target.contains(['=', ':']) {
+        return Err(format!(
+            "`{target}` is no connection string\n\
+             for the SQLite file of that name write `sqlite:{target}`, for a data source `DSN={target}`"
+        ));
+    }
+    Ok(target.to_owned())
+}
+
+/// Returns the text that an argument denotes: for `@FILE` the text of the file, for `-` the text of
+/// stdin, otherwise the argument itself.
+fn text_of(argument: &str, what: &str) -> Result<String, String> {
+    let read = match argument.strip_prefix('@') {
+        _ if argument == "-" => {
+            let mut text = String::new();
+            io::stdin().lock().read_to_string(&mut text).map(|_| text)
+        }
+        Some(path) => std::fs::read_to_string(path),
+        None => return Ok(argument.to_owned()),
+    };
+    read.map_err(|error| {
+        let from = argument.strip_prefix('@').unwrap_or("stdin");
+        format!("{what} cannot be read from `{from}`: {error}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_estimate_is_that_of_the_first_node() {
+        let plan = r#"{"QUERY PLAN":[{"Plan":{"Node Type":"Sort","Plan Rows": 120,"Plans":[{"Plan Rows": 7}]}}]}"#;
+        assert_eq!(rows_of_plan(plan), Some(120));
+        assert_eq!(rows_of_plan("{}"), None);
+    }
+}

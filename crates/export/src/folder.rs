@@ -1,0 +1,244 @@
+//! [`FolderTarget`]: a folder of exported files, named `part-00000.csv` and so on, with one manifest.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use onecopy_files::{AtomicFile, OnFailure};
+use onecopy_rows::connect::Statement;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::error::Error;
+use crate::file::{
+    IfExists, commit, description, entry, manifest_file, remove_if_present, write_file,
+};
+use crate::format::FileFormat;
+use crate::manifest::Manifest;
+use crate::observer::Observer;
+use crate::writer::RowOptions;
+
+/// The name of a folder's manifest.
+pub const MANIFEST: &str = "manifest.json";
+
+/// A folder that this process exports into; other processes cannot.
+#[derive(Debug)]
+pub struct FolderTarget {
+    path: PathBuf,
+    if_exists: IfExists,
+    /// The open folder, whose lock ends with this process.
+    _lock: File,
+    /// The names of the files of an earlier export, which the manifest of this export replaces.
+    replaced: Vec<String>,
+    /// `true` if this export has created the folder, which is then deleted after a failure.
+    is_new: bool,
+    is_finished: bool,
+}
+
+impl FolderTarget {
+    /// Creates the folder if it does not exist, locks it, and deletes the temporary files of
+    /// exports that were killed.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process exports into the folder; [`Error::Exists`] if it
+    /// contains an export that must not be replaced; [`Error::NotOurs`] if it contains other
+    /// files; [`Error::Path`].
+    pub fn open(path: &Path, if_exists: IfExists) -> Result<FolderTarget, Error> {
+        let is_new = match fs::create_dir(path) {
+            Ok(()) => true,
+            Err(_) if path.is_dir() => false,
+            Err(error) => return Err(Error::path("create the folder", path)(error)),
+        };
+        let lock = File::open(path).map_err(Error::path("open the folder", path))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(Error::Locked(path.to_owned())),
+            Err(error) => return Err(Error::path("lock the folder", path)(error.into())),
+        }
+        let mut target = FolderTarget {
+            path: path.to_owned(),
+            if_exists,
+            _lock: lock,
+            replaced: Vec::new(),
+            is_new,
+            is_finished: false,
+        };
+        target.inspect()?;
+        Ok(target)
+    }
+
+    fn inspect(&mut self) -> Result<(), Error> {
+        let failed = || Error::path("read the folder", &self.path);
+        let mut killed = Vec::new();
+        for found in fs::read_dir(&self.path).map_err(failed())? {
+            let name = found.map_err(failed())?.file_name();
+            let name = name.to_string_lossy().into_owned();
+            if is_ours(&name) {
+                self.replaced.push(name);
+            } else if is_temporary(&name) {
+                killed.push(name);
+            } else if !name.starts_with('.') {
+                return Err(Error::NotOurs {
+                    folder: self.path.clone(),
+                    file: name,
+                });
+            }
+        }
+        if !self.replaced.is_empty() && self.if_exists == IfExists::Refuse {
+            return Err(Error::Exists(self.path.clone()));
+        }
+        for name in killed {
+            remove_if_present(&self.path.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates the temporary file of part `n`, from 0.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn create_part(&self, n: usize, format: FileFormat) -> Result<AtomicFile, Error> {
+        let path = self.path.join(part_name(n, format));
+        Ok(AtomicFile::create(path, OnFailure::Remove)?)
+    }
+
+    /// Writes all rows of `statement` into one file, then the manifest. `query` is the SQL for the
+    /// manifest.
+    ///
+    /// # Errors
+    /// The errors of [`crate::write_rows`] and [`FolderTarget::finish`].
+    pub fn write(
+        self,
+        statement: Statement,
+        query: &str,
+        options: &RowOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Manifest, Error> {
+        let mut part = self.create_part(0, options.file)?;
+        let written = write_file(&mut part, statement, options, observer)?;
+        let manifest = Manifest {
+            files: vec![entry(part_name(0, options.file), &written)],
+            ..description(query, options, &written)
+        };
+        self.finish(vec![part], &manifest)?;
+        Ok(manifest)
+    }
+
+    /// Gives all parts their names, deletes the files of the export that they replace, and writes
+    /// the manifest last.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Exists`] or [`Error::Path`]. The folder then has no manifest,
+    /// unless nothing was changed.
+    pub fn finish(mut self, parts: Vec<AtomicFile>, manifest: &Manifest) -> Result<(), Error> {
+        let last = manifest_file(&self.path.join(MANIFEST), manifest)?;
+        // A folder whose manifest is missing is incomplete.
+        remove_if_present(&self.path.join(MANIFEST))?;
+        for part in parts {
+            commit(part, self.if_exists)?;
+        }
+        for name in &self.replaced {
+            if name != MANIFEST && !manifest.files.iter().any(|file| file.name == *name) {
+                remove_if_present(&self.path.join(name))?;
+            }
+        }
+        commit(last, self.if_exists)?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for FolderTarget {
+    fn drop(&mut self) {
+        if self.is_new && !self.is_finished {
+            // It is deleted only if it is empty.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Returns the name of part `n`, from 0.
+#[must_use]
+pub fn part_name(n: usize, format: FileFormat) -> String {
+    format!("part-{n:05}.{}", format.ending())
+}
+
+/// Returns `true` for the name of a file that an export writes.
+fn is_ours(name: &str) -> bool {
+    let of_part = || {
+        let (digits, _) = name.strip_prefix("part-")?.split_once('.')?;
+        let is_number = digits.len() >= 5 && digits.bytes().all(|b| b.is_ascii_digit());
+        (is_number && FileFormat::of_path(Path::new(name)).is_ok()).then_some(())
+    };
+    name == MANIFEST || of_part().is_some()
+}
+
+/// Returns `true` for the name of the temporary file of such a file.
+fn is_temporary(name: &str) -> bool {
+    let inner = || {
+        let inner = name.strip_prefix('.')?.strip_suffix(".partial")?;
+        Some(inner.rsplit_once('.')?.0)
+    };
+    inner().is_some_and(is_ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_parts_are_recognised() {
+        for name in ["manifest.json", "part-00000.csv", "part-123456.ndjson.zst"] {
+            assert!(is_ours(name), "{name}");
+            assert!(
+                is_temporary(&format!(".{name}.abcdefghijklm.partial")),
+                "{name}"
+            );
+        }
+        for name in [
+            "part-0.csv",
+            "part-00000.txt",
+            "part-00000",
+            "x.csv",
+            "part-0000a.csv",
+            "",
+        ] {
+            assert!(!is_ours(name) && !is_temporary(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_locked_until_its_export_ends_and_deleted_if_it_stayed_empty() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("out");
+        let first = FolderTarget::open(&path, IfExists::Refuse).unwrap();
+        for if_exists in [IfExists::Refuse, IfExists::Replace] {
+            let second = FolderTarget::open(&path, if_exists);
+            assert!(matches!(second, Err(Error::Locked(_))), "{second:?}");
+        }
+        drop(first);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_with_an_export_or_with_other_files_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        fs::write(path.join(".part-00000.csv.abcdefghijklm.partial"), "killed").unwrap();
+        fs::write(path.join(".hidden"), "").unwrap();
+        drop(FolderTarget::open(path, IfExists::Refuse).unwrap());
+        assert_eq!(fs::read_dir(path).unwrap().count(), 1);
+        fs::write(path.join("part-00000.csv"), "a").unwrap();
+        let refused = FolderTarget::open(path, IfExists::Refuse);
+        assert!(matches!(refused, Err(Error::Exists(_))), "{refused:?}");
+        drop(FolderTarget::open(path, IfExists::Replace).unwrap());
+        fs::write(path.join("notes.txt"), "a").unwrap();
+        let refused = FolderTarget::open(path, IfExists::Replace);
+        assert!(matches!(refused, Err(Error::NotOurs { .. })), "{refused:?}");
+    }
+}

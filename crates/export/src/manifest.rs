@@ -1,0 +1,289 @@
+//! [`Manifest`]: the description of exported files, which is written last. Its form is documented
+//! in `docs/reference/command.md`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::format::{Compression, FileFormat, Format};
+use crate::writer::WrittenColumn;
+
+/// The version of the form of the manifest.
+const FORM: u64 = 1;
+
+/// The description of the files of one export.
+///
+/// It contains the text of the query, without the values of its parameters, and nothing about the
+/// connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The version of onecopy that wrote the files.
+    pub version: String,
+    /// The SQL of the query.
+    pub query: String,
+    /// The name of the snapshot that all files were read from; `None` if one statement read all
+    /// rows.
+    pub snapshot: Option<String>,
+    /// The format of the files.
+    pub format: FileFormat,
+    /// The columns of the rows.
+    pub columns: Vec<WrittenColumn>,
+    /// The files, in the order of their rows.
+    pub files: Vec<FileEntry>,
+}
+
+/// One exported file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEntry {
+    /// The name of the file, in the folder of the manifest.
+    pub name: String,
+    /// The number of rows.
+    pub n_rows: u64,
+    /// The length of the file in bytes.
+    pub n_bytes: u64,
+    /// The BLAKE3 hash of the file, as 64 hexadecimal digits.
+    pub blake3: String,
+}
+
+impl Manifest {
+    /// Returns the number of rows in all files.
+    #[must_use]
+    pub fn n_rows(&self) -> u64 {
+        self.files.iter().map(|file| file.n_rows).sum()
+    }
+
+    /// Returns the number of bytes of all files.
+    #[must_use]
+    pub fn n_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.n_bytes).sum()
+    }
+
+    /// Returns the manifest as JSON, with a line for each column and each file.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let columns = self.columns.iter().map(|column| {
+            format!(
+                "{{\"name\": {}, \"type\": {}, \"database_type\": {}}}",
+                json!(column.name),
+                json!(column.data_type),
+                json!(column.database_type)
+            )
+        });
+        let files = self.files.iter().map(|file| {
+            format!(
+                "{{\"name\": {}, \"rows\": {}, \"bytes\": {}, \"blake3\": {}}}",
+                json!(file.name),
+                file.n_rows,
+                file.n_bytes,
+                json!(file.blake3)
+            )
+        });
+        let list = |items: Vec<String>| match items.is_empty() {
+            true => "[]".to_owned(),
+            false => format!("[\n    {}\n  ]", items.join(",\n    ")),
+        };
+        let members = [
+            ("manifest", FORM.to_string()),
+            ("onecopy", json!(self.version).to_string()),
+            ("query", json!(self.query).to_string()),
+            ("snapshot", json!(self.snapshot).to_string()),
+            ("format", json!(self.format.format().name()).to_string()),
+            (
+                "compression",
+                json!(self.format.compression().name()).to_string(),
+            ),
+            ("rows", self.n_rows().to_string()),
+            ("bytes", self.n_bytes().to_string()),
+            ("columns", list(columns.collect())),
+            ("files", list(files.collect())),
+        ];
+        let lines = members.map(|(key, value)| format!("  \"{key}\": {value}"));
+        format!("{{\n{}\n}}\n", lines.join(",\n"))
+    }
+
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// [`Error::Path`] if the file cannot be read; [`Error::Manifest`] if it is not a manifest, was
+    /// written by a later version with another form, or its totals differ from its files.
+    pub fn read(path: &Path) -> Result<Manifest, Error> {
+        let text = fs::read(path).map_err(Error::path("read the manifest", path))?;
+        Manifest::of_json(&text).map_err(|message| Error::Manifest {
+            path: path.to_owned(),
+            message,
+        })
+    }
+
+    fn of_json(text: &[u8]) -> Result<Manifest, String> {
+        let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let form = number(&value, "manifest")?;
+        if form != FORM {
+            return Err(format!(
+                "its form is {form}, and this version reads form {FORM}\nuse a newer onecopy"
+            ));
+        }
+        let format = word(&value, "format")?;
+        let format =
+            Format::by_name(&format).ok_or_else(|| format!("the format `{format}` is unknown"))?;
+        let compression = word(&value, "compression")?;
+        let compression = Compression::by_name(&compression)
+            .ok_or_else(|| format!("the compression `{compression}` is unknown"))?;
+        let columns = list(&value, "columns")?.iter().map(|column| {
+            Ok(WrittenColumn {
+                name: word(column, "name")?,
+                data_type: optional_word(column, "type")?,
+                database_type: word(column, "database_type")?,
+            })
+        });
+        let files = list(&value, "files")?.iter().map(file_entry);
+        let manifest = Manifest {
+            version: word(&value, "onecopy")?,
+            query: word(&value, "query")?,
+            snapshot: optional_word(&value, "snapshot")?,
+            format: FileFormat::new(format, Some(compression)).map_err(|e| e.to_string())?,
+            columns: columns.collect::<Result<_, String>>()?,
+            files: files.collect::<Result<_, String>>()?,
+        };
+        for (key, total) in [("rows", manifest.n_rows()), ("bytes", manifest.n_bytes())] {
+            let stated = number(&value, key)?;
+            if stated != total {
+                return Err(format!("`{key}` is {stated}, but the files have {total}"));
+            }
+        }
+        Ok(manifest)
+    }
+}
+
+fn file_entry(value: &Value) -> Result<FileEntry, String> {
+    let name = word(value, "name")?;
+    // A name with a folder could lead to any file of this machine.
+    if name.is_empty() || name.contains(['/', '\0']) || name == "." || name == ".." {
+        return Err(format!("`{name}` is not the name of a file"));
+    }
+    let blake3 = word(value, "blake3")?;
+    if blake3.len() != 64 || !blake3.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(format!(
+            "the BLAKE3 hash of `{name}` does not have 64 digits"
+        ));
+    }
+    Ok(FileEntry {
+        name,
+        n_rows: number(value, "rows")?,
+        n_bytes: number(value, "bytes")?,
+        blake3: blake3.to_ascii_lowercase(),
+    })
+}
+
+fn number(value: &Value, key: &str) -> Result<u64, String> {
+    let found = value.get(key).and_then(Value::as_u64);
+    // The sum of all files must not overflow.
+    let found = found.filter(|n| *n < 1 << 48);
+    found.ok_or_else(|| format!("`{key}` is not a number of rows or bytes"))
+}
+
+fn word(value: &Value, key: &str) -> Result<String, String> {
+    let found = value.get(key).and_then(Value::as_str);
+    found
+        .map(str::to_owned)
+        .ok_or_else(|| format!("`{key}` is not a text"))
+}
+
+fn optional_word(value: &Value, key: &str) -> Result<Option<String>, String> {
+    match value.get(key) {
+        Some(Value::Null) => Ok(None),
+        _ => word(value, key).map(Some),
+    }
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> Result<&'v [Value], String> {
+    let found = value.get(key).and_then(Value::as_array);
+    found
+        .map(Vec::as_slice)
+        .filter(|items| items.len() < 1 << 15)
+        .ok_or_else(|| format!("`{key}` is not a list"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let file = |n: u64| FileEntry {
+            name: format!("part-0000{n}.csv.gz"),
+            n_rows: n,
+            n_bytes: 10 * n,
+            blake3: "0123456789abcdef".repeat(4),
+        };
+        Manifest {
+            version: "0.1.0".to_owned(),
+            query: "select \"a\",\n'\u{1}é' from t".to_owned(),
+            snapshot: None,
+            format: FileFormat::new(Format::Csv, Some(Compression::Gzip)).unwrap(),
+            columns: vec![
+                WrittenColumn {
+                    name: "a".to_owned(),
+                    data_type: Some("int64".to_owned()),
+                    database_type: "int8".to_owned(),
+                },
+                WrittenColumn {
+                    name: String::new(),
+                    data_type: None,
+                    database_type: String::new(),
+                },
+            ],
+            files: vec![file(1), file(2)],
+        }
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_it_was_written() {
+        let mut made = manifest();
+        assert_eq!(
+            Manifest::of_json(made.to_json().as_bytes()),
+            Ok(made.clone())
+        );
+        assert_eq!((made.n_rows(), made.n_bytes()), (3, 30));
+        made.files.clear();
+        made.columns.clear();
+        made.snapshot = Some("00000003-1".to_owned());
+        assert_eq!(Manifest::of_json(made.to_json().as_bytes()), Ok(made));
+    }
+
+    #[test]
+    fn each_change_that_makes_a_manifest_invalid_is_an_error() {
+        let text = manifest().to_json();
+        for (old, new, message) in [
+            ("\"manifest\": 1", "\"manifest\": 2", "its form is 2"),
+            (
+                "\"rows\": 3",
+                "\"rows\": 4",
+                "`rows` is 4, but the files have 3",
+            ),
+            ("\"bytes\": 30", "\"bytes\": -1", "`bytes` is not"),
+            ("part-00001", "../part-00001", "is not the name of a file"),
+            ("\"csv\"", "\"xls\"", "the format `xls` is unknown"),
+            ("\"gzip\"", "\"lzw\"", "the compression `lzw` is unknown"),
+            (
+                "0123456789abcdef",
+                "0123456789abcdeg",
+                "does not have 64 digits",
+            ),
+            ("\"query\"", "\"question\"", "`query` is not a text"),
+            (
+                "\"rows\": 1,",
+                "\"rows\": 18446744073709551615,",
+                "`rows` is not",
+            ),
+        ] {
+            let changed = text.replace(old, new);
+            assert_ne!(changed, text, "{old}");
+            let error = Manifest::of_json(changed.as_bytes()).unwrap_err();
+            assert!(error.contains(message), "{error}");
+        }
+        for n in 0..text.len() - 2 {
+            assert!(Manifest::of_json(&text.as_bytes()[..n]).is_err());
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The columns, indexes and size of a table, from the catalog of its database.
+
+mod mariadb;
+mod postgres;
+mod sqlite;
+mod table;
+
+use onecopy_rows::Dialect;
+use onecopy_rows::connect::Connection;
+
+use crate::error::Error;
+
+pub(crate) use table::{Address, Sampling, Table};
+#[cfg(test)]
+pub(crate) use table::{Column, Index};
+
+/// Returns the description of a table; `None` if the catalog does not have it, or cannot be read
+/// for this database. `name` is the table's name in SQL, `names` are its names without quotes.
+///
+/// # Errors
+/// The error of the database.
+pub(crate) fn table(
+    connection: &Connection,
+    name: &str,
+    names: &[String],
+) -> Result<Option<Table>, Error> {
+    match connection.dialect() {
+        Dialect::Postgres => postgres::table(connection, name),
+        Dialect::Sqlite => sqlite::table(connection, name, names),
+        Dialect::MySql => mariadb::table(connection, names),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,201 @@
+//! [`Table`]: a table as its catalog describes it.
+
+/// A table as its catalog describes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    /// The indexes whose order a key can have: the primary key first, then other unique indexes.
+    pub(crate) indexes: Vec<Index>,
+    /// The estimated number of rows; `None` if unknown.
+    pub(crate) rows: Option<u64>,
+    /// The physical address of a row, if ranges of it can be read.
+    pub(crate) address: Option<Address>,
+    /// The method by which a sample of the table is read.
+    pub(crate) sampling: Sampling,
+    /// The reason for which a table has no physical address, for a message.
+    pub(crate) no_address: Option<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// `false` only if the database guarantees that the column has no NULL.
+    pub(crate) is_nullable: bool,
+    /// The reason for which the column cannot be a key; `None` if it can.
+    pub(crate) unfit: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) columns: Vec<String>,
+    pub(crate) is_primary: bool,
+    pub(crate) is_unique: bool,
+}
+
+/// The physical address of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// PostgreSQL's `ctid` in a heap of this number of pages.
+    Ctid {
+        /// The number of pages of the table.
+        n_pages: u64,
+    },
+    /// SQLite's `rowid`, by a name that no column has.
+    Rowid {
+        /// The name: `rowid`, `_rowid_` or `oid`.
+        name: &'static str,
+    },
+}
+
+impl Address {
+    /// Returns the name of the address in SQL.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Address::Ctid { .. } => "ctid",
+            Address::Rowid { name } => name,
+        }
+    }
+}
+
+/// The method by which a sample of a table is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sampling {
+    /// No method is known.
+    #[default]
+    None,
+    /// `tablesample system`, which reads only a part of the pages.
+    Pages,
+    /// A condition on the row id.
+    Rowid(&'static str),
+    /// A condition on a random number for each row.
+    Random,
+}
+
+impl Table {
+    /// Returns the column with this name: the one whose name is equal, otherwise the only one whose
+    /// name differs only in upper and lower case.
+    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+        let exact = self.columns.iter().find(|column| column.name == name);
+        exact.or_else(|| {
+            let is_same = |column: &&Column| column.name.eq_ignore_ascii_case(name);
+            let mut found = self.columns.iter().filter(is_same);
+            found.next().filter(|_| found.next().is_none())
+        })
+    }
+
+    fn without_null(&self, index: &Index) -> bool {
+        let is_never_null = |name: &String| self.column(name).is_some_and(|c| !c.is_nullable);
+        index.columns.iter().all(is_never_null)
+    }
+
+    /// Returns the index that is the best key, and the name of its kind.
+    pub(crate) fn key(&self) -> Option<(&Index, &'static str)> {
+        let fits = |index: &&Index| {
+            let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());
+            index.columns.iter().all(is_fit)
+        };
+        let mut usable = self.indexes.iter().filter(fits);
+        if let Some(primary) = usable.clone().find(|index| index.is_primary) {
+            return Some((primary, "primary key"));
+        }
+        let unique = usable.find(|index| index.is_unique && self.without_null(index));
+        unique.map(|index| (index, "unique index without NULL"))
+    }
+
+    /// Returns any index, for a table without a key and without physical addresses.
+    pub(crate) fn any_index(&self) -> Option<&Index> {
+        self.indexes.iter().find(|index| {
+            let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());
+            index.columns.iter().all(is_fit)
+        })
+    }
+}
+
+/// Adds a column to the index that `rows` of a catalog describe: each row has the name of the
+/// index, and the rows of one index follow each other.
+pub(super) fn add_to_index(
+    indexes: &mut Vec<Index>,
+    last: &mut String,
+    name: String,
+    column: String,
+    is_primary: bool,
+    is_unique: bool,
+) {
+    if *last != name || indexes.is_empty() {
+        *last = name;
+        indexes.push(Index {
+            columns: Vec::new(),
+            is_primary,
+            is_unique,
+        });
+    }
+    if let Some(index) = indexes.last_mut() {
+        index.columns.push(column);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(indexes: &[(&[&str], bool, bool)]) -> Table {
+        let column = |(name, is_nullable): (&str, bool)| Column {
+            name: name.to_owned(),
+            is_nullable,
+            unfit: (name == "json").then_some("x"),
+        };
+        Table {
+            columns: [("id", false), ("ID2", false), ("n", true), ("json", false)]
+                .map(column)
+                .to_vec(),
+            indexes: indexes
+                .iter()
+                .map(|&(columns, is_primary, is_unique)| Index {
+                    columns: columns.iter().map(|&c| c.to_owned()).collect(),
+                    is_primary,
+                    is_unique,
+                })
+                .collect(),
+            ..Table::default()
+        }
+    }
+
+    #[test]
+    fn the_primary_key_is_preferred_then_a_unique_index_without_null() {
+        let key = |indexes| {
+            table(indexes)
+                .key()
+                .map(|(index, _)| index.columns.join(","))
+        };
+        for (indexes, expected) in [
+            (
+                &[(&["n"][..], false, true), (&["id"], true, true)][..],
+                Some("id"),
+            ),
+            (
+                &[(&["n"], false, true), (&["id", "ID2"], false, true)],
+                Some("id,ID2"),
+            ),
+            (&[(&["n"], false, true), (&["id"], false, false)], None),
+            (&[(&["json"], true, true)], None),
+            (&[], None),
+        ] {
+            assert_eq!(key(indexes).as_deref(), expected);
+        }
+        assert_eq!(
+            table(&[(&["n"], false, false)])
+                .any_index()
+                .unwrap()
+                .columns,
+            ["n"]
+        );
+    }
+
+    #[test]
+    fn a_column_is_found_by_its_name_in_any_case() {
+        let table = table(&[]);
+        assert_eq!(table.column("id2").unwrap().name, "ID2");
+        assert_eq!(table.column("Id").unwrap().name, "id");
+        assert!(table.column("x").is_none());
+    }
+}

@@ -1,0 +1,137 @@
+//! The rows of a short query, as values that can be bound again.
+
+use std::convert::Infallible;
+
+use onecopy_rows::connect::Connection;
+use onecopy_rows::{
+    BlockPosition, Budget, Cell, ColumnType, LongKind, LongValues, PumpError, Pumped, RowSink,
+    Schema, Value,
+};
+use onecopy_text::{Policy, Units, convert};
+
+use crate::error::Error;
+
+/// A row; `None` for a value that cannot be bound again, such as malformed text.
+pub(crate) type Row = Vec<Option<Value>>;
+
+/// Executes a query and returns all its rows, and its columns.
+///
+/// # Errors
+/// The error of the database.
+pub(crate) fn rows(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value],
+) -> Result<(Schema, Vec<Row>), Error> {
+    let mut statement = connection.execute(sql, values)?;
+    let schema = statement.schema().clone();
+    statement.set_long_values(LongValues::Whole);
+    let mut sink = Values {
+        types: schema.columns.iter().map(|c| c.column_type).collect(),
+        rows: Vec::new(),
+    };
+    let mut position = BlockPosition::default();
+    loop {
+        match statement.pump(&mut position, Budget::default(), &mut sink) {
+            Ok(Pumped::More) => {}
+            Ok(Pumped::End) => return Ok((schema, sink.rows)),
+            Err(PumpError::Source(error)) => return Err(error.into()),
+            Err(PumpError::Sink(never)) => match never {},
+        }
+    }
+}
+
+/// Returns a value as a text; an empty text for NULL and for values of other types.
+pub(crate) fn text(value: Option<&Option<Value>>) -> String {
+    match value {
+        Some(Some(Value::Text(text) | Value::Decimal(text))) => text.clone(),
+        Some(Some(Value::I64(n))) => n.to_string(),
+        Some(Some(Value::F64(n))) => n.to_string(),
+        Some(Some(Value::Bytes(bytes))) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Returns a value as an integer; `None` for NULL and for other values.
+pub(crate) fn int(value: Option<&Option<Value>>) -> Option<i64> {
+    match value {
+        Some(Some(Value::I64(n))) => Some(*n),
+        Some(Some(Value::Bool(b))) => Some(i64::from(*b)),
+        Some(Some(Value::F64(n))) => Some(*n as i64),
+        Some(Some(Value::Decimal(digits) | Value::Text(digits))) => {
+            digits.split('.').next()?.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+/// The sink of [`rows`].
+struct Values {
+    types: Vec<ColumnType>,
+    rows: Vec<Row>,
+}
+
+impl RowSink for Values {
+    type Error = Infallible;
+
+    fn begin_row(&mut self) -> Result<(), Infallible> {
+        self.rows.push(Vec::with_capacity(self.types.len()));
+        Ok(())
+    }
+
+    fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), Infallible> {
+        let value = value(cell, self.types.get(column).copied());
+        if let Some(row) = self.rows.last_mut() {
+            row.push(value);
+        }
+        Ok(())
+    }
+
+    // Values arrive whole; a source that splits a value in spite of this makes it unusable.
+    fn long_begin(&mut self, column: usize, _kind: LongKind) -> Result<(), Infallible> {
+        self.cell(column, Cell::Text(Units::Utf8(&[0xff])))
+    }
+
+    fn long_part(&mut self, _column: usize, _part: Cell<'_>) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn long_end(&mut self, _column: usize) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<bool, Infallible> {
+        Ok(true)
+    }
+}
+
+/// Converts a cell to the value that is equal to it when it is bound.
+fn value(cell: Cell<'_>, column_type: Option<ColumnType>) -> Option<Value> {
+    Some(match cell.or_text() {
+        Cell::Null => Value::Null,
+        Cell::Bool(b) => Value::Bool(b),
+        Cell::I64(n) => Value::I64(n),
+        Cell::U64(n) => Value::Decimal(n.to_string()),
+        Cell::F32(f) => Value::F64(f64::from(f)),
+        Cell::F64(f) => Value::F64(f),
+        // A `money` of PostgreSQL cannot be compared with a `numeric`.
+        Cell::Decimal(digits) => {
+            match (std::str::from_utf8(digits).ok()?.to_owned(), column_type) {
+                (digits, Some(ColumnType::Decimal { .. }) | None) => Value::Decimal(digits),
+                (digits, _) => Value::Text(digits),
+            }
+        }
+        Cell::Text(units) => {
+            let mut bytes = Vec::new();
+            convert::to_utf8(units, Policy::Strict, &mut bytes).ok()?;
+            let text = String::from_utf8(bytes).ok()?;
+            (!text.contains('\0')).then_some(Value::Text(text))?
+        }
+        Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+        Cell::Date(date) => Value::Date(date),
+        Cell::Time(time, _) => Value::Time(time),
+        Cell::Timestamp(timestamp, _) => Value::Timestamp(timestamp),
+        Cell::Uuid(uuid) => Value::Uuid(uuid),
+        _ => return None,
+    })
+}

@@ -1,0 +1,94 @@
+//! Hashes that identify a statement, the columns of its result, and a plan.
+
+use onecopy_rows::{ColumnType, Schema, Value};
+
+use super::json::Writer;
+use super::spec::PartSpec;
+use super::value_json;
+
+/// A BLAKE3 hash of fields, each of which is preceded by its length.
+struct Fields(blake3::Hasher);
+
+impl Fields {
+    /// `kind` separates the hashes of different kinds.
+    fn new(kind: &str) -> Fields {
+        let mut fields = Fields(blake3::Hasher::new());
+        fields.add("onecopy plan 1");
+        fields.add(kind);
+        fields
+    }
+
+    fn add(&mut self, field: &str) {
+        self.0.update(&(field.len() as u64).to_le_bytes());
+        self.0.update(field.as_bytes());
+    }
+
+    fn add_values(&mut self, values: &[Value]) {
+        self.add(&values.len().to_string());
+        for value in values {
+            let mut out = Writer::default();
+            value_json::write(&mut out, value);
+            self.add(&out.finish());
+        }
+    }
+
+    fn finish(&self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
+}
+
+/// Returns the hash of a statement: its SQL text, its values, and the columns of its result.
+#[must_use]
+pub fn statement_hash(sql: &str, values: &[Value], schema: &Schema) -> String {
+    let mut fields = Fields::new("statement");
+    fields.add(sql);
+    fields.add_values(values);
+    fields.add(&schema_hash(schema));
+    fields.finish()
+}
+
+/// Returns the hash of the names and types of columns. A type is hashed without its size, which
+/// some drivers report differently before and after an execution.
+#[must_use]
+pub fn schema_hash(schema: &Schema) -> String {
+    let mut fields = Fields::new("schema");
+    for column in schema.columns.iter() {
+        fields.add(&column.name);
+        fields.add(type_name(column.column_type));
+    }
+    fields.finish()
+}
+
+/// Returns the hash of a plan: the statements of its parts and the snapshot.
+pub(crate) fn plan_hash(statement: &str, parts: &[PartSpec]) -> String {
+    let mut fields = Fields::new("plan");
+    fields.add(statement);
+    for part in parts {
+        fields.add(&part.sql);
+        fields.add_values(&part.values);
+        fields.add(part.snapshot.as_deref().unwrap_or_default());
+    }
+    fields.finish()
+}
+
+/// Returns the name of a type, without its size.
+pub(crate) fn type_name(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Any => "any",
+        ColumnType::Bool => "bool",
+        ColumnType::Integer { .. } => "integer",
+        ColumnType::Real | ColumnType::Double => "float",
+        ColumnType::Decimal { .. } => "decimal",
+        ColumnType::Text => "text",
+        ColumnType::Binary => "binary",
+        ColumnType::Date => "date",
+        ColumnType::Time { .. } => "time",
+        ColumnType::TimeTz { .. } => "time with offset",
+        ColumnType::Timestamp { .. } => "timestamp",
+        ColumnType::Interval => "interval",
+        ColumnType::Uuid => "uuid",
+        ColumnType::Range => "range",
+        ColumnType::Array(_) => "array",
+        _ => "other",
+    }
+}

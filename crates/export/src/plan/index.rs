@@ -1,0 +1,231 @@
+//! A sentence about a part's statement: does its predicate reach an index? It follows from the
+//! database's `explain`.
+
+use onecopy_rows::connect::Connection;
+use onecopy_rows::{Dialect, Value};
+
+use super::fetch::{Row, rows, text};
+use super::json::{self, Json, items, member};
+use crate::error::Error;
+
+/// The statement of a part, and its key.
+pub(crate) struct Explained<'a> {
+    pub(crate) sql: &'a str,
+    pub(crate) values: &'a [Value],
+    /// The name of the key's first column.
+    pub(crate) column: &'a str,
+}
+
+/// Returns a sentence: does the predicate of a part reach an index?
+///
+/// # Errors
+/// The error of the database.
+pub(crate) fn sentence(connection: &Connection, part: &Explained<'_>) -> Result<String, Error> {
+    Ok(match connection.dialect() {
+        Dialect::Postgres => {
+            let plan = postgres(connection, part)?;
+            match plan {
+                Some(scan) => reaches(&scan),
+                None => match possible(connection, part)? {
+                    Some(scan) => format!(
+                        "the predicate can use {scan}, but PostgreSQL estimates that reading \
+                         everything is faster for a part of this size"
+                    ),
+                    None => misses(),
+                },
+            }
+        }
+        Dialect::Sqlite => {
+            let (_, plan) = rows(
+                connection,
+                &format!("explain query plan {}", part.sql),
+                part.values,
+            )?;
+            let details: Vec<String> = plan.iter().map(|row| text(row.get(3))).collect();
+            sqlite(&details, part.column).map_or_else(misses, |scan| reaches(&scan))
+        }
+        Dialect::MySql => match mariadb(connection, part)? {
+            Some(index) => reaches(&format!("the index `{index}`")),
+            None => misses(),
+        },
+        _ => unknown(),
+    })
+}
+
+fn reaches(scan: &str) -> String {
+    format!("the predicate reaches {scan}: each part reads only its own rows")
+}
+
+fn misses() -> String {
+    "the predicate reaches no index: each part reads all rows and keeps its own".to_owned()
+}
+
+fn unknown() -> String {
+    "it is unknown if the predicate reaches an index: this database's `explain` is not read"
+        .to_owned()
+}
+
+/// Returns the plan of a part if it uses an index or an address range for the key.
+fn postgres(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
+    let (_, plan) = rows(
+        connection,
+        &format!("explain (format json) {}", part.sql),
+        part.values,
+    )?;
+    let plan = json::parse(&text(plan.first().and_then(|row| row.first())));
+    let nodes = plan.as_ref().and_then(items).unwrap_or_default();
+    let root = nodes.first().and_then(|node| member(node, "Plan"));
+    Ok(root.and_then(|root| scan_of_postgres(root, part.column)))
+}
+
+/// Returns the plan that PostgreSQL would use if reading a whole table were expensive.
+fn possible(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
+    connection.execute("set enable_seqscan = off", &[])?;
+    let plan = postgres(connection, part);
+    connection.execute("reset enable_seqscan", &[])?;
+    plan
+}
+
+fn scan_of_postgres(node: &Json, column: &str) -> Option<String> {
+    let of = |name| member(node, name).and_then(json::text);
+    let names = |condition: Option<String>| condition.is_some_and(|c| contains_name(&c, column));
+    if names(of("TID Cond")) {
+        return Some("the pages of the table (`ctid`)".to_owned());
+    }
+    if names(of("Index Cond"))
+        && let Some(index) = of("Index Name")
+    {
+        return Some(format!("the index `{index}`"));
+    }
+    let below = member(node, "Plans").and_then(items).unwrap_or_default();
+    below.iter().find_map(|node| scan_of_postgres(node, column))
+}
+
+/// Returns `true` if a condition names a column, in quotes or not.
+fn contains_name(condition: &str, column: &str) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+    condition.match_indices(column).any(|(at, _)| {
+        let before = condition[..at].chars().next_back();
+        let after = condition[at + column.len()..].chars().next();
+        !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
+    })
+}
+
+/// Returns the index in the lines of `explain query plan` whose range is that of the key.
+fn sqlite(details: &[String], column: &str) -> Option<String> {
+    details.iter().find_map(|detail| {
+        let (head, ranges) = detail.strip_prefix("SEARCH ")?.rsplit_once(" (")?;
+        let is_rowid = head.ends_with("INTEGER PRIMARY KEY");
+        let has = |name: &str| {
+            ["<", ">"]
+                .iter()
+                .any(|op| ranges.contains(&format!("{name}{op}")))
+        };
+        if is_rowid && has("rowid") {
+            return Some("the row ids of the table".to_owned());
+        }
+        let (_, index) = head.rsplit_once("INDEX ")?;
+        has(column).then(|| format!("the index `{index}`"))
+    })
+}
+
+/// Returns the index of MariaDB or MySQL whose range is that of the key. The plan is read as a table:
+/// a driver describes the column of the plan in JSON as shorter than it is.
+fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
+    let (schema, plan) = rows(connection, &format!("explain {}", part.sql), part.values)?;
+    let names: Vec<String> = schema
+        .columns
+        .iter()
+        .map(|c| c.name.to_lowercase())
+        .collect();
+    for index in ranges(&names, &plan) {
+        let values = [&index, part.column].map(|text| Value::Text(text.to_owned()));
+        let (_, found) = rows(
+            connection,
+            "select 1 from information_schema.statistics where index_name = ? and column_name = ?",
+            &values,
+        )?;
+        if !found.is_empty() {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the names of the indexes of which a plan reads ranges.
+fn ranges(names: &[String], plan: &[Row]) -> Vec<String> {
+    let at = |name: &str| names.iter().position(|n| n == name);
+    let (Some(kind), Some(key)) = (at("type"), at("key")) else {
+        return Vec::new();
+    };
+    let is_range = |row: &&Row| text(row.get(kind)) == "range";
+    plan.iter()
+        .filter(is_range)
+        .map(|row| text(row.get(key)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_of_sqlite_counts_only_with_a_range_of_the_key() {
+        for (detail, column, expected) in [
+            (
+                "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+                "id",
+                Some("the row ids of the table"),
+            ),
+            (
+                "SEARCH t USING COVERING INDEX i (k>? AND k<?)",
+                "k",
+                Some("the index `i`"),
+            ),
+            (
+                "SEARCH t USING INDEX i (a=? AND k<?)",
+                "k",
+                Some("the index `i`"),
+            ),
+            ("SEARCH t USING INDEX i (a=?)", "k", None),
+            ("SCAN t", "k", None),
+            ("SCAN t USING INDEX i", "k", None),
+            ("CO-ROUTINE t", "k", None),
+        ] {
+            assert_eq!(
+                sqlite(&[detail.to_owned()], column).as_deref(),
+                expected,
+                "{detail}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_index_of_postgres_counts_only_with_a_condition_on_the_key() {
+        let plan = |text| scan_of_postgres(&json::parse(text).unwrap(), "id");
+        let nested = r#"{"Node Type":"Gather","Plans":[
+            {"Index Name":"t_pkey","Index Cond":"((id >= 5) AND (id < 9))"}]}"#;
+        assert_eq!(plan(nested).unwrap(), "the index `t_pkey`");
+        assert_eq!(
+            plan(r#"{"Index Name":"i","Index Cond":"(grid = 5)"}"#),
+            None
+        );
+        assert_eq!(
+            plan(r#"{"Node Type":"Seq Scan","Filter":"(id >= 5)"}"#),
+            None
+        );
+    }
+
+    #[test]
+    fn ranges_of_mariadb_are_found_by_the_names_of_the_columns() {
+        let names = ["id", "table", "partitions", "type", "key"].map(str::to_owned);
+        let row = |kind: &str, key: &str| -> Row {
+            ["1", "t", "", kind, key]
+                .map(|text| Some(Value::Text(text.to_owned())))
+                .to_vec()
+        };
+        let plan = [row("ALL", ""), row("range", "PRIMARY"), row("ref", "i")];
+        assert_eq!(ranges(&names, &plan), ["PRIMARY"]);
+        assert!(ranges(&names[..2], &plan).is_empty());
+    }
+}

@@ -1,0 +1,443 @@
+//! [`plan`]: the steps from a statement to its parts.
+
+use onecopy_rows::connect::Connection;
+use onecopy_rows::sql::query_shape::{PLACEHOLDER, QueryShape};
+use onecopy_rows::{Dialect, Schema, Value};
+
+use super::boundaries;
+use super::catalog::{self, Address, Table};
+use super::hash::{plan_hash, schema_hash, statement_hash, type_name};
+use super::index::{self, Explained};
+use super::key::{self, Key, TableOfKey};
+use super::predicate::{self, Condition, KeyColumn};
+use super::quantiles::{Quantiles, quantiles};
+use super::sample::Sample;
+use super::snapshot;
+use super::spec::{PartSpec, Plan};
+use super::template::{Position, Template};
+use super::value_json::shown;
+use crate::error::Error;
+
+/// The largest number of parts of a plan.
+pub const MOST_PARTS: usize = 10_000;
+/// The largest size of a part relative to the mean at which a key is not extended by further
+/// columns.
+const BALANCED: f64 = 1.3;
+/// The options of [`plan`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// The number of parts. There may be fewer if the key has few values, and one more for the rows
+    /// with NULL in the key.
+    pub n_parts: usize,
+    /// The names of the key's columns; empty to choose the key of the table.
+    pub key: Vec<String>,
+    /// The number of rows of the sample; `None` for a number that follows from `n_parts`. A table of
+    /// up to twice this number is read completely.
+    pub sample_rows: Option<u64>,
+    /// `true` to export a snapshot, which exists until the connection's transaction ends.
+    pub hold: bool,
+}
+
+/// A statement that is planned.
+struct Planner<'a> {
+    connection: &'a Connection,
+    dialect: Dialect,
+    sql: &'a str,
+    values: &'a [Value],
+    options: &'a PlanOptions,
+    shape: QueryShape,
+    table: Option<Table>,
+    notes: Vec<String>,
+}
+
+/// Divides the rows of a query into parts.
+///
+/// The function reads the catalog, and one column or more of the rows or of a sample of them; it
+/// changes nothing. The transaction of the connection stays open; with [`PlanOptions::hold`] it has
+/// the snapshot of the parts, so it must stay open until they are read.
+///
+/// # Errors
+/// [`Error::Usage`] for a statement that cannot be divided, with the remedy; the error of the
+/// database.
+pub fn plan(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value],
+    options: &PlanOptions,
+) -> Result<Plan, Error> {
+    if !(1..=MOST_PARTS).contains(&options.n_parts) {
+        return Err(Error::Usage(format!(
+            "the number of parts must be 1 to {MOST_PARTS}, not {}",
+            options.n_parts
+        )));
+    }
+    let dialect = connection.dialect();
+    let shape = QueryShape::of(sql, dialect).map_err(|error| Error::Usage(error.message))?;
+    let snapshot = match options.hold {
+        true => Some(snapshot::export(connection)?),
+        false => None,
+    };
+    let table = match &shape.table {
+        Some(table) => catalog::table(connection, &sql[table.name.clone()], &table.names)?,
+        None => None,
+    };
+    let mut planner = Planner {
+        connection,
+        dialect,
+        sql,
+        values,
+        options,
+        shape,
+        table,
+        notes: Vec::new(),
+    };
+    planner.check()?;
+    planner.plan(snapshot)
+}
+
+/// The ranges of a key, with the estimated number of rows of each.
+struct Ranges {
+    columns: Vec<KeyColumn>,
+    conditions: Vec<(Condition, Option<u64>)>,
+}
+
+impl Planner<'_> {
+    /// Refuses statements whose parts would not be the whole result, and notes properties of the
+    /// others.
+    fn check(&mut self) -> Result<(), Error> {
+        let shape = &self.shape;
+        if shape.limits_part {
+            return Err(Error::Usage(format!(
+                "a LIMIT applies to the rows that `{PLACEHOLDER}` selects, so each part would have \
+                 its own limit\nremove the LIMIT, or the placeholder"
+            )));
+        }
+        if shape.placeholder.is_none() && shape.is_limited {
+            if !shape.is_ordered {
+                return Err(Error::Usage(
+                    "a LIMIT without ORDER BY may choose other rows for each part\n\
+                     add an ORDER BY whose columns are unique"
+                        .to_owned(),
+                ));
+            }
+            self.notes.push(
+                "the LIMIT chooses the same rows for each part only if the columns of ORDER BY are \
+                 unique"
+                    .to_owned(),
+            );
+        } else if shape.is_ordered {
+            self.notes.push(
+                "the ORDER BY orders the rows of each part at most, not the whole".to_owned(),
+            );
+        }
+        if shape.combines_part {
+            self.notes.push(format!(
+                "groups, DISTINCT and set operations apply to the rows of each part: a group whose \
+                 rows are in several parts is in several results ({PLACEHOLDER})"
+            ));
+        }
+        Ok(())
+    }
+
+    fn plan(mut self, snapshot: Option<String>) -> Result<Plan, Error> {
+        let of_table = self.key_of_table()?;
+        let (template, position) =
+            Template::new(self.sql, &self.shape, of_table.is_some(), self.values);
+        let schema = self.describe(&template)?;
+        if position == Position::DerivedTable {
+            // SQLite renames the columns of a derived table that have the same name.
+            let text = &self.sql[self.shape.text.clone()];
+            let own = self.connection.prepare_check(text)?.schema;
+            check_names(own.as_ref().unwrap_or(&schema), self.dialect)?;
+        }
+        let key = match of_table {
+            Some(key) => key,
+            None => self.key_of_result(&schema)?,
+        };
+        let ranges = self.ranges(&key, &template)?;
+        let names: Vec<String> = ranges.columns.iter().map(|c| c.name.clone()).collect();
+        let statement = statement_hash(self.sql, self.values, &schema);
+        let count = ranges.conditions.len();
+        let mut parts: Vec<PartSpec> = ranges
+            .conditions
+            .iter()
+            .enumerate()
+            .map(|(at, (condition, rows))| {
+                let (sql, values) = template.with(condition);
+                PartSpec {
+                    plan: String::new(),
+                    statement: statement.clone(),
+                    schema: schema_hash(&schema),
+                    number: at + 1,
+                    count,
+                    sql,
+                    values,
+                    snapshot: snapshot.clone(),
+                    key: names.clone(),
+                    condition: for_people(condition, self.dialect),
+                    rows: *rows,
+                }
+            })
+            .collect();
+        let id = plan_hash(&statement, &parts);
+        for part in &mut parts {
+            part.plan.clone_from(&id);
+        }
+        let index = self.index(&parts, &ranges.columns)?;
+        Ok(Plan {
+            columns: schema
+                .columns
+                .iter()
+                .map(|c| (c.name.clone(), type_name(c.column_type).to_owned()))
+                .collect(),
+            key_kind: key.kind.to_owned(),
+            position,
+            index,
+            snapshot: snapshot::sentence(self.dialect, snapshot.as_deref()),
+            notes: self.notes,
+            parts,
+        })
+    }
+
+    fn table_of_key(&self) -> Option<TableOfKey<'_>> {
+        let (table, shape) = (self.table.as_ref()?, self.shape.table.as_ref()?);
+        Some(TableOfKey::new(table, shape, self.sql, self.dialect))
+    }
+
+    /// Returns the key of a query of one table; `None` if the key is one of the result.
+    fn key_of_table(&self) -> Result<Option<Key>, Error> {
+        match (self.table_of_key(), self.options.key.as_slice()) {
+            (Some(table), []) => table.choose().map(Some),
+            (Some(table), names) => table.named(names),
+            (None, _) => Ok(None),
+        }
+    }
+
+    fn key_of_result(&self, schema: &Schema) -> Result<Key, Error> {
+        if self.options.key.is_empty() {
+            let names: Vec<String> = schema
+                .columns
+                .iter()
+                .map(|c| format!("`{}`", c.name))
+                .collect();
+            let reason = match &self.shape.table {
+                Some(_) => "the key of the table is unknown",
+                None => "the statement is not `select COLUMNS from TABLE`, so its key is unknown",
+            };
+            return Err(Error::Usage(format!(
+                "{reason}\ngive the columns to divide it by: `--key NAME` (the result has {})",
+                names.join(", ")
+            )));
+        }
+        let is_placeholder = self.shape.placeholder.is_some();
+        key::of_result(&self.options.key, schema, self.dialect, is_placeholder)
+    }
+
+    /// Returns the columns of the result, without reading rows.
+    fn describe(&self, template: &Template) -> Result<Schema, Error> {
+        let (sql, values) = template.with(&Condition::none());
+        let prepared = self.connection.prepare_check(&sql)?;
+        if prepared.read_only == Some(false) {
+            return Err(Error::Usage(
+                "the statement changes the database, so it cannot be read in parts".to_owned(),
+            ));
+        }
+        let schema = match prepared.schema {
+            Some(schema) => schema,
+            None => self.connection.execute(&sql, &values)?.schema().clone(),
+        };
+        if schema.n_columns() == 0 {
+            return Err(Error::Usage("the statement returns no rows".to_owned()));
+        }
+        Ok(schema)
+    }
+
+    /// Returns the condition of each part.
+    fn ranges(&mut self, key: &Key, template: &Template) -> Result<Ranges, Error> {
+        if let Some(Address::Ctid { n_pages }) =
+            self.table.as_ref().and_then(|t| t.address.as_ref())
+            && key.kind == "physical address"
+        {
+            let ranges = predicate::pages(&key.columns[0], *n_pages, self.options.n_parts);
+            let rows = self.table.as_ref().and_then(|table| table.rows);
+            let n = ranges.len() as u64;
+            let rows = rows
+                .filter(|_| self.has_no_condition())
+                .map(|rows| rows / n);
+            self.notes.push(
+                "a row that is updated while parts are read can move to another part: read them \
+                 from one snapshot, or do not update the table"
+                    .to_owned(),
+            );
+            return Ok(Ranges {
+                columns: key.columns.clone(),
+                conditions: ranges
+                    .into_iter()
+                    .map(|condition| (condition, rows))
+                    .collect(),
+            });
+        }
+        let n = self.options.n_parts;
+        let mut columns = key.columns.clone();
+        let (mut best, mut scale) = self.quantiles(key, &columns, template)?;
+        for further in &key.further {
+            if best.skew(n) <= BALANCED || best.n_rows() < n as u64 {
+                break;
+            }
+            columns.push(further.clone());
+            let (next, next_scale) = self.quantiles(key, &columns, template)?;
+            (best, scale) = (next, next_scale);
+        }
+        self.note_skew(&columns, &best, n);
+        let starts = boundaries::choose(&best.weights, n);
+        let sizes = boundaries::sizes(&best.weights, &starts);
+        let bounds: Vec<Option<&[Value]>> = std::iter::once(None)
+            .chain(starts.iter().map(|&at| Some(best.keys[at].as_slice())))
+            .chain([None])
+            .collect();
+        let estimate = |rows: u64| scale.map(|scale| (rows as f64 * scale) as u64);
+        if starts.is_empty() {
+            let rows = estimate(best.n_rows() + best.n_null);
+            return Ok(Ranges {
+                columns,
+                conditions: vec![(Condition::all(), rows)],
+            });
+        }
+        let mut conditions: Vec<(Condition, Option<u64>)> = bounds
+            .windows(2)
+            .zip(sizes)
+            .map(|(pair, size)| (predicate::range(&columns, pair[0], pair[1]), estimate(size)))
+            .collect();
+        conditions.extend(predicate::null(&columns).map(|null| (null, estimate(best.n_null))));
+        Ok(Ranges {
+            columns,
+            conditions,
+        })
+    }
+
+    fn has_no_condition(&self) -> bool {
+        let table = self.shape.table.as_ref();
+        table.is_some_and(|table| table.condition.is_none())
+    }
+
+    /// Returns the quantiles of a key, and the number of rows that each row of them represents.
+    fn quantiles(
+        &self,
+        key: &Key,
+        columns: &[KeyColumn],
+        template: &Template,
+    ) -> Result<(Quantiles, Option<f64>), Error> {
+        let n = self.options.n_parts;
+        let names = |text: &dyn Fn(&KeyColumn) -> String| {
+            let names = columns.iter().enumerate();
+            let names: Vec<String> = names
+                .map(|(at, column)| format!("{} as k{}", text(column), at + 1))
+                .collect();
+            names.join(", ")
+        };
+        if !key.is_of_table {
+            let names = names(&|c| format!("t.{}", key::quoted(&c.name, self.dialect)));
+            let (sql, values) = template.with(&Condition::all());
+            let source = format!("select {names} from (\n{sql}\n) t");
+            let found = quantiles(self.connection, &source, &values, columns, n)?;
+            return Ok((found, Some(1.0)));
+        }
+        let names = names(&|c| c.sql.clone());
+        let table = self.table_of_key();
+        let sample = table.and_then(|t| Sample::of(t.table, t.alias, n, self.options.sample_rows));
+        if let Some(sample) = sample
+            && let Some(found) = self.quantiles_of(&names, columns, &sample)?
+            && found.n_rows() >= (n as u64).saturating_mul(16)
+        {
+            return Ok((found, Some(1.0 / sample.fraction)));
+        }
+        let found = self.quantiles_of(&names, columns, &Sample::whole())?;
+        Ok((found.unwrap_or_default(), Some(1.0)))
+    }
+
+    fn quantiles_of(
+        &self,
+        names: &str,
+        columns: &[KeyColumn],
+        sample: &Sample,
+    ) -> Result<Option<Quantiles>, Error> {
+        // The columns of a query of one table have no parameters.
+        let template = Template::of_columns(
+            self.sql,
+            &self.shape,
+            names,
+            &sample.after_table,
+            self.values,
+        );
+        let Some(template) = template else {
+            return Ok(None);
+        };
+        let (source, values) = template.with(&sample.condition);
+        let n = self.options.n_parts;
+        quantiles(self.connection, &source, &values, columns, n).map(Some)
+    }
+
+    /// Notes that single values of the key have more rows than a part should have.
+    fn note_skew(&mut self, columns: &[KeyColumn], found: &Quantiles, n: usize) {
+        let total = found.n_rows();
+        if found.skew(n) <= BALANCED || total < n as u64 {
+            return;
+        }
+        let largest = found.weights.iter().max().copied().unwrap_or(0);
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let names = names.join(", ");
+        self.notes.push(match largest as f64 * n as f64 > BALANCED * total as f64 {
+            true => format!(
+                "one value of `{names}` has {:.0} % of the rows and cannot be divided by this key: \
+                 add a column to `--key`",
+                100.0 * largest as f64 / total as f64
+            ),
+            false => format!("`{names}` has too few different values for {n} equal parts"),
+        });
+    }
+
+    /// Returns the sentence about the index that a part in the middle uses.
+    fn index(&self, parts: &[PartSpec], columns: &[KeyColumn]) -> Result<String, Error> {
+        if parts.len() < 2 {
+            return Ok("there is only one part, which reads all rows".to_owned());
+        }
+        let middle = &parts[(parts.len() - 1) / 2];
+        let explained = Explained {
+            sql: &middle.sql,
+            values: &middle.values,
+            column: &columns[0].name,
+        };
+        index::sentence(self.connection, &explained)
+    }
+}
+
+/// Refuses columns of a derived table that have the same name, or none.
+fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
+    let mut seen = std::collections::HashSet::new();
+    for column in schema.columns.iter() {
+        // Only in PostgreSQL names that differ in case are different.
+        let name = match dialect {
+            Dialect::Postgres => column.name.clone(),
+            _ => column.name.to_lowercase(),
+        };
+        if !name.is_empty() && seen.insert(name) {
+            continue;
+        }
+        let problem = match column.name.as_str() {
+            "" => "a column of the result has no name".to_owned(),
+            name => format!("two columns of the result have the name `{name}`"),
+        };
+        return Err(Error::Usage(format!(
+            "{problem}, so the statement cannot be a derived table\n\
+             give each column a name (`as NAME`), or write `{PLACEHOLDER}` where the condition \
+             belongs"
+        )));
+    }
+    Ok(())
+}
+
+/// Returns a condition with its values, as people read it.
+fn for_people(condition: &Condition, dialect: Dialect) -> String {
+    let values: Vec<String> = condition.values.iter().map(shown).collect();
+    onecopy_rows::sql::named::fill_marks(&condition.sql, dialect, &values)
+}

@@ -1,0 +1,271 @@
+//! Predicates of parts: half-open ranges of a key with unbounded ends, and the rows whose key is
+//! NULL.
+//!
+//! The predicates of all parts select each row exactly once, for any boundaries that are in
+//! ascending order, so boundaries that have become old cost only balance. They use only `<`, `<=`,
+//! `>`, `>=`, `and`, `or` and `is null`, which every database has. The order is that of the
+//! database's own operators.
+
+use onecopy_rows::Value;
+
+/// A condition with `?` for its values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Condition {
+    pub(crate) sql: String,
+    pub(crate) values: Vec<Value>,
+}
+
+impl Condition {
+    /// Returns a condition without values.
+    pub(crate) fn plain(sql: impl Into<String>) -> Condition {
+        Condition {
+            sql: sql.into(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Returns the condition that every row satisfies.
+    pub(crate) fn all() -> Condition {
+        Condition::plain("1 = 1")
+    }
+
+    /// Returns the condition that no row satisfies.
+    pub(crate) fn none() -> Condition {
+        Condition::plain("1 = 0")
+    }
+
+    fn push(&mut self, sql: &str, value: &Value) {
+        self.sql.push_str(sql);
+        self.sql.push('?');
+        self.values.push(value.clone());
+    }
+
+    fn and(&mut self) {
+        if !self.sql.is_empty() {
+            self.sql.push_str(" and ");
+        }
+    }
+}
+
+/// A column of a key, as the predicates name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyColumn {
+    /// The name of the column, for people.
+    pub(crate) name: String,
+    /// The column in SQL, in quotes and qualified where necessary.
+    pub(crate) sql: String,
+    /// `false` only if the database guarantees that the column has no NULL.
+    pub(crate) is_nullable: bool,
+}
+
+/// Returns the condition for the rows with `lower` <= key < `upper`, without NULL in any column of
+/// the key. A bound is a value for each column; `None` is no bound.
+pub(crate) fn range(
+    key: &[KeyColumn],
+    lower: Option<&[Value]>,
+    upper: Option<&[Value]>,
+) -> Condition {
+    let mut condition = Condition::default();
+    let columns: Vec<&str> = key.iter().map(|column| column.sql.as_str()).collect();
+    if let Some(values) = lower {
+        compare(&mut condition, &columns, values, &LOWER);
+    }
+    if let Some(values) = upper {
+        condition.and();
+        compare(&mut condition, &columns, values, &UPPER);
+    }
+    // A comparison with the first column excludes the rows in which that column is NULL. A row with
+    // NULL in a later column satisfies it if the first column decides.
+    let is_compared = lower.is_some() || upper.is_some();
+    for column in key.iter().skip(usize::from(is_compared)) {
+        if column.is_nullable {
+            condition.and();
+            condition.sql.push_str(&column.sql);
+            condition.sql.push_str(" is not null");
+        }
+    }
+    match condition.sql.is_empty() {
+        true => Condition::all(),
+        false => condition,
+    }
+}
+
+/// Returns the condition for the rows with NULL in a column of the key; `None` if no column can be
+/// NULL.
+pub(crate) fn null(key: &[KeyColumn]) -> Option<Condition> {
+    let nullable = key.iter().filter(|column| column.is_nullable);
+    let tests: Vec<String> = nullable.map(|c| format!("{} is null", c.sql)).collect();
+    (!tests.is_empty()).then(|| Condition::plain(tests.join(" or ")))
+}
+
+/// Returns the conditions for ranges of pages of a heap. The last one has no end, so that it has the
+/// pages that are added later.
+pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition> {
+    let n = (n as u64).min(n_pages.max(1));
+    let bound = |i: u64| n_pages * i / n;
+    let condition = |i: u64| {
+        let lower = (i > 0).then(|| format!("{} >= '({},0)'::tid", column.sql, bound(i)));
+        let upper = (i + 1 < n).then(|| format!("{} < '({},0)'::tid", column.sql, bound(i + 1)));
+        let bounds: Vec<String> = lower.into_iter().chain(upper).collect();
+        match bounds.is_empty() {
+            true => Condition::all(),
+            false => Condition::plain(bounds.join(" and ")),
+        }
+    };
+    (0..n).map(condition).collect()
+}
+
+/// The operators of a comparison in the order of a key.
+struct Operators {
+    /// Includes equal values: for a column that is not the last one.
+    inclusive: &'static str,
+    /// Excludes equal values: decides without the later columns.
+    strict: &'static str,
+    /// For the last column.
+    last: &'static str,
+}
+
+const LOWER: Operators = Operators {
+    inclusive: " >= ",
+    strict: " > ",
+    last: " >= ",
+};
+const UPPER: Operators = Operators {
+    inclusive: " <= ",
+    strict: " < ",
+    last: " < ",
+};
+
+/// Appends a comparison of several columns in their order: `a >= ? and (a > ? or b >= ?)`. The
+/// first comparison lets a database use an index on `a`.
+fn compare(condition: &mut Condition, columns: &[&str], values: &[Value], operators: &Operators) {
+    let ([column, later @ ..], [value, later_values @ ..]) = (columns, values) else {
+        return;
+    };
+    condition.sql.push_str(column);
+    if later.is_empty() {
+        condition.push(operators.last, value);
+        return;
+    }
+    condition.push(operators.inclusive, value);
+    condition.sql.push_str(" and (");
+    condition.sql.push_str(column);
+    condition.push(operators.strict, value);
+    condition.sql.push_str(" or ");
+    compare(condition, later, later_values, operators);
+    condition.sql.push(')');
+}
+
+/// Returns a SQL expression that compares the columns `before` with the columns `now` in the order
+/// of a key: 1 if `before` is less, -1 if it is greater, otherwise 0.
+pub(crate) fn sign(before: &[String], now: &[String]) -> String {
+    let less = less(before, now);
+    let greater = self::less(now, before);
+    format!("case when {less} then 1 when {greater} then -1 else 0 end")
+}
+
+fn less(left: &[String], right: &[String]) -> String {
+    match (left, right) {
+        ([a], [b]) => format!("{a} < {b}"),
+        ([a, left @ ..], [b, right @ ..]) => {
+            format!("({a} <= {b} and ({a} < {b} or {}))", less(left, right))
+        }
+        _ => "1 = 0".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(columns: &[(&str, bool)]) -> Vec<KeyColumn> {
+        let column = |&(name, is_nullable): &(&str, bool)| KeyColumn {
+            name: name.to_owned(),
+            sql: name.to_owned(),
+            is_nullable,
+        };
+        columns.iter().map(column).collect()
+    }
+
+    fn ints(values: &[i64]) -> Vec<Value> {
+        values.iter().map(|&n| Value::I64(n)).collect()
+    }
+
+    #[test]
+    fn a_range_of_one_column_has_unbounded_ends() {
+        let key = key(&[("k", true)]);
+        let (low, high) = (ints(&[3]), ints(&[7]));
+        for (lower, upper, sql, values) in [
+            (None, Some(&high), "k < ?", &[7][..]),
+            (Some(&low), Some(&high), "k >= ? and k < ?", &[3, 7]),
+            (Some(&low), None, "k >= ?", &[3]),
+            (None, None, "k is not null", &[]),
+        ] {
+            let condition = range(&key, lower.map(Vec::as_slice), upper.map(Vec::as_slice));
+            assert_eq!(
+                (condition.sql.as_str(), condition.values),
+                (sql, ints(values))
+            );
+        }
+        assert_eq!(null(&key).unwrap().sql, "k is null");
+    }
+
+    #[test]
+    fn a_key_without_null_has_no_part_for_it() {
+        let key = key(&[("a", false), ("b", false)]);
+        assert_eq!(null(&key), None);
+        assert_eq!(range(&key, None, None), Condition::all());
+    }
+
+    #[test]
+    fn a_key_of_several_columns_is_compared_in_their_order() {
+        let key = key(&[("a", true), ("b", true), ("c", false)]);
+        let (low, high) = (ints(&[1, 2, 3]), ints(&[4, 5, 6]));
+        let condition = range(&key, Some(&low), Some(&high));
+        assert_eq!(
+            condition.sql,
+            "a >= ? and (a > ? or b >= ? and (b > ? or c >= ?)) \
+             and a <= ? and (a < ? or b <= ? and (b < ? or c < ?)) and b is not null"
+        );
+        assert_eq!(condition.values, ints(&[1, 1, 2, 2, 3, 4, 4, 5, 5, 6]));
+        assert_eq!(null(&key).unwrap().sql, "a is null or b is null");
+    }
+
+    #[test]
+    fn two_rows_are_compared_by_the_operator_of_the_predicates() {
+        let columns = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            sign(&columns(&["p"]), &columns(&["k"])),
+            "case when p < k then 1 when k < p then -1 else 0 end"
+        );
+        assert!(
+            sign(&columns(&["p", "q"]), &columns(&["k", "l"]))
+                .starts_with("case when (p <= k and (p < k or q < l)) then 1 when (k <= p")
+        );
+    }
+
+    #[test]
+    fn ranges_of_pages_have_no_end() {
+        let column = KeyColumn {
+            name: "ctid".to_owned(),
+            sql: "t.ctid".to_owned(),
+            is_nullable: false,
+        };
+        let sql = |n_pages, n| -> Vec<String> {
+            pages(&column, n_pages, n)
+                .into_iter()
+                .map(|c| c.sql)
+                .collect()
+        };
+        assert_eq!(
+            sql(10, 3),
+            [
+                "t.ctid < '(3,0)'::tid",
+                "t.ctid >= '(3,0)'::tid and t.ctid < '(6,0)'::tid",
+                "t.ctid >= '(6,0)'::tid"
+            ]
+        );
+        assert_eq!(sql(0, 4), ["1 = 1"]);
+        assert_eq!(sql(2, 4).len(), 2);
+    }
+}

@@ -1,0 +1,352 @@
+//! [`Plan`] and [`PartSpec`]: the parts of a statement as data, and their JSON.
+
+use onecopy_rows::{Schema, Value};
+
+use super::hash::{plan_hash, schema_hash};
+use super::json::{self, Json, Writer, items, member, text};
+use super::template::Position;
+use super::value_json;
+use crate::error::Error;
+
+/// One part of a statement: all that is needed to read it from a connection of one's own. It
+/// contains no connection string and no password.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartSpec {
+    /// The hash of the plan. Only parts of one plan are together the whole result.
+    pub plan: String,
+    /// The hash of the statement that was planned, with its values and the columns of its result.
+    pub statement: String,
+    /// The hash of the names and types of the columns of the result.
+    pub schema: String,
+    /// The number of the part, from 1.
+    pub number: usize,
+    /// The number of parts of the plan.
+    pub count: usize,
+    /// The SQL text of the part, with `?` for each value.
+    pub sql: String,
+    /// The values of the parameters, in their order.
+    pub values: Vec<Value>,
+    /// The snapshot of PostgreSQL that the part reads; `None` if there is none.
+    pub snapshot: Option<String>,
+    /// The names of the key's columns.
+    pub key: Vec<String>,
+    /// The condition of the part, for people.
+    pub condition: String,
+    /// The estimated number of rows; `None` if unknown.
+    pub rows: Option<u64>,
+}
+
+/// The parts of a statement, and the properties of the division.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The parts, in their order.
+    pub parts: Vec<PartSpec>,
+    /// The names and types of the columns of the result.
+    pub columns: Vec<(String, String)>,
+    /// The name of the key's kind, such as `primary key`.
+    pub key_kind: String,
+    /// The position of the predicate in the statement.
+    pub position: Position,
+    /// A sentence: does the predicate reach an index?
+    pub index: String,
+    /// A sentence: do the parts read the same state of the database?
+    pub snapshot: String,
+    /// Further sentences about properties of the division.
+    pub notes: Vec<String>,
+}
+
+const VERSION: u64 = 1;
+
+impl PartSpec {
+    /// Returns the part as JSON, on one line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut out = Writer::of_line();
+        self.write(&mut out);
+        out.finish()
+    }
+
+    /// Reads a part from the JSON of [`PartSpec::to_json`].
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for any other text.
+    pub fn from_json(text: &str) -> Result<PartSpec, Error> {
+        let part = json::parse(text).as_ref().and_then(PartSpec::read);
+        part.filter(|part| (1..=part.count).contains(&part.number))
+            .ok_or_else(|| Error::Usage("this is not a part of a plan in JSON".to_owned()))
+    }
+
+    /// Checks that a result has the columns that the planned statement had.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the columns differ.
+    pub fn check_schema(&self, schema: &Schema) -> Result<(), Error> {
+        match schema_hash(schema) == self.schema {
+            true => Ok(()),
+            false => Err(Error::Usage(
+                "the columns of the result are not those of the planned statement\n\
+                 the tables have changed since: make a new plan"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.open('{');
+        for (name, text) in [
+            ("plan", Some(self.plan.as_str())),
+            ("statement", Some(&self.statement)),
+            ("schema", Some(&self.schema)),
+        ] {
+            out.key(name);
+            out.optional_string(text);
+        }
+        for (name, n) in [("part", self.number), ("parts", self.count)] {
+            out.key(name);
+            out.raw(&n.to_string());
+        }
+        out.key("rows");
+        out.optional_number(self.rows);
+        out.key("key");
+        out.strings(&self.key);
+        out.key("condition");
+        out.string(&self.condition);
+        out.key("sql");
+        out.string(&self.sql);
+        out.key("values");
+        out.open('[');
+        for value in &self.values {
+            value_json::write(out, value);
+        }
+        out.close(']');
+        out.key("snapshot");
+        out.optional_string(self.snapshot.as_deref());
+        out.close('}');
+    }
+
+    fn read(json: &Json) -> Option<PartSpec> {
+        let string = |name| text(member(json, name)?);
+        let count = |name| usize::try_from(member(json, name)?.as_u64()?).ok();
+        Some(PartSpec {
+            plan: string("plan")?,
+            statement: string("statement")?,
+            schema: string("schema")?,
+            number: count("part")?,
+            count: count("parts")?,
+            sql: string("sql")?,
+            values: items(member(json, "values")?)?
+                .iter()
+                .map(value_json::read)
+                .collect::<Option<_>>()?,
+            snapshot: match member(json, "snapshot")? {
+                Json::Null => None,
+                snapshot => Some(text(snapshot)?),
+            },
+            key: items(member(json, "key")?)?
+                .iter()
+                .map(text)
+                .collect::<Option<_>>()?,
+            condition: string("condition")?,
+            rows: match member(json, "rows")? {
+                Json::Null => None,
+                rows => Some(rows.as_u64()?),
+            },
+        })
+    }
+}
+
+/// Returns the SQL text and the values of a part.
+#[must_use]
+pub fn part_statement(part: &PartSpec) -> (&str, &[Value]) {
+    (&part.sql, &part.values)
+}
+
+impl Plan {
+    /// Returns the hash of the plan.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.parts.first().map_or("", |part| &part.plan)
+    }
+
+    /// Returns the plan as JSON. Each part is an object of its own line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut out = Writer::default();
+        out.open('{');
+        out.key("version");
+        out.raw(&VERSION.to_string());
+        out.key("key_kind");
+        out.string(&self.key_kind);
+        out.key("position");
+        out.string(position_name(self.position));
+        out.key("index");
+        out.string(&self.index);
+        out.key("snapshot");
+        out.string(&self.snapshot);
+        out.key("notes");
+        out.open('[');
+        self.notes.iter().for_each(|note| out.string(note));
+        out.close(']');
+        out.key("columns");
+        out.open('[');
+        for (name, column_type) in &self.columns {
+            out.open('{');
+            out.key("name");
+            out.string(name);
+            out.key("type");
+            out.string(column_type);
+            out.close('}');
+        }
+        out.close(']');
+        out.key("parts");
+        out.open('[');
+        self.parts.iter().for_each(|part| part.write(&mut out));
+        out.close(']');
+        out.close('}');
+        out.finish() + "\n"
+    }
+
+    /// Reads a plan from the JSON of [`Plan::to_json`].
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for any other text, and for a plan whose parts are incomplete or were
+    /// changed.
+    pub fn from_json(text: &str) -> Result<Plan, Error> {
+        let wrong =
+            |what: &str| Error::Usage(format!("{what}\nmake a new plan with `onecopy plan`"));
+        let json = json::parse(text).ok_or_else(|| wrong("the plan is not valid JSON"))?;
+        match member(&json, "version") {
+            Some(version) if version.as_u64() == Some(VERSION) => {}
+            Some(_) => return Err(wrong("the plan is of another version of onecopy")),
+            None => return Err(wrong("the text is not a plan")),
+        }
+        let plan =
+            Plan::read(&json).ok_or_else(|| wrong("a member of the plan is missing or wrong"))?;
+        let numbers = plan.parts.iter().map(|part| (part.number, part.count));
+        let count = plan.parts.len();
+        let statement = plan.parts.first().map_or("", |part| &part.statement);
+        let id = plan_hash(statement, &plan.parts);
+        let is_same = |part: &PartSpec| part.plan == id && part.statement == statement;
+        if !numbers.eq((1..=count).map(|n| (n, count))) || !plan.parts.iter().all(is_same) {
+            return Err(wrong("parts of the plan are missing or were changed"));
+        }
+        Ok(plan)
+    }
+
+    fn read(json: &Json) -> Option<Plan> {
+        let string = |name| text(member(json, name)?);
+        let column =
+            |json: &Json| Some((text(member(json, "name")?)?, text(member(json, "type")?)?));
+        Some(Plan {
+            parts: items(member(json, "parts")?)?
+                .iter()
+                .map(PartSpec::read)
+                .collect::<Option<_>>()?,
+            columns: items(member(json, "columns")?)?
+                .iter()
+                .map(column)
+                .collect::<Option<_>>()?,
+            key_kind: string("key_kind")?,
+            position: position_of(&string("position")?)?,
+            index: string("index")?,
+            snapshot: string("snapshot")?,
+            notes: items(member(json, "notes")?)?
+                .iter()
+                .map(text)
+                .collect::<Option<_>>()?,
+        })
+    }
+}
+
+const POSITIONS: [(Position, &str); 3] = [
+    (Position::Condition, "condition"),
+    (Position::Placeholder, "placeholder"),
+    (Position::DerivedTable, "derived table"),
+];
+
+fn position_name(position: Position) -> &'static str {
+    POSITIONS
+        .iter()
+        .find(|(p, _)| *p == position)
+        .map_or("", |(_, name)| name)
+}
+
+fn position_of(name: &str) -> Option<Position> {
+    POSITIONS
+        .iter()
+        .find(|(_, n)| *n == name)
+        .map(|(position, _)| *position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        let part = |number: usize| PartSpec {
+            plan: String::new(),
+            statement: "s".to_owned(),
+            schema: "c".to_owned(),
+            number,
+            count: 2,
+            sql: format!("select \"a\" from t where (k < {number})"),
+            values: vec![Value::Null, Value::Text("é".to_owned())],
+            snapshot: Some("00000003-1".to_owned()),
+            key: vec!["k".to_owned(), "l".to_owned()],
+            condition: "k < 1".to_owned(),
+            rows: (number == 1).then_some(7),
+        };
+        let mut parts = vec![part(1), part(2)];
+        let id = plan_hash("s", &parts);
+        for part in &mut parts {
+            part.plan.clone_from(&id);
+        }
+        Plan {
+            parts,
+            columns: vec![("a".to_owned(), "text".to_owned())],
+            key_kind: "primary key".to_owned(),
+            position: Position::Condition,
+            index: "i".to_owned(),
+            snapshot: "n".to_owned(),
+            notes: vec!["one".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_plan_and_its_parts_are_read_back() {
+        let plan = plan();
+        let text = plan.to_json();
+        assert_eq!(Plan::from_json(&text).unwrap(), plan);
+        for part in &plan.parts {
+            let line = part.to_json();
+            assert!(!line.contains('\n') && text.contains(&line), "{line}");
+            assert_eq!(PartSpec::from_json(&line).unwrap(), *part);
+        }
+    }
+
+    #[test]
+    fn a_plan_that_was_changed_is_refused() {
+        let text = plan().to_json();
+        for (from, to, words) in [
+            ("\"version\": 1", "\"version\": 2", "another version"),
+            ("k < 1)", "k < 9)", "were changed"),
+            ("00000003-1", "00000003-2", "were changed"),
+            ("\"part\": 2", "\"part\": 1", "missing"),
+            ("\"key_kind\"", "\"kind\"", "missing or wrong"),
+            ("{", "[", "not valid JSON"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let error = Plan::from_json(&text.replace(from, to))
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(words), "{from}: {error}");
+        }
+        assert!(
+            Plan::from_json("{}")
+                .unwrap_err()
+                .to_string()
+                .contains("is not a plan")
+        );
+        assert!(PartSpec::from_json("{}").is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! [`Template`]: a query with a gap for the predicate of a part.
+
+use onecopy_rows::Value;
+use onecopy_rows::sql::query_shape::{QueryShape, TableShape};
+
+use super::predicate::Condition;
+
+/// The position of the predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// In the condition of the query, which reads one table.
+    Condition,
+    /// In place of the placeholder `{part}`.
+    Placeholder,
+    /// In the condition of a query around the statement, which is a derived table.
+    DerivedTable,
+}
+
+/// A query with a gap for a predicate, and the values of its parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    before: String,
+    after: String,
+    values_before: Vec<Value>,
+    values_after: Vec<Value>,
+}
+
+impl Template {
+    /// Returns the template of a query, and the position of its gap. With `as_table`, the gap of a
+    /// query of one table is in its own condition.
+    pub(crate) fn new(
+        sql: &str,
+        shape: &QueryShape,
+        as_table: bool,
+        values: &[Value],
+    ) -> (Template, Position) {
+        let text = &sql[shape.text.clone()];
+        if let Some(at) = &shape.placeholder {
+            let (before, after) = values.split_at(shape.n_parameters_before.min(values.len()));
+            let template = Template {
+                before: text[..at.start].to_owned(),
+                after: text[at.end..].to_owned(),
+                values_before: before.to_vec(),
+                values_after: after.to_vec(),
+            };
+            return (template, Position::Placeholder);
+        }
+        if as_table && let Some(table) = &shape.table {
+            return (
+                Template::of_table(text, table, "", values),
+                Position::Condition,
+            );
+        }
+        let template = Template {
+            before: format!("select * from (\n{text}\n) t where "),
+            after: String::new(),
+            values_before: values.to_vec(),
+            values_after: Vec::new(),
+        };
+        (template, Position::DerivedTable)
+    }
+
+    /// Returns the template for a query of one table whose condition gets the predicate. `sampling`
+    /// follows the name of the table.
+    fn of_table(text: &str, table: &TableShape, sampling: &str, values: &[Value]) -> Template {
+        let (head, tail) = text.split_at(table.end);
+        let before = match table.condition {
+            // The line end ends a comment.
+            Some(at) => format!("{head}{sampling} where ({}\n) and ", &text[at..]),
+            None => format!("{head}{sampling}{tail} where "),
+        };
+        Template {
+            before,
+            after: String::new(),
+            values_before: values.to_vec(),
+            values_after: Vec::new(),
+        }
+    }
+
+    /// Returns the template for the expressions `columns` of the rows that a query of one table
+    /// reads. `sampling` follows the name of the table.
+    pub(crate) fn of_columns(
+        sql: &str,
+        shape: &QueryShape,
+        columns: &str,
+        sampling: &str,
+        values: &[Value],
+    ) -> Option<Template> {
+        let table = shape.table.as_ref()?;
+        let text = &sql[shape.text.clone()];
+        let head = format!("select {columns} ");
+        let Some(at) = &shape.placeholder else {
+            let moved = moved(table, table.from, head.len());
+            return Some(Template::of_table(
+                &(head + &text[table.from..]),
+                &moved,
+                sampling,
+                values,
+            ));
+        };
+        let (before, after) = values.split_at(shape.n_parameters_before.min(values.len()));
+        let (from, rest) = text[table.from..at.start].split_at(table.end - table.from);
+        Some(Template {
+            before: format!("{head}{from}{sampling}{rest}"),
+            after: text[at.end..].to_owned(),
+            values_before: before.to_vec(),
+            values_after: after.to_vec(),
+        })
+    }
+
+    /// Returns the query with a predicate, and the values of all parameters in their order.
+    pub(crate) fn with(&self, condition: &Condition) -> (String, Vec<Value>) {
+        let sql = format!("{}({}){}", self.before, condition.sql, self.after);
+        let parts = [&self.values_before, &condition.values, &self.values_after];
+        (sql, parts.into_iter().flatten().cloned().collect())
+    }
+}
+
+/// Returns the shape of a table after the text before `FROM` was replaced by one of `n_bytes`.
+fn moved(table: &TableShape, from: usize, n_bytes: usize) -> TableShape {
+    TableShape {
+        from: n_bytes,
+        end: table.end - from + n_bytes,
+        condition: table.condition.map(|at| at - from + n_bytes),
+        ..table.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onecopy_rows::Dialect;
+
+    use super::*;
+
+    fn made(sql: &str, as_table: bool, values: &[i64]) -> (String, Vec<Value>, Position) {
+        let shape = QueryShape::of(sql, Dialect::Sqlite).unwrap();
+        let values: Vec<Value> = values.iter().map(|&n| Value::I64(n)).collect();
+        let (template, position) = Template::new(sql, &shape, as_table, &values);
+        let condition = Condition {
+            sql: "k < ?".to_owned(),
+            values: vec![Value::I64(0)],
+        };
+        let (sql, values) = template.with(&condition);
+        (sql, values, position)
+    }
+
+    #[test]
+    fn a_predicate_is_added_to_the_condition_of_a_table() {
+        for (sql, expected) in [
+            ("select * from t", "select * from t where (k < ?)"),
+            (
+                "select a from t x where a = ? or b -- c\n;",
+                "select a from t x where ( a = ? or b\n) and (k < ?)",
+            ),
+        ] {
+            let (sql, _, position) = made(sql, true, &[1]);
+            assert_eq!((sql.as_str(), position), (expected, Position::Condition));
+        }
+    }
+
+    #[test]
+    fn a_predicate_replaces_the_placeholder_and_its_values_are_in_order() {
+        let (sql, values, position) = made(
+            "select ?, '{part}' from t, u where {part} and a = ?",
+            true,
+            &[1, 2],
+        );
+        assert_eq!(sql, "select ?, '{part}' from t, u where (k < ?) and a = ?");
+        assert_eq!(values, [1, 0, 2].map(Value::I64));
+        assert_eq!(position, Position::Placeholder);
+    }
+
+    #[test]
+    fn other_queries_become_derived_tables() {
+        let (sql, values, position) = made("select count(*) k from t where a = ? -- x", true, &[1]);
+        assert_eq!(
+            sql,
+            "select * from (\nselect count(*) k from t where a = ?\n) t where (k < ?)"
+        );
+        assert_eq!(values, [1, 0].map(Value::I64));
+        assert_eq!(position, Position::DerivedTable);
+        assert_eq!(
+            made("select * from t", false, &[]).2,
+            Position::DerivedTable
+        );
+    }
+
+    #[test]
+    fn the_columns_of_a_table_are_read_under_the_condition_of_the_query() {
+        for (sql, expected) in [
+            (
+                "select a, b from t x",
+                "select k from t x SAMPLE where (1 = 1)",
+            ),
+            (
+                "select a from t where a = 1",
+                "select k from t SAMPLE where ( a = 1\n) and (1 = 1)",
+            ),
+            (
+                "select a from t where {part} and a = 1",
+                "select k from t SAMPLE where (1 = 1) and a = 1",
+            ),
+        ] {
+            let shape = QueryShape::of(sql, Dialect::Sqlite).unwrap();
+            let template = Template::of_columns(sql, &shape, "k", " SAMPLE", &[]).unwrap();
+            assert_eq!(template.with(&Condition::all()).0, expected);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Writes Arrow IPC and Parquet: the batches of an Arrow stream.
+
+use std::io::BufWriter;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{ArrowError, SchemaRef};
+use onecopy_rows::arrow::{ArrowOptions, ArrowStream, DataType, Field, TimeUnit, type_of};
+use onecopy_rows::arrow_c::Batches;
+use onecopy_rows::connect::Statement;
+use onecopy_rows::{Error as RowsError, ErrorKind, Schema};
+
+use super::RowOptions;
+use super::parquet::ParquetWriter;
+use crate::arrow_array::{next_batch, schema_of};
+use crate::counted::CountedWrite;
+use crate::error::Error;
+use crate::format::{Compression, FileFormat, Format};
+use crate::observer::Observer;
+
+/// The approximate size of a batch in bytes.
+const BATCH_BYTES: usize = 2 << 20;
+
+/// Writes all rows; returns their number, and the columns.
+pub(super) fn write(
+    statement: Statement,
+    options: &RowOptions,
+    out: &mut CountedWrite<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(u64, Vec<Field>), Error> {
+    let is_parquet = options.file.format() == Format::Parquet;
+    if is_parquet {
+        check_names(statement.schema())?;
+    }
+    let arrow = ArrowOptions {
+        batch_bytes: BATCH_BYTES,
+        types: match is_parquet {
+            true => parquet_types(statement.schema(), &options.types),
+            false => options.types.clone(),
+        },
+    };
+    let mut stream = ArrowStream::new(statement, &arrow, &options.ledger)?;
+    observer.cancels(stream.cancel_handle());
+    let fields = stream.fields()?;
+    let schema = schema_of(&fields)?;
+    let mut writer = match is_parquet {
+        true => Writer::Parquet(Box::new(ParquetWriter::new(out, &schema, options.file)?)),
+        false => Writer::ipc(out, &schema, options.file)?,
+    };
+    while let Some(batch) = next_batch(&mut stream, &schema)? {
+        if observer.stops() {
+            return Err(Error::Stopped);
+        }
+        writer.write(batch)?;
+        observer.progress(stream.n_rows(), writer.n_bytes());
+    }
+    writer.finish()?;
+    Ok((stream.n_rows(), fields))
+}
+
+/// A writer of batches.
+enum Writer<'w, 'o> {
+    Ipc(Box<FileWriter<BufWriter<&'w mut CountedWrite<'o>>>>),
+    Parquet(Box<ParquetWriter<'w, 'o>>),
+}
+
+impl<'w, 'o> Writer<'w, 'o> {
+    fn ipc(
+        out: &'w mut CountedWrite<'o>,
+        schema: &SchemaRef,
+        file: FileFormat,
+    ) -> Result<Self, Error> {
+        let compression = match file.compression() {
+            Compression::Zstd => Some(CompressionType::ZSTD),
+            _ => None,
+        };
+        let options = IpcWriteOptions::default().try_with_compression(compression)?;
+        // The writer makes a call for each buffer and its padding.
+        let out = BufWriter::with_capacity(64 << 10, out);
+        let writer = FileWriter::try_new_with_options(out, schema, options)?;
+        Ok(Writer::Ipc(Box::new(writer)))
+    }
+
+    fn write(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        match self {
+            Writer::Ipc(writer) => Ok(writer.write(&batch)?),
+            Writer::Parquet(writer) => writer.write(batch),
+        }
+    }
+
+    fn n_bytes(&self) -> u64 {
+        match self {
+            Writer::Ipc(writer) => writer.get_ref().get_ref().n_bytes(),
+            Writer::Parquet(writer) => writer.n_bytes(),
+        }
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        match self {
+            Writer::Ipc(mut writer) => {
+                writer.finish()?;
+                Ok(writer.flush()?)
+            }
+            Writer::Parquet(writer) => writer.finish(),
+        }
+    }
+}
+
+/// Parquet addresses columns by their names.
+fn check_names(schema: &Schema) -> Result<(), Error> {
+    let Some((column, name)) = schema.unfit_name() else {
+        return Ok(());
+    };
+    let what = match name {
+        "" => "a column has no name".to_owned(),
+        name => format!("two columns have the name `{name}`"),
+    };
+    let message = format!(
+        "{what}, and the columns of a Parquet file need distinct names\nname it in the query with `AS`"
+    );
+    let error = RowsError::new(ErrorKind::Programming, message);
+    Err(Error::Rows(error.at_column(column, name)))
+}
+
+/// Returns the requested types of the columns, and milliseconds for the columns in seconds: Parquet
+/// has no such unit, and its readers would read an integer.
+fn parquet_types(schema: &Schema, requested: &[(String, DataType)]) -> Vec<(String, DataType)> {
+    let mut types: Vec<_> = requested.to_vec();
+    for (_, data_type) in &mut types {
+        if let Some(finer) = without_seconds(data_type) {
+            *data_type = finer;
+        }
+    }
+    for column in schema.columns.iter() {
+        if !requested.iter().any(|(name, _)| *name == column.name)
+            && let Some(finer) = type_of(column).as_ref().and_then(without_seconds)
+        {
+            types.push((column.name.clone(), finer));
+        }
+    }
+    types
+}
+
+/// Returns the type in milliseconds if `data_type` is a type in seconds.
+fn without_seconds(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Time(TimeUnit::Second) => Some(DataType::Time(TimeUnit::Milli)),
+        DataType::Timestamp {
+            unit: TimeUnit::Second,
+            zone,
+        } => Some(DataType::Timestamp {
+            unit: TimeUnit::Milli,
+            zone: zone.clone(),
+        }),
+        DataType::List(item) => without_seconds(item).map(|item| DataType::List(Box::new(item))),
+        _ => None,
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Error {
+        Error::Format(format!("the Arrow file cannot be written: {error}"))
+    }
+}

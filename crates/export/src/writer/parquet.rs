@@ -1,0 +1,132 @@
+//! [`ParquetWriter`]: writes batches as a Parquet file, one column of a row group after the other.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::basic::{Compression as PageCompression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::counted::CountedWrite;
+use crate::error::Error;
+use crate::format::{Compression, FileFormat};
+
+/// The size in bytes of the Arrow columns of a row group, which are in memory until the row group
+/// is written.
+const ROW_GROUP_BYTES: usize = 16 << 20;
+
+/// The largest number of rows of a row group: the default of the `parquet` crate and of pyarrow.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// The largest size in bytes of the dictionary of a column chunk, which is also at most an eighth
+/// of the column's share of a row group; the column then continues without it. In a column of
+/// distinct values, a dictionary only costs time and space: with the usual limit of 1 MiB, a file
+/// of such columns was 60 % larger.
+const DICTIONARY_BYTES: usize = 128 << 10;
+
+/// Writes batches as a Parquet file.
+///
+/// A row group is collected as Arrow columns, and then encoded column by column. `ArrowWriter`
+/// encodes all columns of a batch, and has for each column a dictionary, pages and the state of the
+/// compression in memory: 160 MB for 200 columns. Here one column has them at a time, so that the
+/// memory does not depend on the number of columns.
+pub(super) struct ParquetWriter<'w, 'o> {
+    file: SerializedFileWriter<&'w mut CountedWrite<'o>>,
+    columns: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    /// The batches of the next row group.
+    batches: Vec<RecordBatch>,
+    n_batch_bytes: usize,
+    n_batch_rows: usize,
+    n_row_groups: usize,
+}
+
+impl<'w, 'o> ParquetWriter<'w, 'o> {
+    /// Writes the beginning of the file.
+    pub(super) fn new(
+        out: &'w mut CountedWrite<'o>,
+        schema: &SchemaRef,
+        file: FileFormat,
+    ) -> Result<ParquetWriter<'w, 'o>, Error> {
+        let compression = match file.compression() {
+            // The level of pyarrow.
+            Compression::Zstd => PageCompression::ZSTD(ZstdLevel::try_new(1)?),
+            _ => PageCompression::UNCOMPRESSED,
+        };
+        let share_bytes = ROW_GROUP_BYTES / schema.fields().len().max(1);
+        let properties = WriterProperties::builder()
+            .set_created_by(format!("onecopy {}", env!("CARGO_PKG_VERSION")))
+            .set_compression(compression)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_dictionary_page_size_limit((share_bytes / 8).clamp(1, DICTIONARY_BYTES))
+            .build();
+        // It also adds the Arrow schema to the metadata of the file.
+        let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(properties))?;
+        let (file, columns) = writer.into_serialized_writer()?;
+        Ok(ParquetWriter {
+            file,
+            columns,
+            schema: Arc::clone(schema),
+            batches: Vec::new(),
+            n_batch_bytes: 0,
+            n_batch_rows: 0,
+            n_row_groups: 0,
+        })
+    }
+
+    /// Adds a batch to the row group, and writes the row group if it is large enough.
+    pub(super) fn write(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        self.n_batch_bytes += batch.get_array_memory_size();
+        self.n_batch_rows += batch.num_rows();
+        self.batches.push(batch);
+        if self.n_batch_bytes >= ROW_GROUP_BYTES || self.n_batch_rows >= ROW_GROUP_ROWS {
+            self.write_row_group()?;
+        }
+        Ok(())
+    }
+
+    fn write_row_group(&mut self) -> Result<(), Error> {
+        let writers = self.columns.create_column_writers(self.n_row_groups)?;
+        let mut row_group = self.file.next_row_group()?;
+        // Each type that a stream makes has one leaf, also a list.
+        for (column, mut writer) in writers.into_iter().enumerate() {
+            let field = self.schema.field(column);
+            for batch in &self.batches {
+                for leaf in compute_leaves(field, batch.column(column))? {
+                    writer.write(&leaf)?;
+                }
+            }
+            writer.close()?.append_to_row_group(&mut row_group)?;
+        }
+        row_group.close()?;
+        self.n_row_groups += 1;
+        self.batches.clear();
+        self.n_batch_bytes = 0;
+        self.n_batch_rows = 0;
+        Ok(())
+    }
+
+    /// Returns the number of bytes that were written.
+    pub(super) fn n_bytes(&self) -> u64 {
+        self.file.bytes_written() as u64
+    }
+
+    /// Writes the last row group and the footer.
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        if !self.batches.is_empty() {
+            self.write_row_group()?;
+        }
+        self.file.close()?;
+        Ok(())
+    }
+}
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Error {
+        Error::Format(format!("the Parquet file cannot be written: {error}"))
+    }
+}
