@@ -8,8 +8,8 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * The cursor of a {@link BsonReader} through a document. Positions are indexes into {@link #bytes},
- * in bytes from the document's start.
+ * The part of a {@link BsonReader} that moves from element to element. Positions are indexes into
+ * {@link #bytes}.
  */
 abstract class BsonCursor {
     static final int LENGTH_BYTES = 4;
@@ -30,12 +30,12 @@ abstract class BsonCursor {
 
     private int offset;
 
-    /** The positions of the NULs of the documents around the innermost one. */
+    /** The position of the final NUL of each entered document except the innermost one. */
     private int[] outer = new int[16];
 
     private int depth;
 
-    /** The position of the NUL of the innermost document. */
+    /** The position of the final NUL of the innermost document. */
     private int end;
 
     /** The start of the current element's name. */
@@ -54,12 +54,12 @@ abstract class BsonCursor {
     }
 
     /**
-     * Reads another document by the same reader.
+     * Starts to read another document.
      *
-     * @param document from the position of the buffer to its limit, both of which are kept; heap or
-     * direct, of either byte order
-     * @throws BsonException if the length is not that of the given
-     * bytes, or the last byte is not NUL
+     * @param document a heap or direct buffer, of either byte order, with the document between its
+     * position and its limit, which are not changed
+     * @throws BsonException if the length of the document is not the number of bytes, or the last
+     * byte is not a NUL
      */
     public final void reset(ByteBuffer document) {
         type = null;
@@ -82,10 +82,10 @@ abstract class BsonCursor {
     }
 
     /**
-     * Goes to the next element of the innermost document that was entered; an unread value is
-     * skipped.
+     * Moves to the next element of the innermost entered document. If the current value was not
+     * read, it is skipped.
      *
-     * @return false if there is no more; {@link #leave()} then continues after the document
+     * @return false at the end of the document; {@link #leave()} then returns to the outer document
      * @throws BsonException if the next bytes are not valid BSON
      */
     public final boolean next() {
@@ -108,7 +108,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Skips the current value; {@link #next()} does the same.
+     * Skips the current value. This is optional, because {@link #next()} skips it too.
      *
      * @throws IllegalStateException if there is no current element
      */
@@ -118,7 +118,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * The type of the current value.
+     * Returns the type of the current value.
      *
      * @return the type
      * @throws IllegalStateException if there is no current element
@@ -129,12 +129,12 @@ abstract class BsonCursor {
     }
 
     /**
-     * The name of the current element; in an array its index, as written. Copies: as {@link
-     * Utf8#decode}.
+     * Returns the name of the current element. The name of an item of an array is the text in the
+     * document, usually its index. Copies: as for {@link Utf8#decode(ByteBuffer, Malformed)}.
      *
      * @return the name
      * @throws IllegalStateException if there is no current element
-     * @throws BsonException if it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
      */
     public final String name() {
         checkElement();
@@ -142,7 +142,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Returns true if the current element has this name; nothing is decoded.
+     * Returns true if the current element has a given name. The bytes are compared, not decoded.
      *
      * @param name a name
      * @return true if it has this name
@@ -167,8 +167,8 @@ abstract class BsonCursor {
     }
 
     /**
-     * The bytes of the current value: of a text with its length and NUL, of a document the complete
-     * document. Copies: none.
+     * Returns the bytes of the current value. For a text they include its length and its NUL, for a
+     * document its length and its terminator. Copies: none.
      *
      * @return a read-only view of the buffer, little-endian
      * @throws IllegalStateException if there is no current element
@@ -179,9 +179,9 @@ abstract class BsonCursor {
     }
 
     /**
-     * The position of the current element.
+     * Returns the position of the current element.
      *
-     * @return bytes from the start of the outermost document to the tag
+     * @return the number of bytes from the start of the outermost document to the element's tag
      * @throws IllegalStateException if there is no current element
      */
     public final long offsetBytes() {
@@ -190,19 +190,19 @@ abstract class BsonCursor {
     }
 
     /**
-     * The number of documents that were entered and not left.
+     * Returns the number of nested documents and arrays that were entered and not yet left.
      *
-     * @return 0 in the outermost one
+     * @return the number; 0 in the outermost document
      */
     public final int depth() {
         return depth;
     }
 
     /**
-     * Enters the document, the array or the scope of the current element; its first element is
-     * next.
+     * Enters the document, array or scope that is the current value. {@link #next()} then moves to
+     * its first element.
      *
-     * @throws IllegalStateException if the current value is of another type
+     * @throws IllegalStateException if the current value has another type, or there is none
      */
     public final void enter() {
         if (!holdsElements()) {
@@ -222,7 +222,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Leaves the innermost document; the rest of it is not checked.
+     * Leaves the innermost document. Its elements that were not read are not checked.
      *
      * @throws IllegalStateException in the outermost document
      */
@@ -232,7 +232,7 @@ abstract class BsonCursor {
         }
     }
 
-    /** The same; false if there was none. */
+    /** Leaves the innermost document; returns false in the outermost document. */
     final boolean leaveIfInside() {
         if (depth == 0) {
             return false;
@@ -259,7 +259,7 @@ abstract class BsonCursor {
         return bytes.slice(from, to - from).asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** A text, by the policy. */
+    /** Decodes a text, with the policy of the reader. */
     final String decoded(int at, int n) {
         Objects.checkFromIndexSize(at, n, bytes.limit());
         try {
@@ -309,7 +309,7 @@ abstract class BsonCursor {
         return zero + 1;
     }
 
-    /** The end of the value that starts there; its lengths are then checked. */
+    /** Checks the value at {@code at}, with its lengths; returns the index after it. */
     private int endOfValue(BsonType of, int at) {
         return switch (of) {
             case UNDEFINED, NULL, MIN_KEY, MAX_KEY -> at;

@@ -5,16 +5,16 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * The nesting and the elements of a {@link BsonWriter}. A null name means the one given to {@link
- * #name}, or the index in an array.
+ * The open documents and the elements of a {@link BsonWriter}. If a parameter {@code name} is null,
+ * the name of the element is the one given to {@link #name(String)}, or its index in an array.
  */
 abstract class BsonElements {
-    /** {@link #item} in a document, whose elements have names. */
+    /** The value of {@link #item} in a document, whose elements have names. */
     private static final int NAMED = -1;
 
     /**
-     * {@link #item} of the scope of code is this minus the position of the start of its whole
-     * value.
+     * In the scope of code, {@link #item} is this number minus the position where the value, which
+     * consists of code and scope, starts.
      */
     private static final int SCOPE = -2;
 
@@ -22,7 +22,7 @@ abstract class BsonElements {
 
     private final BsonTarget target;
 
-    /** The start and the {@link #item} of each document around the innermost one. */
+    /** The start and the {@link #item} of each open document except the innermost one. */
     private int[] outer = new int[32];
 
     private int depth;
@@ -49,8 +49,9 @@ abstract class BsonElements {
     }
 
     /**
-     * Forgets the open documents: the next one starts at the buffer's position, or after the last
-     * whole one of the output. Call this after an exception before using the writer again.
+     * Discards the open documents. The next document starts at the buffer's position, or after the
+     * last complete document of the output. After an exception, this method makes it possible to
+     * write the outermost document again from its start.
      */
     public final void reset() {
         depth = 0;
@@ -69,10 +70,13 @@ abstract class BsonElements {
     }
 
     /**
-     * The valid length of the last document: elements are written completely or not at all, so
-     * after an exception this is the end of the last complete element.
+     * Returns the number of bytes written of the open outermost document, or of the last one if
+     * none is open. An element is written completely or not at all, so after an exception these
+     * bytes end with the last complete element, or with the start of a document in which no element
+     * is complete.
      *
-     * @return bytes from the start of the outermost document, its terminator included after its end
+     * @return the number of bytes from the start of the outermost document; after its end, the
+     * length of the document
      */
     public final int writtenBytes() {
         return at - first;
@@ -91,14 +95,15 @@ abstract class BsonElements {
     }
 
     /**
-     * Sets the name of the next element, which is then written by a method without a name: for
-     * names that are not constants. Copies: the one conversion.
+     * Writes the name of the next element. The value of this element is then written by a method
+     * without a parameter for the name. This method is for names that are not constants. Copies:
+     * one, the conversion.
      *
      * @param name the name
-     * @throws IllegalStateException outside of a document, in an array, and if a name is already
-     * pending
-     * @throws IllegalArgumentException if NUL is in it
-     * @throws MalformedTextException if the text has a lone surrogate and the writer's policy is
+     * @throws IllegalStateException outside of a document, in an array, or if the previous name has
+     * no value yet
+     * @throws IllegalArgumentException if the name contains a NUL
+     * @throws MalformedTextException if the name has a lone surrogate and the writer's policy is
      * THROW
      * @throws java.nio.BufferOverflowException if it does not fit
      */
@@ -116,10 +121,10 @@ abstract class BsonElements {
     }
 
     /**
-     * Starts an outermost document, or an item of an array, or the element that {@link #name} has
-     * named.
+     * Starts an outermost document if no document is open. Otherwise starts a nested document: the
+     * next item of an array, or the value of the name given to {@link #name(String)}.
      *
-     * @throws IllegalStateException in a document, which requires a name
+     * @throws IllegalStateException in a document, if no name was given
      * @throws java.nio.BufferOverflowException if it does not fit
      */
     public final void beginDocument() {
@@ -135,10 +140,10 @@ abstract class BsonElements {
     }
 
     /**
-     * Ends the innermost document or array, and fills in its length. Ending the outermost one makes
-     * it part of the output, or moves the buffer's position after it.
+     * Ends the innermost document or array, and writes its length at its start. The end of the
+     * outermost document adds it to the output, or moves the buffer's position after it.
      *
-     * @throws IllegalStateException if none is open, or a name is pending without its value
+     * @throws IllegalStateException if no document is open, or the last name has no value yet
      * @throws java.nio.BufferOverflowException if its terminator does not fit
      */
     public final void end() {
@@ -259,7 +264,7 @@ abstract class BsonElements {
         commit(target.putBuffer(head(reader.type(), name, value.remaining()), value));
     }
 
-    /** Writes the tag and the name; returns the index of the value, for which space is reserved. */
+    /** Writes the tag and the name; returns the index of the value, whose space is reserved. */
     private int head(BsonType type, BsonName name, long valueBytes) {
         checkOpen();
         if (name != null) {
@@ -298,7 +303,7 @@ abstract class BsonElements {
         return target.putBytes(at + 1, bytes);
     }
 
-    /** Completes the element that ends there. */
+    /** Completes the current element, which ends at {@code end}. */
     private void commit(int end) {
         at = end;
         named = 0;

@@ -1,13 +1,13 @@
 package io.github.onecopy;
 
-/** Bytes that are not valid BSON: the reason, and the byte. */
+/** Bytes are not valid BSON; the exception has the reason and the position. */
 public final class BsonException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /** The reason for which bytes are not valid BSON. */
     public enum Reason {
-        /** The bytes end inside of the outermost document: it was cut off, or its length is wrong.
-         * */
+        /** The bytes end inside the outermost document: it was truncated, or its length is
+         * wrong. */
         END("the data ends inside the document"),
         /** The length of a document is less than the minimum. */
         DOCUMENT_LENGTH("the length of a document is below 5"),
@@ -47,7 +47,7 @@ public final class BsonException extends RuntimeException {
         }
     }
 
-    /** The kind, so that no caller has to parse the message. */
+    /** The reason, so that no caller has to parse the message. */
     private final Reason reason;
 
     /** The number of bytes from the start of the outermost document. */
@@ -64,18 +64,18 @@ public final class BsonException extends RuntimeException {
     }
 
     /**
-     * The reason.
+     * Returns the reason.
      *
-     * @return the kind, for programs
+     * @return the reason
      */
     public Reason reason() {
         return reason;
     }
 
     /**
-     * The position of the error.
+     * Returns the position of the error.
      *
-     * @return bytes from the start of the outermost document
+     * @return the number of bytes from the start of the outermost document
      */
     public long offsetBytes() {
         return offsetBytes;

@@ -3,16 +3,17 @@ package io.github.onecopy;
 import java.nio.ByteBuffer;
 
 /**
- * The elements of a {@link BsonWriter} that are written without a name: items of an array, whose
- * name is their index, and the element that {@link #name} has named. Parameters and errors are
- * those of the methods with a name.
+ * The methods of a {@link BsonWriter} that write an element without a parameter for its name. The
+ * name of an item of an array is its index; in a document, it is the name given to {@link
+ * #name(String)}. The parameters and exceptions are those of the methods with a name.
  */
 abstract class BsonItems extends BsonElements {
     BsonItems(BsonTarget target) {
         super(target);
     }
 
-    /** Starts an array inside of this one, or one that {@link #name} has named. */
+    /** Starts an array: the next item of an array, or the value of the name given to {@link
+     * #name(String)}. */
     public final void beginArray() {
         begin(BsonType.ARRAY, null);
     }
@@ -20,7 +21,7 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a double, {@link BsonType#DOUBLE}.
      *
-     * @param value any, NaN too, whose bits are kept
+     * @param value the number; the bits of a NaN are kept
      */
     public final void float64(double value) {
         int64Value(BsonType.DOUBLE, null, Double.doubleToRawLongBits(value));
@@ -29,7 +30,7 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a text, {@link BsonType#STRING}.
      *
-     * @param value the text; NUL may be in it
+     * @param value the text, which may contain a NUL
      */
     public final void string(String value) {
         text(BsonType.STRING, null, value);
@@ -38,8 +39,9 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes bytes, {@link BsonType#BINARY}.
      *
-     * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes all of them
+     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
+     * written too
+     * @param bytes the bytes
      */
     public final void binary(int subtype, byte[] bytes) {
         binaryValue(null, subtype, bytes, 0, bytes.length);
@@ -48,9 +50,10 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a range of bytes, {@link BsonType#BINARY}.
      *
-     * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes their array
-     * @param from the index of the first
+     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
+     * written too
+     * @param bytes the array that contains the bytes
+     * @param from the index of the first byte
      * @param count the number of bytes
      */
     public final void binary(int subtype, byte[] bytes, int from, int count) {
@@ -60,8 +63,9 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes the remaining bytes of a buffer, {@link BsonType#BINARY}.
      *
-     * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes the bytes between its position and its limit, both of which are kept
+     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
+     * written too
+     * @param bytes the buffer, whose position and limit are not changed
      */
     public final void binary(int subtype, ByteBuffer bytes) {
         binaryValue(null, subtype, bytes);
@@ -75,7 +79,7 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes an object id, {@link BsonType#OBJECT_ID}.
      *
-     * @param id 12 bytes
+     * @param id the 12 bytes of an object id
      */
     public final void objectId(byte[] id) {
         id(null, id);
@@ -84,14 +88,14 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a boolean, {@link BsonType#BOOL}.
      *
-     * @param value which
+     * @param value the boolean
      */
     public final void bool(boolean value) {
         byteValue(BsonType.BOOL, null, value ? 1 : 0);
     }
 
     /**
-     * Writes a moment, {@link BsonType#DATE_TIME}.
+     * Writes a date and time, {@link BsonType#DATE_TIME}.
      *
      * @param millis milliseconds since 1970 in UTC
      */
@@ -108,18 +112,17 @@ abstract class BsonItems extends BsonElements {
      * Writes a regular expression, {@link BsonType#REGEX}.
      *
      * @param pattern the pattern
-     * @param options its options, in alphabetical order according to BSON; they are written
-     * unchanged
+     * @param options the options. BSON requires alphabetical order; they are written unchanged
      */
     public final void regex(String pattern, String options) {
         regexValue(null, pattern, options);
     }
 
     /**
-     * Writes a pointer, {@link BsonType#DB_POINTER}; deprecated by BSON.
+     * Writes a pointer to a document, {@link BsonType#DB_POINTER}; deprecated by BSON.
      *
-     * @param namespace a database and a collection
-     * @param id 12 bytes
+     * @param namespace the names of a database and a collection, separated by a dot
+     * @param id the 12 bytes of an object id
      */
     public final void dbPointer(String namespace, byte[] id) {
         pointer(null, namespace, id);
@@ -144,8 +147,8 @@ abstract class BsonItems extends BsonElements {
     }
 
     /**
-     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow,
-     * and {@link #end()}; deprecated by BSON.
+     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}; deprecated by BSON.
+     * The following elements are those of the scope, until {@link #end()}.
      *
      * @param javaScript the code
      */
@@ -165,8 +168,8 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a MongoDB timestamp, {@link BsonType#TIMESTAMP}.
      *
-     * @param seconds since 1970, unsigned
-     * @param increment among those of this second, unsigned
+     * @param seconds the seconds since 1970, unsigned
+     * @param increment the number of this timestamp within its second, unsigned
      */
     public final void timestamp(int seconds, int increment) {
         int64Value(BsonType.TIMESTAMP, null, (long) seconds << 32 | increment & 0xFFFFFFFFL);
@@ -191,12 +194,12 @@ abstract class BsonItems extends BsonElements {
         decimal(null, high, low);
     }
 
-    /** Writes the least key, {@link BsonType#MIN_KEY}. */
+    /** Writes the value that is less than all others, {@link BsonType#MIN_KEY}. */
     public final void minKey() {
         empty(BsonType.MIN_KEY, null);
     }
 
-    /** Writes the greatest key, {@link BsonType#MAX_KEY}. */
+    /** Writes the value that is greater than all others, {@link BsonType#MAX_KEY}. */
     public final void maxKey() {
         empty(BsonType.MAX_KEY, null);
     }
@@ -204,7 +207,7 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes the current value of a reader, of any type, byte for byte.
      *
-     * @param reader a reader with a current element, which it keeps
+     * @param reader a reader with a current element, which remains the current one
      */
     public final void copy(BsonReader reader) {
         copyOf(null, reader);

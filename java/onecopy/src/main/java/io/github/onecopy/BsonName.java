@@ -3,14 +3,14 @@ package io.github.onecopy;
 import java.util.Arrays;
 
 /**
- * The name of an element, encoded once: UTF-8 and the terminating NUL. Make one for each field of a
- * class and keep it in a constant; writing it then copies a few bytes, and {@link
- * BsonReader#nameIs} compares without decoding.
+ * The name of an element, encoded as UTF-8 with the terminating NUL. If a name is kept in a
+ * constant, it is encoded only once: a writer copies its bytes, and {@link BsonReader#nameIs}
+ * compares them.
  */
 public final class BsonName {
     /**
-     * The number of indexes of arrays that are cached; larger ones are formatted as they are
-     * written.
+     * The number of array indexes whose names are cached. The names of larger indexes are formatted
+     * when they are written.
      */
     static final int N_INDEXES = 1000;
 
@@ -27,23 +27,23 @@ public final class BsonName {
     }
 
     /**
-     * Creates a name. The empty name is valid.
+     * Creates a name, which may be empty.
      *
      * @param text the name
      * @return the name
-     * @throws IllegalArgumentException if NUL is in it, which ends a name in BSON
+     * @throws IllegalArgumentException if the text contains a NUL, which would end the name in BSON
      * @throws MalformedTextException if the text has a lone surrogate
      */
     public static BsonName of(String text) {
         return new BsonName(text);
     }
 
-    /** The name of an item of an array, of the first {@link #N_INDEXES}. */
+    /** Returns the name of an item of an array, whose index is less than {@link #N_INDEXES}. */
     static BsonName ofIndex(int index) {
         return Indexes.NAMES[index];
     }
 
-    /** Refuses a text with a NUL, which would end it early. */
+    /** Throws an exception if a text contains a NUL, which would end it early. */
     static void checkNoNul(String text) {
         int at = text.indexOf('\0');
         if (at >= 0) {
@@ -52,7 +52,7 @@ public final class BsonName {
         }
     }
 
-    /** The name as text. */
+    /** Returns the text of the name. */
     @Override
     public String toString() {
         return text;
@@ -68,7 +68,7 @@ public final class BsonName {
         return text.hashCode();
     }
 
-    /** Made when the first array is written. */
+    /** The cached names, created when the first array is written. */
     private static final class Indexes {
         static final BsonName[] NAMES = new BsonName[N_INDEXES];
 

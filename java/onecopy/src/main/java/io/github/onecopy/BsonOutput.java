@@ -9,13 +9,13 @@ import java.nio.channels.WritableByteChannel;
 import java.util.Arrays;
 
 /**
- * Concatenated documents in memory, in an array that grows and is kept by {@link #reset}. It
- * contains only whole documents: the unfinished one of a {@link BsonWriter} is not part of it yet.
- * For one thread at a time.
+ * Complete documents, one after the other, in an array that grows. A document that a {@link
+ * BsonWriter} has not ended is not part of the output. {@link #reset} keeps the array. Not
+ * thread-safe.
  *
- * Growing doubles the array and copies its contents once; a reset zeroes nothing. Memory per byte:
- * up to as much again, and three bytes for each UTF-16 unit of the longest text if that is below 64
- * Ki units.
+ * If the array is too small, a new one of at least twice the size replaces it, and the contents are
+ * copied. Before a text of up to 65,536 UTF-16 units is written, three bytes per unit are reserved
+ * if the maximal capacity permits it; before any other text, the length of its UTF-8.
  */
 public final class BsonOutput {
     /** The longest array that each JVM supports. */
@@ -23,26 +23,28 @@ public final class BsonOutput {
 
     private static final int INITIAL_BYTES = 1024;
 
-    /** The bytes, of which those up to {@link #size} count. */
+    /** The array, of which the first {@link #size} bytes are the contents. */
     byte[] array;
 
-    /** The bytes of whole documents. */
+    /** The number of bytes of complete documents. */
     int size;
 
     private final int maxBytes;
 
-    /** Creates an output of 1,024 bytes, that grows to 2,147,483,639. */
+    /** Creates an output with a capacity of 1,024 bytes, which grows to 2,147,483,639. */
     public BsonOutput() {
         this(INITIAL_BYTES, MOST_BYTES);
     }
 
     /**
-     * Creates an output of given sizes.
+     * Creates an output with a given capacity.
      *
-     * @param initialBytes the size that is allocated now, from 0
-     * @param maxBytes the maximal size, from {@code initialBytes}; if it does not suffice, writers
-     * throw a {@link BufferOverflowException}. Larger values count as 2,147,483,639
-     * @throws IllegalArgumentException if the sizes are negative or not in this order
+     * @param initialBytes the capacity at first, 0 or more
+     * @param maxBytes the maximal capacity, {@code initialBytes} or more; if it is not sufficient,
+     * writers throw {@link BufferOverflowException}. Values above 2,147,483,639 are treated as
+     * 2,147,483,639
+     * @throws IllegalArgumentException if {@code initialBytes} is negative, or more than {@code
+     * maxBytes}
      */
     public BsonOutput(int initialBytes, int maxBytes) {
         if (initialBytes < 0 || maxBytes < initialBytes) {
@@ -55,65 +57,65 @@ public final class BsonOutput {
     }
 
     /**
-     * The size of the contents.
+     * Returns the size of the contents.
      *
-     * @return bytes of whole documents
+     * @return the number of bytes of complete documents
      */
     public int size() {
         return size;
     }
 
     /**
-     * The maximal size.
+     * Returns the maximal capacity.
      *
-     * @return bytes
+     * @return the number of bytes
      */
     public int maxBytes() {
         return maxBytes;
     }
 
     /**
-     * Empties it. The array stays, so the next document overwrites the contents of earlier views by
-     * {@link #asByteBuffer}. Copies: none.
+     * Removes the contents. The array is kept, so the next document overwrites the contents of a
+     * buffer that {@link #asByteBuffer} returned before.
      */
     public void reset() {
         size = 0;
     }
 
     /**
-     * The contents, as a new array.
+     * Returns the contents as a new array. Copies: one.
      *
-     * @return a new array of {@link #size} bytes. Copies: one
+     * @return a new array of {@link #size} bytes
      */
     public byte[] toByteArray() {
         return Arrays.copyOf(array, size);
     }
 
     /**
-     * The contents as a little-endian view; valid until the next reset or document. Copies: none.
+     * Returns a little-endian view of the contents, valid until the next document is started or the
+     * output is reset. Copies: none.
      *
-     * @return a buffer from 0 to {@link #size}
+     * @return a buffer with position 0 and the limit {@link #size}
      */
     public ByteBuffer asByteBuffer() {
         return ByteBuffer.wrap(array, 0, size).slice().order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /**
-     * Writes the contents in one call. Copies: none by this method.
+     * Writes the contents to a stream by one call. This method copies nothing.
      *
      * @param out the destination
-     * @throws IOException from the stream
+     * @throws IOException if the stream throws it
      */
     public void writeTo(OutputStream out) throws IOException {
         out.write(array, 0, size);
     }
 
     /**
-     * Writes the complete contents, so the channel has to be a blocking one. Copies: none by this
-     * method.
+     * Writes the contents to a channel, which must be in blocking mode. This method copies nothing.
      *
      * @param out the destination
-     * @throws IOException from the channel, or if it writes no bytes
+     * @throws IOException if the channel throws it, or accepts no bytes
      */
     public void writeTo(WritableByteChannel out) throws IOException {
         ByteBuffer left = asByteBuffer();
@@ -126,7 +128,8 @@ public final class BsonOutput {
         }
     }
 
-    /** Ensures space for {@code more} bytes after the first {@code keep}, which are kept. */
+    /** Ensures space for {@code more} bytes after the first {@code keep} bytes, which are copied if
+     * the array is replaced. */
     void grow(int keep, long more) {
         long need = keep + more;
         if (need > maxBytes) {

@@ -4,10 +4,9 @@ import io.github.onecopy.BsonException.Reason;
 import java.nio.ByteBuffer;
 
 /**
- * Reads BSON 1.1 from a buffer: a cursor that goes from element to element. The current element is
- * checked: its tag, every length against the rest of the document, terminators, booleans. Texts are
- * checked for UTF-8 when they are read, or all of them by {@link #validate}. For one thread at a
- * time.
+ * Reads BSON 1.1 from a buffer, element by element. {@link #next()} checks an element: its tag, its
+ * lengths, its terminators, and the value of a boolean. The methods that return a text check that
+ * it is UTF-8; {@link #validate} checks all texts of a document. Not thread-safe.
  *
  * <pre>{@code
  * BsonReader reader = BsonReader.of(buffer);
@@ -18,11 +17,13 @@ import java.nio.ByteBuffer;
  * }
  * }</pre>
  *
- * A value that is not read is skipped by {@link #next()}; the contents of a document that was not
- * entered are not checked. No method recurses; each open document needs four bytes. Invalid BSON is
- * a {@link BsonException}, after which the reader can only be used again by {@link #reset}. The
- * getters throw {@link IllegalStateException} if there is no current element or it has another
- * type. Changes in the buffer during reading are visible, but never cause an access outside of it.
+ * {@link #next()} skips a value that was not read. The contents of a document that is not entered
+ * are not checked. Documents may be nested to any depth: no method is recursive, and each entered
+ * document needs four bytes. Invalid BSON causes a {@link BsonException}; the reader can then be
+ * used only after {@link #reset}. The methods that return a value throw {@link
+ * IllegalStateException} if there is no current element, or if it has another type. If another
+ * thread changes the buffer meanwhile, the results are undefined, but no byte outside of the
+ * document is read.
  *
  * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
  */
@@ -33,13 +34,13 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * A reader that refuses malformed text.
+     * Returns a reader of a document. A text that is not UTF-8 is an error.
      *
-     * @param document a document, from the position of the buffer to its limit, both of which are
-     * kept
+     * @param document a buffer with the document between its position and its limit, which are not
+     * changed
      * @return the reader, before the first element
-     * @throws BsonException if the length is not that of the given
-     * bytes, or the last byte is not NUL
+     * @throws BsonException if the length of the document is not the number of bytes, or the last
+     * byte is not a NUL
      * @see #of(ByteBuffer, Malformed)
      */
     public static BsonReader of(ByteBuffer document) {
@@ -47,25 +48,27 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * A reader.
+     * Returns a reader of a document.
      *
-     * @param document a document, from the position of the buffer to its limit, both of which are
-     * kept; heap or direct, of either byte order
-     * @param malformed the treatment of texts and names that are not UTF-8: with REPLACE, U+FFFD
+     * @param document a heap or direct buffer, of either byte order, with the document between its
+     * position and its limit, which are not changed
+     * @param malformed the treatment of texts and names that are not UTF-8
      * @return the reader, before the first element
-     * @throws BsonException if the length is not that of the given
-     * bytes, or the last byte is not NUL
+     * @throws BsonException if the length of the document is not the number of bytes, or the last
+     * byte is not a NUL
      */
     public static BsonReader of(ByteBuffer document, Malformed malformed) {
         return new BsonReader(document, malformed);
     }
 
     /**
-     * The length of the document at the position of a buffer, for concatenated documents.
+     * Returns the length of the document at the position of a buffer. This separates concatenated
+     * documents.
      *
-     * @param buffer from its position on; it stays
-     * @return bytes, 5 or more, and not more than remain
-     * @throws BsonException if there is no length, or an impossible one
+     * @param buffer a buffer with the document at its position, which is not changed
+     * @return the number of bytes: at least 5, and at most the remaining ones
+     * @throws BsonException if fewer than 4 bytes remain, or the length is less than 5 or more than
+     * the number of remaining bytes
      */
     public static int documentBytes(ByteBuffer buffer) {
         if (buffer.remaining() < LENGTH_BYTES) {
@@ -84,10 +87,12 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * Checks all of a document: lengths, tags, terminators, and UTF-8 of texts and names, at each
-     * level. The names of an array need not be 0, 1, 2… Copies: none.
+     * Checks a complete document with all nested documents: lengths, tags, terminators, booleans,
+     * and that texts and names are UTF-8. The names of the items of an array may differ from 0, 1,
+     * 2… The document is not copied.
      *
-     * @param document from the position of the buffer to its limit, both of which are kept
+     * @param document a buffer with the document between its position and its limit, which are not
+     * changed
      * @throws BsonException if it is not valid BSON
      */
     public static void validate(ByteBuffer document) {
@@ -112,21 +117,21 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The text of the current element. Copies: as {@link Utf8#decode}.
+     * The text of the current element. Copies: as for {@link
+     * Utf8#decode(ByteBuffer, Malformed)}.
      *
      * @return the text
-     * @throws BsonException if it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
      */
     public String string() {
         return text(value(BsonType.STRING));
     }
 
     /**
-     * The code of the current element, with or without a scope; the scope is a document to {@link
-     * #enter()}.
+     * The code of the current element, with or without a scope. {@link #enter()} enters the scope.
      *
      * @return the JavaScript
-     * @throws BsonException if it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
      */
     public String code() {
         return type() == BsonType.CODE_WITH_SCOPE
@@ -138,7 +143,7 @@ public final class BsonReader extends BsonCursor {
      * The symbol of the current element.
      *
      * @return its text
-     * @throws BsonException if it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
      */
     public String symbol() {
         return text(value(BsonType.SYMBOL));
@@ -154,7 +159,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The bytes of the current binary; of subtype 2, the legacy one, the bytes after the second
+     * The bytes of the current binary; for the deprecated subtype 2, the bytes after the second
      * length. Copies: none.
      *
      * @return a read-only view of the buffer
@@ -184,7 +189,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The time of the current element.
+     * The date and time of the current element.
      *
      * @return milliseconds since 1970 in UTC
      */
@@ -196,7 +201,7 @@ public final class BsonReader extends BsonCursor {
      * The pattern of the regular expression of the current element.
      *
      * @return the pattern
-     * @throws BsonException if it is not UTF-8, unless that is replaced
+     * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
      */
     public String regexPattern() {
         int at = value(BsonType.REGEX);
@@ -206,8 +211,8 @@ public final class BsonReader extends BsonCursor {
     /**
      * The options of the regular expression of the current element.
      *
-     * @return its options, in order
-     * @throws BsonException if they are not UTF-8, unless that is replaced
+     * @return the options, as written
+     * @throws BsonException if they are not UTF-8 and the reader's policy is THROW
      */
     public String regexOptions() {
         int at = zeroAt(value(BsonType.REGEX), next) + 1;
@@ -217,8 +222,8 @@ public final class BsonReader extends BsonCursor {
     /**
      * The namespace of the pointer of the current element.
      *
-     * @return a database and a collection
-     * @throws BsonException if it is not UTF-8, unless that is replaced
+     * @return the names of a database and a collection, separated by a dot
+     * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
      */
     public String dbPointerNamespace() {
         return text(value(BsonType.DB_POINTER));

@@ -11,9 +11,9 @@ import java.util.Objects;
 
 /**
  * A destination of BSON: an array, a direct buffer, or an output that grows. Positions are indexes
- * into it; the writer keeps them, calls {@link #reserve}, and {@link #publish}es complete
- * documents. The {@code put} methods require reserved space; the methods that return a position
- * reserve it themselves.
+ * into it, and are stored by the caller. The {@code put} methods require space that {@link
+ * #reserve} has ensured; {@link #text} and {@link #cstring} reserve it themselves. {@link #publish}
+ * makes a complete document visible to the user.
  */
 final class BsonTarget {
     private static final VarHandle INT32 = MethodHandles.byteArrayViewVarHandle(int[].class,
@@ -21,7 +21,9 @@ final class BsonTarget {
     private static final VarHandle INT64 = MethodHandles.byteArrayViewVarHandle(long[].class,
             ByteOrder.LITTLE_ENDIAN);
 
-    /** Up to this length, the worst case is reserved for a text; a longer text is measured first.
+    /**
+     * The number of units up to which space for the longest possible UTF-8 is reserved for a text.
+     * The length of a longer text is computed first.
      */
     private static final int WORST_CASE_UNITS = 1 << 16;
 
@@ -68,8 +70,8 @@ final class BsonTarget {
         start();
     }
 
-    /** The position of the next document: after the published ones, or wherever the caller has
-     * moved the buffer's position. */
+    /** Returns the position of the next document: the size of the output, or the position of the
+     * buffer. */
     int start() {
         if (output != null) {
             array = output.array;
@@ -81,7 +83,8 @@ final class BsonTarget {
         return offset + target.position();
     }
 
-    /** Publishes the bytes between {@code first} and {@code end} to the caller. */
+    /** Adds the bytes between {@code first} and {@code end} to the output, or moves the position of
+     * the buffer past them. */
     void publish(int first, int end) {
         if (output != null) {
             if (output.array != array || output.size != first) {
@@ -94,15 +97,15 @@ final class BsonTarget {
         }
     }
 
-    /** The distance between index 0 here and that of the buffer. */
+    /** The index in the array or {@link #direct} of the first byte of {@link #target}. */
     private int offset() {
         return direct == null ? target.arrayOffset() : 0;
     }
 
     /**
-     * Ensures {@code more} bytes of space from {@code at} on.
+     * Ensures space for {@code more} bytes from {@code at} on.
      *
-     * @throws BufferOverflowException if there are fewer
+     * @throws BufferOverflowException if the destination cannot grow to this size
      */
     void reserve(int at, long more) {
         if (limit - at < more) {
@@ -143,7 +146,7 @@ final class BsonTarget {
         }
     }
 
-    /** All of an array; returns the index after it. */
+    /** Writes an array; returns the index after it. */
     int putBytes(int at, byte[] bytes) {
         return putBytes(at, bytes, 0, bytes.length);
     }
@@ -157,7 +160,8 @@ final class BsonTarget {
         return at + n;
     }
 
-    /** Copies the rest of a buffer, which keeps its position; returns the index after it. */
+    /** Writes the remaining bytes of a buffer, whose position is unchanged; returns the index after
+     * them. */
     int putBuffer(int at, ByteBuffer bytes) {
         int n = bytes.remaining();
         if (array != null) {
@@ -168,7 +172,7 @@ final class BsonTarget {
         return at + n;
     }
 
-    /** The bytes of an index as a name, its NUL included. */
+    /** Returns the number of bytes of an index as a name, including the NUL. */
     static int indexBytes(int index) {
         int n = 2;
         for (int rest = index / 10; rest != 0; rest /= 10) {
@@ -177,8 +181,8 @@ final class BsonTarget {
         return n;
     }
 
-    /** The digits of an index that has no {@link BsonName}, and a NUL; returns the index after
-     * them. */
+    /** Writes the digits of an array index that has no {@link BsonName}, and a NUL; returns the
+     * index after them. */
     int putIndex(int at, int index) {
         int end = at + indexBytes(index) - 1;
         putByte(end, 0);
@@ -189,8 +193,8 @@ final class BsonTarget {
         return end + 1;
     }
 
-    /** A length, UTF-8 and a NUL, the length counting the NUL; returns the index after them.
-     * Copies: the one conversion. */
+    /** Writes a BSON string: its length, which includes the NUL, the text in UTF-8, and a NUL.
+     * Returns the index after them. */
     int text(int at, String text) {
         reserveText(at, text, LENGTH_BYTES + 1);
         int from = at + LENGTH_BYTES;
@@ -200,8 +204,8 @@ final class BsonTarget {
         return end + 1;
     }
 
-    /** UTF-8 and a NUL; returns the index after them. The caller has checked it for NULs. Copies:
-     * the one conversion. */
+    /** Writes a text in UTF-8, and a NUL; returns the index after them. The caller has checked that
+     * the text has no NUL. */
     int cstring(int at, String text) {
         reserveText(at, text, 1);
         int end = at + encode(text, at);
@@ -209,7 +213,7 @@ final class BsonTarget {
         return end + 1;
     }
 
-    /** Writes UTF-8 and reserves space for a NUL. */
+    /** Writes a text in UTF-8, and leaves space for a NUL. */
     private int encode(String text, int at) {
         if (array != null) {
             return encoder.encode(text, array, at, limit - 1, malformed);
@@ -217,8 +221,8 @@ final class BsonTarget {
         return encoder.encode(text, direct, at, limit - 1, malformed);
     }
 
-    /** Reserves space for a text and its framing; in a destination that does not grow, only for the
-     * framing. */
+    /** Reserves space for a text and {@code around} more bytes. If the destination does not grow,
+     * it reserves only the latter: the encoder checks the space for the text. */
     private void reserveText(int at, String text, int around) {
         long most = 3L * text.length() + around;
         if (most <= limit - at) {

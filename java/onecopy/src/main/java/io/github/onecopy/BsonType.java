@@ -10,21 +10,21 @@ public enum BsonType {
     DOUBLE(0x01),
     /** Text in UTF-8, with its length. */
     STRING(0x02),
-    /** A document inside of this one. */
+    /** A nested document. */
     DOCUMENT(0x03),
     /** A document whose names are {@code 0}, {@code 1}, {@code 2}… */
     ARRAY(0x04),
     /** Bytes, with their length and a subtype. */
     BINARY(0x05),
-    /** Nothing; deprecated. */
+    /** No value; deprecated. */
     UNDEFINED(0x06),
-    /** Twelve bytes. */
+    /** Twelve bytes that identify a document. */
     OBJECT_ID(0x07),
     /** {@code false} or {@code true}. */
     BOOL(0x08),
     /** Milliseconds since 1970 in UTC, 64 bits. */
     DATE_TIME(0x09),
-    /** Nothing. */
+    /** No value. */
     NULL(0x0A),
     /** A pattern and its options. */
     REGEX(0x0B),
@@ -38,11 +38,11 @@ public enum BsonType {
     CODE_WITH_SCOPE(0x0F),
     /** A 32-bit integer. */
     INT32(0x10),
-    /** An increment and seconds since 1970, 32 bits each: MongoDB's own. */
+    /** MongoDB's internal timestamp: an increment and the seconds since 1970, 32 bits each. */
     TIMESTAMP(0x11),
     /** A 64-bit integer. */
     INT64(0x12),
-    /** A decimal of 128 bits. */
+    /** A decimal floating-point number of 128 bits. */
     DECIMAL128(0x13),
     /** Less than all other values. */
     MIN_KEY(0xFF),
@@ -64,7 +64,7 @@ public enum BsonType {
     }
 
     /**
-     * The tag: the byte before an element of this type.
+     * Returns the tag: the first byte of an element of this type.
      *
      * @return 1 to 255
      */
@@ -72,7 +72,7 @@ public enum BsonType {
         return tag & 0xFF;
     }
 
-    /** The type of this tag; null if there is none. */
+    /** Returns the type with a tag; null if there is none. */
     static BsonType of(byte tag) {
         return OF_TAG[tag & 0xFF];
     }

@@ -5,9 +5,8 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Writes BSON 1.1 straight into a buffer, into a {@link BsonOutput} that grows or, on JDK 22 and
- * newer, into a memory segment. Each text is converted once, into its destination; no call
- * allocates, except that an output may grow. For one thread at a time.
+ * Writes BSON 1.1 directly into a buffer, into a {@link BsonOutput}, which grows, or on JDK 22 and
+ * newer into a memory segment. Each text is converted once, into its destination. Not thread-safe.
  *
  * <pre>{@code
  * static final BsonName CITY = BsonName.of("city");
@@ -19,27 +18,28 @@ import java.util.Objects;
  * writer.end();
  * }</pre>
  *
- * <p>The methods with a {@link BsonName} write an element of a document. Those without write an
- * item of an array, or the element that {@link #name} has named. All of them throw
+ * <p>The methods with a {@link BsonName} write an element of a document. The methods without it
+ * write an item of an array, or the value of the name given to {@link #name(String)}. All of them
+ * throw
  *
  * <ul>
- *   <li>{@link IllegalStateException} outside of a document, for an item of an array with a name
- *       and for an element of a document without;
+ *   <li>{@link IllegalStateException} if no document is open, for an item of an array with a name,
+ *       and for an element of a document without a name;
  *   <li>{@link BufferOverflowException} if the element does not fit;
  *   <li>{@link MalformedTextException} for a lone surrogate in a text, if the policy is {@link
  *       Malformed#THROW};
- *   <li>{@link IllegalArgumentException} if NUL is in a pattern or its options, a subtype is not 0
- *       to 255, an object id has not 12 bytes;
+ *   <li>{@link IllegalArgumentException} if a pattern or its options contain a NUL, a subtype is
+ *       not 0 to 255, or an object id does not have 12 bytes;
  *   <li>{@link NullPointerException} if an argument is null.
  * </ul>
  *
- * An element is written completely or not at all: after an exception {@link #writtenBytes} returns
- * the end of the last whole one, and the writer continues there or is {@link #reset}. {@link
- * #end()} of the outermost document publishes it: until then, the position of the buffer and the
- * size of the output are unchanged, although bytes after them are written.
+ * An element is written completely or not at all. After an exception the writer can continue with
+ * another element, or {@link #reset} discards the open documents. The position of the buffer and
+ * the size of the output change only when {@link #end()} ends the outermost document; before that,
+ * the bytes after them are written.
  *
- * <p>The names in a document are not checked for duplicates, nor is its size checked against a
- * server's limit.
+ * <p>The names in a document are not checked for duplicates, and its size is not compared with the
+ * limit of a server.
  *
  * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
  */
@@ -49,7 +49,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * A writer into a buffer, which refuses lone surrogates.
+     * Returns a writer into a buffer. A lone surrogate in a text is an error.
      *
      * @param buffer the destination
      * @return the writer
@@ -61,8 +61,8 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * A writer into a buffer, from its position up to its limit; both are read again for each
-     * outermost document.
+     * Returns a writer into a buffer, between its position and its limit. Both are read again at
+     * the start of each outermost document.
      *
      * @param buffer the destination: heap or direct, of either byte order
      * @param malformed the treatment of lone surrogates
@@ -74,7 +74,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * A writer that appends to an output and refuses lone surrogates.
+     * Returns a writer that appends to an output. A lone surrogate in a text is an error.
      *
      * @param output the destination
      * @return the writer
@@ -84,7 +84,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * A writer that appends to an output.
+     * Returns a writer that appends to an output.
      *
      * @param output the destination
      * @param malformed the treatment of lone surrogates
@@ -95,7 +95,8 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Starts a document in this one: its elements follow, and {@link #end()}.
+     * Starts a nested document. The following elements are those of this document, until {@link
+     * #end()}.
      *
      * @param name its name
      */
@@ -104,7 +105,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Starts an array: its items follow, by the methods without a name, and {@link #end()}.
+     * Starts an array. Its items are written by the methods without a name, until {@link #end()}.
      *
      * @param name its name
      */
@@ -116,7 +117,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes a double, {@link BsonType#DOUBLE}.
      *
      * @param name its name
-     * @param value any, NaN too, whose bits are kept
+     * @param value the number; the bits of a NaN are kept
      */
     public void float64(BsonName name, double value) {
         int64Value(BsonType.DOUBLE, checked(name), Double.doubleToRawLongBits(value));
@@ -126,7 +127,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes a text, {@link BsonType#STRING}.
      *
      * @param name its name
-     * @param value the text; NUL may be in it
+     * @param value the text, which may contain a NUL
      */
     public void string(BsonName name, String value) {
         text(BsonType.STRING, checked(name), value);
@@ -136,8 +137,9 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes bytes, {@link BsonType#BINARY}.
      *
      * @param name its name
-     * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes all of them
+     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
+     * written too
+     * @param bytes the bytes
      */
     public void binary(BsonName name, int subtype, byte[] bytes) {
         binaryValue(checked(name), subtype, bytes, 0, bytes.length);
@@ -147,9 +149,10 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes a range of bytes, {@link BsonType#BINARY}.
      *
      * @param name its name
-     * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes their array
-     * @param from the index of the first
+     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
+     * written too
+     * @param bytes the array that contains the bytes
+     * @param from the index of the first byte
      * @param count the number of bytes
      */
     public void binary(BsonName name, int subtype, byte[] bytes, int from, int count) {
@@ -160,8 +163,9 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes the remaining bytes of a buffer, {@link BsonType#BINARY}.
      *
      * @param name its name
-     * @param subtype 0 to 255; 2, the old one, gets its second length
-     * @param bytes the bytes between its position and its limit, both of which are kept
+     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
+     * written too
+     * @param bytes the buffer, whose position and limit are not changed
      */
     public void binary(BsonName name, int subtype, ByteBuffer bytes) {
         binaryValue(checked(name), subtype, bytes);
@@ -180,7 +184,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes an object id, {@link BsonType#OBJECT_ID}.
      *
      * @param name its name
-     * @param id 12 bytes
+     * @param id the 12 bytes of an object id
      */
     public void objectId(BsonName name, byte[] id) {
         id(checked(name), id);
@@ -190,14 +194,14 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes a boolean, {@link BsonType#BOOL}.
      *
      * @param name its name
-     * @param value which
+     * @param value the boolean
      */
     public void bool(BsonName name, boolean value) {
         byteValue(BsonType.BOOL, checked(name), value ? 1 : 0);
     }
 
     /**
-     * Writes a moment, {@link BsonType#DATE_TIME}.
+     * Writes a date and time, {@link BsonType#DATE_TIME}.
      *
      * @param name its name
      * @param millis milliseconds since 1970 in UTC
@@ -220,19 +224,18 @@ public final class BsonWriter extends BsonWriterSegments {
      *
      * @param name its name
      * @param pattern the pattern
-     * @param options its options, in alphabetical order according to BSON; they are written
-     * unchanged
+     * @param options the options. BSON requires alphabetical order; they are written unchanged
      */
     public void regex(BsonName name, String pattern, String options) {
         regexValue(checked(name), pattern, options);
     }
 
     /**
-     * Writes a pointer, {@link BsonType#DB_POINTER}; deprecated by BSON.
+     * Writes a pointer to a document, {@link BsonType#DB_POINTER}; deprecated by BSON.
      *
      * @param name its name
-     * @param namespace a database and a collection
-     * @param id 12 bytes
+     * @param namespace the names of a database and a collection, separated by a dot
+     * @param id the 12 bytes of an object id
      */
     public void dbPointer(BsonName name, String namespace, byte[] id) {
         pointer(checked(name), namespace, id);
@@ -259,8 +262,8 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}: elements follow,
-     * and {@link #end()}; deprecated by BSON.
+     * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}; deprecated by BSON.
+     * The following elements are those of the scope, until {@link #end()}.
      *
      * @param name its name
      * @param javaScript the code
@@ -273,18 +276,18 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes a 32-bit integer, {@link BsonType#INT32}.
      *
      * @param name its name
-     * @param value which
+     * @param value the integer
      */
     public void int32(BsonName name, int value) {
         int32Value(BsonType.INT32, checked(name), value);
     }
 
     /**
-     * Writes a timestamp of MongoDB's, {@link BsonType#TIMESTAMP}.
+     * Writes a MongoDB timestamp, {@link BsonType#TIMESTAMP}.
      *
      * @param name its name
-     * @param seconds since 1970, unsigned
-     * @param increment among those of this second, unsigned
+     * @param seconds the seconds since 1970, unsigned
+     * @param increment the number of this timestamp within its second, unsigned
      */
     public void timestamp(BsonName name, int seconds, int increment) {
         int64Value(BsonType.TIMESTAMP, checked(name),
@@ -295,7 +298,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes a 64-bit integer, {@link BsonType#INT64}.
      *
      * @param name its name
-     * @param value which
+     * @param value the integer
      */
     public void int64(BsonName name, long value) {
         int64Value(BsonType.INT64, checked(name), value);
@@ -313,7 +316,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes the least key, {@link BsonType#MIN_KEY}.
+     * Writes the value that is less than all others, {@link BsonType#MIN_KEY}.
      *
      * @param name its name
      */
@@ -322,7 +325,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes the greatest key, {@link BsonType#MAX_KEY}.
+     * Writes the value that is greater than all others, {@link BsonType#MAX_KEY}.
      *
      * @param name its name
      */
@@ -334,7 +337,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes the current value of a reader, of any type, byte for byte.
      *
      * @param name its name
-     * @param reader a reader with a current element, which it keeps
+     * @param reader a reader with a current element, which remains the current one
      */
     public void copy(BsonName name, BsonReader reader) {
         copyOf(checked(name), reader);

@@ -1,7 +1,7 @@
 package io.github.onecopy;
 
-/** Nothing here; on JDK 22 and newer the jar has another one, which makes a {@link BsonWriter} over
- * a memory segment. */
+/** On JDK 22 and newer, the jar has another version of this class, with the methods of {@link
+ * BsonWriter} for memory segments. */
 abstract class BsonWriterSegments extends BsonItems {
     BsonWriterSegments(BsonTarget target) {
         super(target);

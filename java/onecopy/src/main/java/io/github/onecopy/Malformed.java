@@ -2,13 +2,14 @@ package io.github.onecopy;
 
 /** The treatment of malformed text: lone surrogates in a string, invalid bytes in UTF-8. */
 public enum Malformed {
-    /** It is an error: {@link MalformedTextException} has the position. The default everywhere. */
+    /** Malformed text causes a {@link MalformedTextException}, which has the position; a {@link
+     * BsonReader} throws a {@link BsonException}. This is the default of all methods. */
     THROW,
 
     /**
-     * It is replaced as the JDK does: each lone surrogate is written as {@code '?'}, as {@link
-     * String#getBytes} does; each maximal subpart of an invalid sequence (Unicode 16.0, section
-     * 3.9) is read as U+FFFD, as {@code new String} does.
+     * Malformed text is replaced, with the same result as by the JDK. Each lone surrogate is
+     * encoded as {@code '?'}, as by {@code getBytes(UTF_8)}. Invalid bytes are decoded as U+FFFD,
+     * as by {@code new String(bytes, UTF_8)}.
      */
     REPLACE
 }

@@ -1,17 +1,17 @@
 package io.github.onecopy;
 
-/** Malformed text, with the index of the error. */
+/** A text is malformed; the exception has the index of the error. */
 public final class MalformedTextException extends IllegalArgumentException {
     private static final long serialVersionUID = 1L;
 
-    /** 0-based; kept, so that no caller has to parse the message. */
+    /** The index, from 0, so that no caller has to parse the message. */
     private final long index;
 
     /**
      * Creates an instance.
      *
-     * @param message the error, as a sentence
-     * @param index its index, 0-based: see {@link #index}
+     * @param message the message
+     * @param index the index of the error, from 0: see {@link #index}
      */
     public MalformedTextException(String message, long index) {
         super(message);
@@ -19,11 +19,10 @@ public final class MalformedTextException extends IllegalArgumentException {
     }
 
     /**
-     * The position of the error.
+     * Returns the position of the error.
      *
-     * @return when encoding, the index of the lone surrogate in the string, in UTF-16 units; when
-     * decoding, the number of bytes before the first invalid UTF-8 sequence, counted from the start
-     * of decoding. Both start at 0
+     * @return for a string, the index of the lone surrogate; for UTF-8, the number of bytes between
+     * the start of the decoded range and the first invalid sequence
      */
     public long index() {
         return index;

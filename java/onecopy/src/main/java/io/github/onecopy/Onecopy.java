@@ -4,21 +4,23 @@ import io.github.onecopy.internal.StringArrays;
 import io.github.onecopy.internal.Native;
 
 /**
- * The implementation in use: the native library in the jar, or pure Java.
+ * Reports which implementation is in use: the native library in the jar, or pure Java.
  *
- * <p>Both return the same bytes and the same errors. The native one needs JDK 22 or newer and Linux
- * on x86-64, and is turned off by the system property {@code onecopy.native=off}, read once.
+ * <p>Both have the same results and the same errors. The native library requires JDK 22 or newer,
+ * and Linux on x86-64. The system property {@code onecopy.native} with the value {@code off}
+ * disables it; the property is read once.
  *
- * <p>With {@code --add-opens java.base/java.lang=ALL-UNNAMED} strings are read from the JVM's own
- * arrays, which saves a copy into a scratch array and makes ASCII as fast as {@link
- * String#getBytes}. This relies on the internals of {@code String}: they are checked once, and if
- * they are not as expected, the option has no effect.
+ * <p>With {@code --add-opens java.base/java.lang=ALL-UNNAMED}, the characters of a string are read
+ * from the array inside the string and not first copied to a scratch array. ASCII is then encoded
+ * as fast as by {@code getBytes(UTF_8)}. The layout of this array is tested once; if it is unknown,
+ * the option has no effect.
  */
 public final class Onecopy {
     private Onecopy() {}
 
     /**
-     * Returns true if the native library is loaded and in use. The first call loads it.
+     * Returns true if the native library is in use. The library is loaded at the first use of this
+     * method, or of a method that needs it.
      *
      * @return true if it is
      */
@@ -27,10 +29,11 @@ public final class Onecopy {
     }
 
     /**
-     * The implementation in use, with the reason, for a log line or a bug report.
+     * Describes the implementation in use in one line, for a log or a bug report.
      *
-     * @return a line such as {@code native: onecopy 0.1.0, linux-x86-64} or {@code pure Java: JDK
-     * 17 has no java.lang.foreign}, with {@code , strings opened} at its end if they are
+     * @return a text such as {@code native: onecopy 0.1.0, linux-x86-64}, or {@code pure Java: }
+     * and the reason why the library is not in use; it ends with {@code , strings opened} if
+     * strings are read in place
      */
     public static String nativeStatus() {
         return Native.status() + (StringArrays.OPEN ? ", strings opened" : "");

@@ -1,8 +1,8 @@
 package io.github.onecopy;
 
-/** Nothing here; on JDK 22 and newer the jar has another one, with what {@link Utf8} does to memory
- * segments. */
+/** On JDK 22 and newer, the jar has another version of this class, with the methods of {@link Utf8}
+ * for memory segments. */
 abstract class Utf8Segments {
-    /** Only for {@link Utf8}. */
+    /** Creates an instance. */
     Utf8Segments() {}
 }

@@ -2,7 +2,7 @@ package io.github.onecopy;
 
 import java.lang.foreign.MemorySegment;
 
-/** The methods of {@link BsonWriter} on JDK 22 and newer: memory segments. */
+/** The methods of {@link BsonWriter} for memory segments. */
 abstract class BsonWriterSegments extends BsonItems {
     /**
      * Creates an instance.
@@ -14,10 +14,10 @@ abstract class BsonWriterSegments extends BsonItems {
     }
 
     /**
-     * A writer into a segment, which refuses lone surrogates.
+     * Returns a writer into a segment. A lone surrogate in a text is an error.
      *
-     * @param segment the destination: native, or of an array of bytes
-     * @param at the position of the first document, in bytes from its start
+     * @param segment the destination: a native segment, or an array of bytes
+     * @param at the offset of the first document, in bytes
      * @return the writer
      * @throws IndexOutOfBoundsException if {@code at} is outside of the segment
      * @see #over(MemorySegment, long, Malformed)
@@ -27,19 +27,18 @@ abstract class BsonWriterSegments extends BsonItems {
     }
 
     /**
-     * A writer into a segment. Documents follow each other from {@code at} on; {@link
-     * BsonWriter#reset} continues after the last whole one, as for a buffer. If the segment is
-     * closed, writing is an {@link IllegalStateException}; from another thread than that of a
-     * confined segment a {@link WrongThreadException}.
+     * Returns a writer into a segment. Documents are written one after the other from {@code at}
+     * on; after {@link BsonWriter#reset}, the next one follows the last complete document. The
+     * methods that write throw {@link IllegalStateException} if the segment is closed, and {@link
+     * WrongThreadException} if it is confined to another thread.
      *
-     * @param segment the destination: native, or of an array of bytes
-     * @param at the position of the first document, in bytes from its start; up to 2 GiB from there
-     * are used
+     * @param segment the destination: a native segment, or an array of bytes
+     * @param at the offset of the first document, in bytes; at most 2 GiB from there on are used
      * @param malformed the treatment of lone surrogates
      * @return the writer
      * @throws IndexOutOfBoundsException if {@code at} is outside of the segment
      * @throws java.nio.ReadOnlyBufferException if the segment is read-only
-     * @throws UnsupportedOperationException if it is on the heap, and not an array of bytes
+     * @throws UnsupportedOperationException if it is an array of other elements than bytes
      */
     public static BsonWriter over(MemorySegment segment, long at, Malformed malformed) {
         long n = Math.min(segment.byteSize() - at, Integer.MAX_VALUE);

@@ -3,43 +3,44 @@ package io.github.onecopy;
 import io.github.onecopy.internal.Segments;
 import java.lang.foreign.MemorySegment;
 
-/** {@link Utf8} for memory segments: its public methods are Utf8's. */
+/** The methods of {@link Utf8} for memory segments. */
 abstract class Utf8Segments {
-    /** Only for {@link Utf8}. */
+    /** Creates an instance. */
     Utf8Segments() {}
 
     /**
-     * Writes a string into a segment.
+     * Writes a string into a segment. The same as {@link Utf8#encode(String, MemorySegment, long,
+     * Malformed)} with {@link Malformed#THROW}.
      *
      * @param s the string, without lone surrogates
-     * @param dst the destination: on or off the heap
+     * @param dst the destination: a segment on or off the heap
      * @param at the offset of the first byte, in bytes
-     * @return the bytes written
-     * @throws java.nio.BufferOverflowException if it does not fit: as below
+     * @return the number of bytes written
+     * @throws java.nio.BufferOverflowException if the text does not fit between {@code at} and the
+     * segment's end
      * @throws MalformedTextException for a lone surrogate, with its index in the string
-     * @see Utf8#encode(String, MemorySegment, long, Malformed)
      */
     public static long encode(String s, MemorySegment dst, long at) {
         return encode(s, dst, at, Malformed.THROW);
     }
 
     /**
-     * Writes a string into a segment. Copies: one, the conversion into the segment, which reads
-     * from a scratch of a few kilobytes.
+     * Writes a string into a segment, without a terminating NUL. Copies: one, the conversion into
+     * the segment.
      *
-     * Bytes after the last one written may have been overwritten; on failure, those from {@code at}
-     * on. Space for exactly {@link Utf8#encodedLength} is sufficient; no NUL is written.
+     * The bytes after the text may have been overwritten; if an exception is thrown, all bytes from
+     * {@code at} on. Space for exactly {@link Utf8#encodedLength} bytes is sufficient.
      *
      * @param s the string
-     * @param dst the destination: on or off the heap
+     * @param dst the destination: a segment on or off the heap
      * @param at the offset of the first byte, in bytes
      * @param malformed the treatment of lone surrogates
-     * @return the bytes written
+     * @return the number of bytes written
      * @throws IndexOutOfBoundsException if {@code at} is negative or past the segment's end
-     * @throws java.nio.BufferOverflowException if it does not fit between {@code at} and the
+     * @throws java.nio.BufferOverflowException if the text does not fit between {@code at} and the
      * segment's end
      * @throws MalformedTextException for a lone surrogate, with its index in the string, if {@code
-     * malformed} is THROW
+     * malformed} is THROW; also if the text would not fit
      * @throws IllegalArgumentException if the segment is read-only
      * @throws IllegalStateException if the segment's scope is closed
      * @throws WrongThreadException if the segment is confined to another thread
@@ -49,49 +50,50 @@ abstract class Utf8Segments {
     }
 
     /**
-     * Reads a part of a segment.
+     * Decodes a range of a segment. The same as {@link Utf8#decode(MemorySegment, long, long,
+     * Malformed)} with {@link Malformed#THROW}.
      *
-     * @param src the source: on or off the heap
+     * @param src the source: a segment on or off the heap
      * @param at the offset of the first byte, in bytes
      * @param n the number of bytes
      * @return the string
-     * @throws MalformedTextException for a sequence that is not UTF-8; its index counts bytes from
-     * {@code at}
-     * @see Utf8#decode(MemorySegment, long, long, Malformed)
+     * @throws MalformedTextException if the bytes are not UTF-8; its index is counted from {@code
+     * at}
      */
     public static String decode(MemorySegment src, long at, long n) {
         return decode(src, at, n, Malformed.THROW);
     }
 
     /**
-     * Reads a part of a segment. Copies: two, the conversion and one by the JDK into the string;
-     * one more for text longer than 8 KiB and not Latin-1.
+     * Decodes a range of a segment. Copies: as for {@link Utf8#decode(java.nio.ByteBuffer,
+     * Malformed)}, and one more of up to 8 KiB, or if the segment is an array of other elements
+     * than bytes.
      *
-     * @param src the source: on or off the heap
+     * @param src the source: a segment on or off the heap
      * @param at the offset of the first byte, in bytes
      * @param n the number of bytes
      * @param malformed the treatment of invalid sequences
-     * @return the string; with REPLACE the same as {@code new String(bytes, UTF_8)}
-     * @throws IndexOutOfBoundsException if they are not part of the segment
-     * @throws MalformedTextException for a sequence that is not UTF-8, if {@code malformed} is
-     * THROW; its index counts bytes from {@code at}
+     * @return the string; with REPLACE it is equal to {@code new String(bytes, UTF_8)}
+     * @throws IndexOutOfBoundsException if the range is not within the segment
+     * @throws MalformedTextException if the bytes are not UTF-8 and {@code malformed} is THROW; its
+     * index is counted from {@code at}
      * @throws IllegalStateException if the segment's scope is closed
      * @throws WrongThreadException if the segment is confined to another thread
-     * @throws OutOfMemoryError if they are more than 2 GiB, which no string holds
+     * @throws OutOfMemoryError if {@code n} is more than 2,147,483,639
      */
     public static String decode(MemorySegment src, long at, long n, Malformed malformed) {
         return Segments.decode(src, at, n, malformed);
     }
 
     /**
-     * Returns true if a part of a segment is UTF-8: no surrogates, no overlong sequences, nothing
-     * past U+10FFFF. Copies: none.
+     * Returns true if a range of a segment is valid UTF-8: it encodes no surrogates and nothing
+     * past U+10FFFF, and has no overlong sequences.
      *
      * @param src the segment
      * @param at the offset of the first byte, in bytes
      * @param n the number of bytes
-     * @return true if it is
-     * @throws IndexOutOfBoundsException if they are not part of the segment
+     * @return true if the bytes are valid
+     * @throws IndexOutOfBoundsException if the range is not within the segment
      * @throws IllegalStateException if the segment's scope is closed
      * @throws WrongThreadException if the segment is confined to another thread
      */
@@ -100,14 +102,14 @@ abstract class Utf8Segments {
     }
 
     /**
-     * The first position in a part of a segment that is not valid UTF-8. Copies: none.
+     * Finds the first invalid sequence of UTF-8 in a range of a segment.
      *
      * @param src the segment
      * @param at the offset of the first byte, in bytes
      * @param n the number of bytes
-     * @return the number of bytes between {@code at} and the first invalid sequence, or -1 if all
-     * is valid
-     * @throws IndexOutOfBoundsException if they are not part of the segment
+     * @return the number of bytes between {@code at} and the first invalid sequence, or -1 if there
+     * is none
+     * @throws IndexOutOfBoundsException if the range is not within the segment
      * @throws IllegalStateException if the segment's scope is closed
      * @throws WrongThreadException if the segment is confined to another thread
      */

@@ -9,27 +9,24 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Reads UTF-8 into strings. Reusable, keeps its scratch, not thread-safe.
+ * Decodes UTF-8 to strings. A decoder has scratch arrays, so it is not thread-safe.
  *
- * <p>A string cannot be written to, so there is one copy more than when encoding: into the scratch
- * as Latin-1 or UTF-16, whichever the string will hold, and from there into the string by the JDK.
+ * <p>A string cannot be written to. So the text is converted into a scratch array, to Latin-1 or
+ * UTF-16, whichever the string will contain, and the JDK copies it into the string.
  */
 public final class Decoder {
-    /** Up to this many bytes the JDK decodes: a native call would cost more than it gains. */
+    /** The length of the longest text that the JDK decodes: a native call takes longer. */
     static final int SHORT_BYTES = 16;
 
-    /**
-     * The number of bytes decoded at a time: the scratch stays in the L1 cache; a longer part has a
-     * new array.
-     */
+    /** The number of bytes of a part: the scratch arrays stay in the L1 cache. The result of a
+     * longer text needs a new array. */
     static final int CHUNK_BYTES = 8192;
 
-    /**
-     * Up to this many bytes of an array Java checks if they are ASCII; a native call takes longer.
-     */
+    /** The length of the longest text in an array that is checked for ASCII by Java: a native call
+     * takes longer. */
     private static final int LOOKED_AT_BYTES = 256;
 
-    /** The number of bytes of a longer text off the heap that are checked one by one. */
+    /** The number of bytes of a longer text in a direct buffer that are checked one by one. */
     private static final int FIRST_BYTES = 32;
 
     private static final int REPLACEMENT = 0xFFFD;
@@ -42,15 +39,15 @@ public final class Decoder {
     public Decoder() {}
 
     /**
-     * Reads a range of an array.
+     * Decodes a range of an array.
      *
      * @param src the source
      * @param at the index of the first byte
      * @param n the number of bytes
      * @param malformed the treatment of invalid sequences
      * @return the string
-     * @throws IndexOutOfBoundsException if they are not a range of {@code src}
-     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from
+     * @throws IndexOutOfBoundsException if the range is not within {@code src}
+     * @throws MalformedTextException for an invalid sequence, with THROW; its index is counted from
      * {@code at}
      */
     public String decode(byte[] src, int at, int n, Malformed malformed) {
@@ -63,22 +60,21 @@ public final class Decoder {
             return new String(src, at, n, ISO_8859_1);
         }
         String s = decode(src, null, src[at + ascii], at, n, malformed);
-        // The JDK replaces: it reads U+FFFD once for a surrogate of three bytes, others three
-        // times.
+        // Malformed text is replaced by the JDK: for a surrogate of three bytes it has U+FFFD once,
+        // other decoders have it three times.
         return s != null ? s : new String(src, at, n, UTF_8);
     }
 
     /**
-     * Reads a range of a buffer, heap or direct; its position, limit and byte order are neither
-     * read nor changed.
+     * Decodes a range of a heap or direct buffer. Its position and byte order are not used.
      *
      * @param src the source
      * @param at the index of the first byte
      * @param n the number of bytes
      * @param malformed the treatment of invalid sequences
      * @return the string
-     * @throws IndexOutOfBoundsException if they are not a range of {@code src} below its limit
-     * @throws MalformedTextException for an invalid sequence, with THROW; its index counts from
+     * @throws IndexOutOfBoundsException if the range is not within {@code src}, below its limit
+     * @throws MalformedTextException for an invalid sequence, with THROW; its index is counted from
      * {@code at}
      */
     public String decode(ByteBuffer src, int at, int n, Malformed malformed) {
@@ -91,18 +87,18 @@ public final class Decoder {
         if (s != null) {
             return s;
         }
-        // Short, ASCII, or malformed: a copy in an array takes less time than making a segment of
-        // the buffer.
+        // Short, ASCII, or malformed: a copy to an array takes less time than a segment of the
+        // buffer.
         byte[] copy = source(n);
         src.get(at, copy, 0, n);
         return decode(copy, 0, n, malformed);
     }
 
     /**
-     * Reads text that is not ASCII; {@code lead} is the first byte that is not. One of {@code
-     * array} and {@code buffer} is null.
+     * Decodes text that is not ASCII; {@code lead} is its first byte that is not ASCII. One of
+     * {@code array} and {@code buffer} is null.
      *
-     * @return null if it is malformed, and the policy is to replace
+     * @return the string; null if the text is malformed and the policy is REPLACE
      */
     private String decode(byte[] array, ByteBuffer buffer, byte lead, int at, int n,
             Malformed malformed) {
@@ -113,8 +109,8 @@ public final class Decoder {
                 return new String(latin1, 0, count, ISO_8859_1);
             }
         }
-        // The scratch has a unit for each byte of a part, whatever they are: another thread may
-        // write to them meanwhile.
+        // The scratch array has a unit for each byte of a part: another thread may change the bytes
+        // meanwhile, so their number of units is not known.
         char[] scratch = chars(Math.min(n, CHUNK_BYTES));
         char[] units = n <= CHUNK_BYTES ? scratch : new char[units(array, buffer, at, n)];
         int out = 0;
@@ -139,7 +135,8 @@ public final class Decoder {
         return new String(units, 0, out);
     }
 
-    /** The number of UTF-16 units of a long text; with those of replacements if it is malformed. */
+    /** Returns the number of UTF-16 units of a text, with a replacement for each malformed
+     * sequence. */
     private static int units(byte[] array, ByteBuffer buffer, int at, int n) {
         int units = 0;
         for (int done = 0; done < n; ) {
@@ -152,7 +149,7 @@ public final class Decoder {
         return units;
     }
 
-    /** Writes Latin-1; returns its length, or -1 if the text is not Latin-1 or not valid. */
+    /** Converts a text to Latin-1; returns its length, or -1 if it is not Latin-1 or not valid. */
     private static int latin1(byte[] array, ByteBuffer buffer, int at, int n, byte[] dst) {
         int out = 0;
         for (int done = 0; done < n; ) {
@@ -170,8 +167,9 @@ public final class Decoder {
     }
 
     /**
-     * The number of bytes before one that is not ASCII, or {@code n} if the check does not pay off:
-     * of text that fits the scratch a few bytes are checked.
+     * Returns the number of bytes before the first one that is not ASCII, or {@code n} if none was
+     * found. A short text is not checked. If a text fits into the scratch array, only its first
+     * bytes are checked.
      */
     private static int asciiPrefix(ByteBuffer src, int at, int n) {
         if (n <= LOOKED_AT_BYTES || !Native.available()) {
@@ -210,7 +208,7 @@ public final class Decoder {
         return done;
     }
 
-    /** The bytes of the next call: up to the beginning of a sequence, so that none is parted. */
+    /** Returns the number of bytes of the next part, which ends before the start of a sequence. */
     private static int part(byte[] array, ByteBuffer buffer, int at, int done, int n) {
         if (n - done <= CHUNK_BYTES) {
             return n - done;
@@ -222,16 +220,17 @@ public final class Decoder {
                 return part - back;
             }
         }
-        // Four continuation bytes: no sequence has them, and the last is malformed for any cut.
+        // Four continuation bytes: no valid sequence has them, so the end of the part is
+        // irrelevant.
         return part;
     }
 
-    /** By {@code new String}, which replaces; a malformed sequence is searched only if U+FFFD
-     * occurs in the result. */
+    /** Decodes by {@code new String}, which replaces malformed sequences. If the result contains
+     * U+FFFD, the position of the first one is searched. */
     private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
         String s = new String(src, at, n, UTF_8);
         if (malformed == Malformed.THROW && s.indexOf(REPLACEMENT) >= 0) {
-            // It may occur in the source as well.
+            // A valid text may contain U+FFFD too.
             int index = Pure.indexOfInvalid(src, at, n);
             if (index >= 0) {
                 throw Pure.invalid(index);
@@ -241,13 +240,13 @@ public final class Decoder {
     }
 
     /**
-     * The position of the first error in a range of an array.
+     * Finds the first invalid sequence in a range of an array.
      *
      * @param src the bytes
      * @param at the index of the first byte
      * @param n the number of bytes
      * @return the number of bytes before the first invalid sequence, or -1
-     * @throws IndexOutOfBoundsException if they are not a range of {@code src}
+     * @throws IndexOutOfBoundsException if the range is not within {@code src}
      */
     public long indexOfInvalid(byte[] src, int at, int n) {
         Objects.checkFromIndexSize(at, n, src.length);
@@ -266,13 +265,13 @@ public final class Decoder {
     }
 
     /**
-     * The position of the first error in a range of a buffer.
+     * Finds the first invalid sequence in a range of a buffer.
      *
      * @param src the bytes
      * @param at the index of the first byte
      * @param n the number of bytes
      * @return the number of bytes before the first invalid sequence, or -1
-     * @throws IndexOutOfBoundsException if they are not a range of {@code src} below its limit
+     * @throws IndexOutOfBoundsException if the range is not within {@code src}, below its limit
      */
     public long indexOfInvalid(ByteBuffer src, int at, int n) {
         Objects.checkFromIndexSize(at, n, src.limit());
@@ -304,7 +303,7 @@ public final class Decoder {
         return chars;
     }
 
-    /** An array for text that is not in an array. */
+    /** Returns an array for bytes that are not in an array. */
     byte[] source(int n) {
         if (n > CHUNK_BYTES) {
             return new byte[n];

@@ -11,10 +11,9 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Locale;
 
-/** The native library of the jar as a file that no other user could have changed; an obstacle is
- * reported. */
+/** The native library, copied from the jar to a file that other users cannot change. */
 final class Library implements AutoCloseable {
-    /** The reason why there is no library; the message is for {@code Onecopy.nativeStatus()}. */
+    /** The native library cannot be used; {@code Onecopy.nativeStatus()} returns the message. */
     static final class Absent extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -31,7 +30,7 @@ final class Library implements AutoCloseable {
         this.directory = directory;
     }
 
-    /** The platform as the jar names it, such as {@code linux-x86-64}. */
+    /** Returns the name of the platform in the jar, such as {@code linux-x86-64}. */
     static String platform() {
         String system = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
         String processor = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
@@ -41,11 +40,11 @@ final class Library implements AutoCloseable {
     }
 
     /**
-     * Copies the library out of the jar, into a directory that only this user may enter, and
-     * compares the copy's SHA-256 with the one stored in the jar.
+     * Copies the library from the jar to a directory that only the current user can enter, and
+     * compares the SHA-256 of the copy with the one in the jar.
      *
-     * @throws Absent if there is none for this platform, its checksum does not match, or it cannot
-     * be written
+     * @throws Absent if the jar has no library for this platform, the checksum differs, or the file
+     * cannot be written
      */
     static Library extract() throws Absent {
         String resource = "/io/github/onecopy/native/" + platform() + "/" + NAME;
@@ -81,19 +80,19 @@ final class Library implements AutoCloseable {
         }
     }
 
-    /** The library; it may be deleted as soon as it is loaded. */
+    /** Returns the path of the file, which may be deleted after it is loaded. */
     Path file() {
         return directory.resolve(NAME);
     }
 
-    /** Deletes the copy. */
+    /** Deletes the file and its directory. */
     @Override
     public void close() {
         try {
             Files.deleteIfExists(file());
             Files.deleteIfExists(directory);
         } catch (IOException e) {
-            // On failure a file is left over in the directory of temporary files.
+            // If this fails too, the directory of temporary files keeps a file.
             directory.toFile().deleteOnExit();
         }
     }

@@ -1,6 +1,7 @@
 package io.github.onecopy.internal;
 
-/** Threads on JDK 17; for JDK 22 and newer the jar has another class. */
+/** Properties of the current thread on JDK 17 to 21; for JDK 22 and newer, the jar has another
+ * version of this class. */
 final class Threads {
     private Threads() {}
 

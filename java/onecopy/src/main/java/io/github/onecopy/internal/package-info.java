@@ -1,2 +1,2 @@
-/** Not for users: may change at any time. */
+/** Implementation of onecopy; its classes may change at any time. */
 package io.github.onecopy.internal;

@@ -1,6 +1,6 @@
 package io.github.onecopy.internal;
 
-/** Threads of JDK 22 and newer. */
+/** Properties of the current thread on JDK 22 and newer. */
 final class Threads {
     private Threads() {}
 
