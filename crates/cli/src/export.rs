@@ -229,7 +229,7 @@ fn file_format(args: &Export) -> Result<FileFormat, Failure> {
 fn open_target(args: &Export, file: FileFormat) -> Result<Target, Failure> {
     if input::is_stdin(&args.output) {
         if file.format().is_binary() && io::stdout().is_terminal() {
-            let name = file.format().name();
+            let name = file.format().title();
             let message = format!("{name} is not for a terminal\ngive a file, or write to a pipe");
             return Err(Failure::Usage(message));
         }

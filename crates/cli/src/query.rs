@@ -37,7 +37,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         && args.output.is_none()
         && io::stdout().is_terminal()
     {
-        let name = file.format().name();
+        let name = file.format().title();
         return Err(Failure::Usage(format!(
             "{name} is not for a terminal\ngive `--output FILE`, or write to a pipe"
         )));

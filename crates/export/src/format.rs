@@ -77,6 +77,20 @@ impl Format {
         }
     }
 
+    /// Returns the name of the format in a sentence.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Format::Json => "JSON",
+            Format::Ndjson => "NDJSON",
+            Format::Csv => "CSV",
+            Format::Tsv => "TSV",
+            Format::Bson => "BSON",
+            Format::Arrow => "Arrow",
+            Format::Parquet => "Parquet",
+        }
+    }
+
     /// Returns `true` if the output is not text.
     #[must_use]
     pub fn is_binary(self) -> bool {
@@ -131,8 +145,8 @@ impl FileFormat {
         });
         if format.compresses_itself() && compression == Compression::Gzip {
             return Err(Error::Usage(format!(
-                "a {} file is not compressed with gzip\nuse `zstd` or `none`, which its readers support",
-                format.name()
+                "{} files are not compressed with gzip\nuse `zstd` or `none`, which its readers support",
+                format.title()
             )));
         }
         Ok(FileFormat {
@@ -156,10 +170,10 @@ impl FileFormat {
         let inner = path.file_stem().map(Path::new).and_then(ending_of);
         let format = inner.as_deref().and_then(by_ending).ok_or_else(unknown)?;
         if format.compresses_itself() {
-            let name = format.name();
+            let (name, title) = (format.name(), format.title());
             return Err(Error::Usage(format!(
-                "`{}`: a {name} file is not compressed as a whole, because its readers skip parts of it\n\
-                 end the name in .{name}; its parts are compressed",
+                "`{}`: {title} files are not compressed as a whole, because readers skip parts of them\n\
+                 end the name in .{name}; the parts of the file are compressed",
                 path.display()
             )));
         }

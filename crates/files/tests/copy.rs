@@ -1,4 +1,5 @@
 //! Copies of sparse files that change while they are copied.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fs::File;
 use std::io;
