@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use onecopy_files::sendfile::copy_contents;
 
-const DATA: [u8; 65536] = [7; 65536];
+static DATA: [u8; 65536] = [7; 65536];
 
 /// Copies a file of `DATA` and a hole up to 1 MiB; calls `change` with this file after the first
 /// part is copied. Returns the contents of the copy.
