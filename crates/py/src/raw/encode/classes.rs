@@ -332,7 +332,7 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
 pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
     // SAFETY: alive.
     let (known, flags) = unsafe {
-        let flags = (*ffi::Py_TYPE(object.as_ptr())).tp_flags;
+        let flags = ffi::PyType_GetFlags(ffi::Py_TYPE(object.as_ptr()));
         (of(object.as_ptr()), flags)
     };
     // A class that was registered as a mapping in the meantime has the same version, so this is
@@ -346,7 +346,7 @@ pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
 pub(crate) fn note_no_form(object: &Bound<'_, PyAny>, options: u32) {
     // SAFETY: alive.
     let (known, flags) = unsafe {
-        let flags = (*ffi::Py_TYPE(object.as_ptr())).tp_flags;
+        let flags = ffi::PyType_GetFlags(ffi::Py_TYPE(object.as_ptr()));
         (of(object.as_ptr()), flags)
     };
     let Some(class) = known else { return };
