@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
-import importlib.util
 import json
 import os
 import resource
@@ -23,9 +22,6 @@ import pytest
 
 from tests.conftest import Database
 from tests.support.bson import documents
-
-if importlib.util.find_spec("pyarrow") is None:  # Other CPythons are tested without it.
-    pytest.skip("no reader of Arrow and Parquet", allow_module_level=True)
 
 TEXT = ["json", "ndjson", "csv", "tsv", "bson"]
 COLUMNS = ["arrow", "parquet"]
