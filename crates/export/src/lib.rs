@@ -13,7 +13,7 @@
 //! | [`observer`] | [`Observer`]: progress, and the end of an export that is stopped |
 //! | [`error`] | [`Error`] |
 //!
-//! The modules `counted`, `arrow_array` and `count` are used by these. `arrow_array` is
+//! The modules `counted`, `arrow_array`, `count` and `json` are used by these. `arrow_array` is
 //! the only one with `unsafe`.
 #![deny(unsafe_code)]
 
@@ -25,6 +25,7 @@ pub mod error;
 pub mod file;
 pub mod folder;
 pub mod format;
+mod json;
 pub mod manifest;
 pub mod observer;
 pub mod plan;

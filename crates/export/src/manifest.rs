@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::Error;
 use crate::format::{Compression, FileFormat, Format};
+use crate::json::Writer;
 use crate::writer::WrittenColumn;
 
 /// The version of the form of the manifest.
@@ -63,44 +64,54 @@ impl Manifest {
     /// Returns the manifest as JSON, with a line for each column and each file.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let columns = self.columns.iter().map(|column| {
-            format!(
-                "{{\"name\": {}, \"type\": {}, \"database_type\": {}}}",
-                json!(column.name),
-                json!(column.data_type),
-                json!(column.database_type)
-            )
-        });
-        let files = self.files.iter().map(|file| {
-            format!(
-                "{{\"name\": {}, \"rows\": {}, \"bytes\": {}, \"blake3\": {}}}",
-                json!(file.name),
-                file.n_rows,
-                file.n_bytes,
-                json!(file.blake3)
-            )
-        });
-        let list = |items: Vec<String>| match items.is_empty() {
-            true => "[]".to_owned(),
-            false => format!("[\n    {}\n  ]", items.join(",\n    ")),
-        };
-        let members = [
-            ("manifest", FORM.to_string()),
-            ("onecopy", json!(self.version).to_string()),
-            ("query", json!(self.query).to_string()),
-            ("snapshot", json!(self.snapshot).to_string()),
-            ("format", json!(self.format.format().name()).to_string()),
-            (
-                "compression",
-                json!(self.format.compression().name()).to_string(),
-            ),
-            ("rows", self.n_rows().to_string()),
-            ("bytes", self.n_bytes().to_string()),
-            ("columns", list(columns.collect())),
-            ("files", list(files.collect())),
-        ];
-        let lines = members.map(|(key, value)| format!("  \"{key}\": {value}"));
-        format!("{{\n{}\n}}\n", lines.join(",\n"))
+        let mut out = Writer::default();
+        out.open('{');
+        out.key("manifest");
+        out.raw(&FORM.to_string());
+        for (key, text) in [
+            ("onecopy", Some(self.version.as_str())),
+            ("query", Some(&self.query)),
+            ("snapshot", self.snapshot.as_deref()),
+            ("format", Some(self.format.format().name())),
+            ("compression", Some(self.format.compression().name())),
+        ] {
+            out.key(key);
+            out.optional_string(text);
+        }
+        for (key, total) in [("rows", self.n_rows()), ("bytes", self.n_bytes())] {
+            out.key(key);
+            out.raw(&total.to_string());
+        }
+        out.key("columns");
+        out.open('[');
+        for column in &self.columns {
+            out.open('{');
+            out.key("name");
+            out.string(&column.name);
+            out.key("type");
+            out.optional_string(column.data_type.as_deref());
+            out.key("database_type");
+            out.string(&column.database_type);
+            out.close('}');
+        }
+        out.close(']');
+        out.key("files");
+        out.open('[');
+        for file in &self.files {
+            out.open('{');
+            out.key("name");
+            out.string(&file.name);
+            for (key, n) in [("rows", file.n_rows), ("bytes", file.n_bytes)] {
+                out.key(key);
+                out.raw(&n.to_string());
+            }
+            out.key("blake3");
+            out.string(&file.blake3);
+            out.close('}');
+        }
+        out.close(']');
+        out.close('}');
+        out.finish() + "\n"
     }
 
     /// Reads a manifest.
@@ -110,13 +121,18 @@ impl Manifest {
     /// written by a later version with another form, or its totals differ from its files.
     pub fn read(path: &Path) -> Result<Manifest, Error> {
         let text = fs::read(path).map_err(Error::path("read the manifest", path))?;
-        Manifest::of_json(&text).map_err(|message| Error::Manifest {
+        Manifest::from_json(&text).map_err(|message| Error::Manifest {
             path: path.to_owned(),
             message,
         })
     }
 
-    fn of_json(text: &[u8]) -> Result<Manifest, String> {
+    /// Reads a manifest from the JSON of [`Manifest::to_json`].
+    ///
+    /// # Errors
+    /// The text is not a manifest, or was written by a later version with another form, or its
+    /// totals differ from its files; the message names the member.
+    pub fn from_json(text: &[u8]) -> Result<Manifest, String> {
         let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let form = number(&value, "manifest")?;
         if form != FORM {
@@ -241,14 +257,14 @@ mod tests {
     fn a_manifest_is_read_as_it_was_written() {
         let mut made = manifest();
         assert_eq!(
-            Manifest::of_json(made.to_json().as_bytes()),
+            Manifest::from_json(made.to_json().as_bytes()),
             Ok(made.clone())
         );
         assert_eq!((made.n_rows(), made.n_bytes()), (3, 30));
         made.files.clear();
         made.columns.clear();
         made.snapshot = Some("00000003-1".to_owned());
-        assert_eq!(Manifest::of_json(made.to_json().as_bytes()), Ok(made));
+        assert_eq!(Manifest::from_json(made.to_json().as_bytes()), Ok(made));
     }
 
     #[test]
@@ -279,11 +295,11 @@ mod tests {
         ] {
             let changed = text.replace(old, new);
             assert_ne!(changed, text, "{old}");
-            let error = Manifest::of_json(changed.as_bytes()).unwrap_err();
+            let error = Manifest::from_json(changed.as_bytes()).unwrap_err();
             assert!(error.contains(message), "{error}");
         }
         for n in 0..text.len() - 2 {
-            assert!(Manifest::of_json(&text.as_bytes()[..n]).is_err());
+            assert!(Manifest::from_json(&text.as_bytes()[..n]).is_err());
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use onecopy_rows::{ColumnType, Schema, Value};
 
-use super::json::Writer;
 use super::spec::PartSpec;
 use super::value_json;
+use crate::json::Writer;
 
 /// A BLAKE3 hash of fields, each of which is preceded by its length.
 struct Fields(blake3::Hasher);

@@ -5,8 +5,8 @@ use onecopy_rows::connect::Connection;
 use onecopy_rows::{Dialect, Value};
 
 use super::fetch::{Row, rows, text};
-use super::json::{self, Json, items, member};
 use crate::error::Error;
+use crate::json::{self, Json, items, member};
 
 /// The statement of a part, and its key.
 pub(crate) struct Explained<'a> {

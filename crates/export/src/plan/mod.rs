@@ -11,7 +11,7 @@
 //! | `predicate` | the condition of a part |
 //! | `snapshot`, `index` | sentences about snapshots and indexes; [`begin_part`] |
 //! | `hash` | hashes of statements, columns and plans |
-//! | `fetch`, `json`, `value_json` | rows as values, JSON |
+//! | `fetch`, `value_json` | rows as values, values as JSON |
 //!
 //! The predicates of all parts select each row of the statement exactly once, whatever the
 //! boundaries are: the ends are unbounded, and rows with NULL in the key are a part of their own.
@@ -22,7 +22,6 @@ mod catalog;
 mod fetch;
 mod hash;
 mod index;
-mod json;
 mod key;
 mod planner;
 mod predicate;

@@ -3,10 +3,10 @@
 use onecopy_rows::{Schema, Value};
 
 use super::hash::{plan_hash, schema_hash};
-use super::json::{self, Json, Writer, items, member, text};
 use super::template::Position;
 use super::value_json;
 use crate::error::Error;
+use crate::json::{self, Json, Writer, items, member, text};
 
 /// One part of a statement: all that is needed to read it from a connection of one's own. It
 /// contains no connection string and no password.

@@ -2,7 +2,7 @@
 
 use onecopy_rows::{Date, Time, Timestamp, Value};
 
-use super::json::{Json, Writer, member, text};
+use crate::json::{Json, Writer, member, text};
 
 /// Writes a value.
 pub(crate) fn write(out: &mut Writer, value: &Value) {
@@ -138,7 +138,7 @@ pub(crate) fn shown(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::json;
+    use crate::json;
 
     #[test]
     fn a_value_of_each_type_is_read_back() {

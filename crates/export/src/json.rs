@@ -1,4 +1,4 @@
-//! The JSON of plans: a writer, and access to the members of a parsed value.
+//! The JSON of manifests and plans: a writer, and access to the members of a parsed value.
 
 use onecopy_text::{Policy, Units};
 use onecopy_wire::json::write_text;
