@@ -2,10 +2,11 @@
 //! counts the rows of Arrow and Parquet.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::os::unix::fs::FileExt;
 
-use arrow_ipc::reader::FileReader;
-use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use arrow_ipc::reader::read_footer_length;
+use arrow_ipc::{root_as_footer, root_as_message};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::format::Format;
 
@@ -128,8 +129,8 @@ impl RowCounter {
     }
 }
 
-/// Counts the rows of an Arrow file, by the heads of its batches, or of a Parquet file, by its
-/// footer.
+/// Counts the rows of an Arrow file, by the headers of its batches, or of a Parquet file, by its
+/// footer. The values are not read.
 ///
 /// # Errors
 /// The file is not valid; the message names the problem.
@@ -140,19 +141,76 @@ pub(crate) fn count_columns(format: Format, file: File) -> Result<u64, String> {
             let n_rows = reader.metadata().file_metadata().num_rows();
             u64::try_from(n_rows).map_err(|error| error.to_string())
         }
-        _ => {
-            let reader = FileReader::try_new(BufReader::new(file), Some(Vec::new()));
-            let mut n_rows = 0;
-            for batch in reader.map_err(|error| error.to_string())? {
-                n_rows += batch.map_err(|error| error.to_string())?.num_rows() as u64;
-            }
-            Ok(n_rows)
-        }
+        _ => count_batches(&file),
     }
+}
+
+/// Counts the rows of an Arrow file. The reader of `arrow_ipc` is not used, because it panics if the
+/// footer contains a negative length, and allocates the length that the footer states.
+fn count_batches(file: &File) -> Result<u64, String> {
+    const TRAILER_BYTES: u64 = 10;
+    let len_bytes = file.metadata().map_err(|error| error.to_string())?.len();
+    let part = |at: u64, n: u64| -> Result<Vec<u8>, String> {
+        let is_inside = at.checked_add(n).is_some_and(|end| end <= len_bytes);
+        if !is_inside {
+            return Err("a part is not inside the file".to_owned());
+        }
+        let n = usize::try_from(n).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(n)
+            .map_err(|error| error.to_string())?;
+        bytes.resize(n, 0);
+        let read = file.read_exact_at(&mut bytes, at);
+        read.map_err(|error| error.to_string())?;
+        Ok(bytes)
+    };
+    let trailer_at = len_bytes
+        .checked_sub(TRAILER_BYTES)
+        .ok_or("it is shorter than the trailer of an Arrow file")?;
+    let trailer = part(trailer_at, TRAILER_BYTES)?.try_into();
+    let trailer: [u8; 10] = trailer.map_err(|_| "a part of another length")?;
+    let footer_bytes = read_footer_length(trailer).map_err(|error| error.to_string())? as u64;
+    let footer_at = trailer_at.checked_sub(footer_bytes);
+    let footer = part(footer_at.ok_or("its footer is too long")?, footer_bytes)?;
+    let footer = root_as_footer(&footer).map_err(|error| error.to_string())?;
+    let mut n_rows: u64 = 0;
+    for block in footer.recordBatches().into_iter().flatten() {
+        let sizes = (
+            u64::try_from(block.offset()),
+            u64::try_from(block.metaDataLength()),
+        );
+        let (Ok(at), Ok(n)) = sizes else {
+            return Err("a batch has a negative position".to_owned());
+        };
+        let message = part(at, n)?;
+        // The length of the message is preceded by a marker, except in files of old versions.
+        let begin = if message.starts_with(&[0xFF; 4]) {
+            8
+        } else {
+            4
+        };
+        let message = message.get(begin..).ok_or("a batch has no header")?;
+        let message = root_as_message(message).map_err(|error| error.to_string())?;
+        let batch = message.header_as_record_batch();
+        let rows = u64::try_from(batch.ok_or("a batch has another header")?.length());
+        let rows = rows.map_err(|_| "a batch has a negative number of rows")?;
+        n_rows = n_rows
+            .checked_add(rows)
+            .ok_or("it has more rows than 64 bits")?;
+    }
+    Ok(n_rows)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Seek, Write};
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use arrow_ipc::writer::FileWriter;
+    use parquet::arrow::ArrowWriter;
+
     use super::*;
 
     fn counted(format: Format, bytes: &[u8]) -> Option<u64> {
@@ -187,6 +245,50 @@ mod tests {
         ] {
             let text = String::from_utf8_lossy(bytes);
             assert_eq!(counted(format, bytes), n_rows, "{format:?} {text}");
+        }
+    }
+
+    /// Returns the bytes of a file with 1,000 rows of two columns.
+    fn columnar(format: Format) -> Vec<u8> {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter(0..1000));
+        let texts = (0..1000).map(|n| (n % 3 > 0).then(|| format!("text {n}")));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter(texts));
+        let batch = RecordBatch::try_from_iter([("n", numbers), ("t", texts)]).unwrap();
+        let mut out = Vec::new();
+        if format == Format::Parquet {
+            let mut writer = ArrowWriter::try_new(&mut out, batch.schema(), None).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+        } else {
+            let mut writer = FileWriter::try_new(&mut out, &batch.schema()).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+        }
+        out
+    }
+
+    fn rows_of(format: Format, bytes: &[u8]) -> Result<u64, String> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file.rewind().unwrap();
+        count_columns(format, file)
+    }
+
+    #[test]
+    fn a_damaged_columnar_file_is_an_error_or_counted() {
+        for format in [Format::Arrow, Format::Parquet] {
+            let bytes = columnar(format);
+            assert_eq!(rows_of(format, &bytes), Ok(1000));
+            for n in 0..bytes.len() {
+                // Each byte is changed in its own way, and each length is a cut.
+                let mut changed = bytes.clone();
+                changed[n] ^= 1 << (n % 8) | 0x40;
+                let _ = rows_of(format, &changed);
+                assert!(
+                    rows_of(format, &bytes[..n]).is_err(),
+                    "{format:?}, {n} bytes"
+                );
+            }
         }
     }
 }

@@ -39,7 +39,7 @@ impl Fields {
 
 /// Returns the hash of a statement: its SQL text, its values, and the columns of its result.
 #[must_use]
-pub fn statement_hash(sql: &str, values: &[Value], schema: &Schema) -> String {
+pub(super) fn statement_hash(sql: &str, values: &[Value], schema: &Schema) -> String {
     let mut fields = Fields::new("statement");
     fields.add(sql);
     fields.add_values(values);
@@ -50,7 +50,7 @@ pub fn statement_hash(sql: &str, values: &[Value], schema: &Schema) -> String {
 /// Returns the hash of the names and types of columns. A type is hashed without its size, which
 /// some drivers report differently before and after an execution.
 #[must_use]
-pub fn schema_hash(schema: &Schema) -> String {
+pub(super) fn schema_hash(schema: &Schema) -> String {
     let mut fields = Fields::new("schema");
     for column in schema.columns.iter() {
         fields.add(&column.name);

@@ -32,8 +32,7 @@ pub mod spec;
 mod template;
 mod value_json;
 
-pub use hash::{schema_hash, statement_hash};
 pub use planner::{MOST_PARTS, PlanOptions, plan};
 pub use snapshot::begin_part;
-pub use spec::{PartSpec, Plan, part_statement};
+pub use spec::{PartSpec, Plan};
 pub use template::Position;

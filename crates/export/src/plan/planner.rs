@@ -15,7 +15,7 @@ use super::sample::Sample;
 use super::snapshot;
 use super::spec::{PartSpec, Plan};
 use super::template::{Position, Template};
-use super::value_json::shown;
+use super::value_json::{is_complete, shown};
 use crate::error::Error;
 
 /// The largest number of parts of a plan.
@@ -69,6 +69,13 @@ pub fn plan(
         return Err(Error::Usage(format!(
             "the number of parts must be 1 to {MOST_PARTS}, not {}",
             options.n_parts
+        )));
+    }
+    if let Some(at) = values.iter().position(|value| !is_complete(value)) {
+        return Err(Error::Usage(format!(
+            "parameter {} has a declared type, which a plan cannot contain\n\
+             cast the parameter in the SQL",
+            at + 1
         )));
     }
     let dialect = connection.dialect();

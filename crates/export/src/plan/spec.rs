@@ -155,12 +155,6 @@ impl PartSpec {
     }
 }
 
-/// Returns the SQL text and the values of a part.
-#[must_use]
-pub fn part_statement(part: &PartSpec) -> (&str, &[Value]) {
-    (&part.sql, &part.values)
-}
-
 impl Plan {
     /// Returns the hash of the plan.
     #[must_use]

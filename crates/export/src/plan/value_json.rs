@@ -4,9 +4,15 @@ use onecopy_rows::{Date, Time, Timestamp, Value};
 
 use crate::json::{Json, Writer, member, text};
 
-/// Writes a value.
+/// Returns `true` if [`write`] writes the whole value: the type that a statement or a caller
+/// declares for it is not part of the JSON.
+pub(crate) fn is_complete(value: &Value) -> bool {
+    encoded(value).is_some()
+}
+
+/// Writes a value, for which [`is_complete`] returns `true`.
 pub(crate) fn write(out: &mut Writer, value: &Value) {
-    let (name, text) = encoded(value);
+    let (name, text) = encoded(value).expect("a plan has no other values");
     out.open('{');
     out.key("type");
     out.string(name);
@@ -26,14 +32,14 @@ pub(crate) fn read(json: &Json) -> Option<Value> {
     decoded(&name, text(member(json, "value")?)?)
 }
 
-fn encoded(value: &Value) -> (&'static str, Option<String>) {
+fn encoded(value: &Value) -> Option<(&'static str, Option<String>)> {
     let (name, text) = match value {
-        Value::Null => return ("null", None),
+        Value::Null => return Some(("null", None)),
         Value::Bool(b) => ("bool", b.to_string()),
         Value::I64(n) => ("int", n.to_string()),
         Value::F64(f) => ("float", format!("{f:?}")),
         Value::Decimal(digits) => ("decimal", digits.clone()),
-        Value::Text(text) | Value::Cast(text, _) => ("text", text.clone()),
+        Value::Text(text) => ("text", text.clone()),
         Value::Bytes(bytes) => ("bytes", hex(bytes)),
         Value::Date(date) => ("date", date_text(date)),
         Value::Time(time) => ("time", time_text(time)),
@@ -45,10 +51,9 @@ fn encoded(value: &Value) -> (&'static str, Option<String>) {
             ("timestamp", text)
         }
         Value::Uuid(uuid) => ("uuid", hex(uuid)),
-        Value::Declared(inner, _) => return encoded(inner),
-        _ => return ("null", None),
+        _ => return None,
     };
-    (name, Some(text))
+    Some((name, Some(text)))
 }
 
 fn decoded(name: &str, text: String) -> Option<Value> {
@@ -129,9 +134,11 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 /// Returns a value as a text for people.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
-        Value::Text(text) | Value::Cast(text, _) => format!("'{}'", text.replace('\'', "''")),
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
         Value::Date(date) => format!("'{}'", date_text(date)),
-        value => encoded(value).1.unwrap_or_else(|| "NULL".to_owned()),
+        value => encoded(value)
+            .and_then(|(_, text)| text)
+            .unwrap_or_else(|| "NULL".to_owned()),
     }
 }
 

@@ -3,8 +3,32 @@
 
 use onecopy_export::Error;
 use onecopy_export::plan::{PartSpec, PlanOptions, plan};
+use onecopy_rows::{Declared, DeclaredKind, Value};
 
 use crate::support::{check, database, execute, options};
+
+#[test]
+fn a_parameter_that_the_json_of_a_plan_cannot_represent_is_refused() {
+    let connection = database();
+    execute(&connection, "create table t (id integer primary key)");
+    let sql = "select id from t where id > ?";
+    let declared = Declared {
+        kind: DeclaredKind::Integer,
+        size: 0,
+        digits: 0,
+    };
+    for value in [
+        Value::Cast("1".to_owned(), "bigint"),
+        Value::Declared(Box::new(Value::I64(1)), declared),
+    ] {
+        let error = plan(&connection, sql, &[value], &options(2, &[])).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("parameter 1 has a declared type"),
+            "{message}"
+        );
+    }
+}
 
 #[test]
 fn a_statement_or_option_that_is_wrong_is_refused_with_a_remedy() {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::convert::Infallible;
 
-use onecopy_export::plan::{PartSpec, Plan, PlanOptions, part_statement};
+use onecopy_export::plan::{PartSpec, Plan, PlanOptions};
 use onecopy_rows::connect::Connection;
 use onecopy_rows::{
     BlockPosition, Budget, Cell, ConnectOptions, LongKind, PumpError, Pumped, RowSink, Value,
@@ -96,8 +96,7 @@ pub(crate) fn check(
         .iter()
         .map(|part| {
             let part = PartSpec::from_json(&part.to_json()).unwrap();
-            let (sql, values) = part_statement(&part);
-            ids(connection, sql, values)
+            ids(connection, &part.sql, &part.values)
         })
         .collect();
     let mut union: Vec<i64> = parts.iter().flatten().copied().collect();
