@@ -76,6 +76,24 @@ WRITTEN = {
         "mysql": ["select 5--:a, 'it\\'s', \"x\\\"\" # :b\n-- :c\n/*! :d */", ";"],
         "several": ["select 1;; /* ; */ select 2;", "select data ? 'x'"],
     },
+    "export_documents": {
+        "manifest": [
+            '{"manifest":1,"onecopy":"0.1.0","query":"select 1","snapshot":null,"format":"csv","compression":"gzip",'
+            '"rows":3,"bytes":9,"columns":[{"name":"a","type":null,"database_type":"int4"}],'
+            '"files":[{"name":"a.csv.gz","rows":3,"bytes":9,"blake3":"' + "0a" * 32 + '"}]}'
+        ],
+        "part": [
+            '{"plan":"p","statement":"s","schema":"c","part":1,"parts":2,"rows":7,"key":["k"],"condition":"k < 1",'
+            '"sql":"select 1","values":[{"type":"null"},{"type":"timestamp","value":"2024-02-29 1:2:3.000000004+60m"},'
+            '{"type":"bytes","value":"00ff"},{"type":"float","value":"-0.5"}],"snapshot":"00000003-1"}'
+        ],
+        "query": [
+            'with a as (select 1) select "x", t.y from s."T" as t where {part} and a = ? order by 1 limit 2; -- é'
+        ],
+        "table": [
+            "select distinct k from [a b].`c` x where k in (select ? from u) union select 1 group by 2 for update"
+        ],
+    },
     "gateway_config": {
         "small": [DATABASE + "[queries.q]\nsql = 'select :n'\nparameters.n = 'int'\n"],
         "secret": ['[databases.d]\nurl = "postgresql://u:${PASSWORD}@h/${EMPTY:-d}"\nmax_concurrent = 0\n'],
