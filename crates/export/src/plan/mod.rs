@@ -9,7 +9,7 @@
 //! | `key`, `catalog` | the columns to divide by, and the description of a table |
 //! | `sample`, `quantiles`, `boundaries` | quantiles that the database computes, and the choice among them |
 //! | `predicate` | the condition of a part |
-//! | `snapshot`, `index` | sentences about snapshots and indexes; [`begin_part`] |
+//! | `snapshot`, `index` | a snapshot of PostgreSQL; sentences about snapshots and indexes |
 //! | `hash` | hashes of statements, columns and plans |
 //! | `fetch`, `value_json` | rows as values, values as JSON |
 //!
@@ -33,6 +33,5 @@ mod template;
 mod value_json;
 
 pub use planner::{MOST_PARTS, PlanOptions, plan};
-pub use snapshot::begin_part;
 pub use spec::{PartSpec, Plan};
 pub use template::Position;

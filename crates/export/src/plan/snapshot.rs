@@ -4,7 +4,6 @@ use onecopy_rows::Dialect;
 use onecopy_rows::connect::Connection;
 
 use super::fetch::{rows, text};
-use super::spec::PartSpec;
 use crate::error::Error;
 
 /// Begins a transaction of PostgreSQL whose snapshot other connections can read, and returns the
@@ -20,43 +19,6 @@ pub(crate) fn export(connection: &Connection) -> Result<String, Error> {
             sentence(connection.dialect(), None)
         )));
     }
-    begin(connection)?;
-    // The transaction is idle while the parts are read.
-    connection.execute("set local idle_in_transaction_session_timeout = 0", &[])?;
-    let (_, found) = rows(connection, "select pg_export_snapshot()", &[])?;
-    Ok(text(found.first().and_then(|row| row.first())))
-}
-
-/// Begins the transaction in which a part is read: if the plan has a snapshot, the transaction reads
-/// this snapshot. It must be the first statement of a transaction.
-///
-/// # Errors
-/// [`Error::Usage`] for a connection with autocommit; the error of the database if the snapshot does
-/// not exist any more.
-pub fn begin_part(connection: &Connection, part: &PartSpec) -> Result<(), Error> {
-    let Some(snapshot) = &part.snapshot else {
-        return Ok(());
-    };
-    if !snapshot
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'-')
-    {
-        return Err(Error::Usage(format!(
-            "`{snapshot}` is not the name of a snapshot"
-        )));
-    }
-    begin(connection)?;
-    let set = connection.execute(&format!("set transaction snapshot '{snapshot}'"), &[]);
-    set.map(drop).map_err(|mut error| {
-        error.message.push_str(
-            "\nthe snapshot ends with the transaction of the planner: keep `onecopy plan --hold` \
-             running until all parts are read",
-        );
-        Error::Rows(error)
-    })
-}
-
-fn begin(connection: &Connection) -> Result<(), Error> {
     if connection.autocommit() {
         return Err(Error::Usage(
             "a snapshot needs a transaction: turn autocommit off".to_owned(),
@@ -66,7 +28,10 @@ fn begin(connection: &Connection) -> Result<(), Error> {
         "set transaction isolation level repeatable read, read only",
         &[],
     )?;
-    Ok(())
+    // The transaction is idle while the parts are read.
+    connection.execute("set local idle_in_transaction_session_timeout = 0", &[])?;
+    let (_, found) = rows(connection, "select pg_export_snapshot()", &[])?;
+    Ok(text(found.first().and_then(|row| row.first())))
 }
 
 /// Returns a sentence: do the parts read the same state of the database?
