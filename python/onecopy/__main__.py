@@ -15,10 +15,15 @@ def main() -> int:
     """Run the command with ``sys.argv``; return its exit code (0 ok, 1 failed, 2 usage, 3 cannot
     connect, 130 interrupted)."""
     if sys.argv[1:2] == ["run"]:
-        # `run` serves a Python application and is the only command written in Python.
+        # `run` serves a Python application; `bench` compares libraries of Python. The other
+        # commands are written in Rust.
         from onecopy._run import main as run
 
         return run(sys.argv[2:])
+    if sys.argv[1:2] == ["bench"]:
+        from onecopy._bench import main as bench
+
+        return bench(sys.argv[2:])
     # The command's own handler cancels a query at the first Ctrl-C; Python's handler would only set
     # a flag that nothing checks. If SIGINT is ignored, Python has installed no handler.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

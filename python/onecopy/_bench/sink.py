@@ -1,0 +1,35 @@
+"""`Sink`: the destination of the bytes that an engine writes."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any
+
+__all__ = ["Sink"]
+
+
+class Sink(io.RawIOBase):
+    """A file object that counts the written bytes, and keeps them if requested.
+
+    ``path`` is a file for engines that write to a file by its name.
+    """
+
+    def __init__(self, path: str = os.devnull, *, keep: bool = False) -> None:
+        self.path = path
+        self._kept: list[bytes] | None = [] if keep else None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self._kept is not None:
+            self._kept.append(bytes(data))
+        return len(data)
+
+    def contents(self) -> bytes:
+        """Return the kept bytes, or the bytes of the file if nothing was written to the object."""
+        if self._kept:
+            return b"".join(self._kept)
+        with open(self.path, "rb") as file:
+            return file.read()
