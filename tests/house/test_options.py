@@ -55,7 +55,7 @@ def _of_python() -> Options:
     found: Options = defaultdict(set)
     for path in (PYTHON / "_core.pyi", *sorted(PYTHON.rglob("*.py"))):
         parts = path.relative_to(PYTHON).parts
-        is_internal = len(parts) == 1 and path.suffix == ".py" and parts[0].startswith("_")
+        is_internal = path.suffix == ".py" and parts[0].startswith("_")
         if not is_internal and parts[0] not in FOREIGN and parts[-1] not in FOREIGN:
             for name, values in _parameters(ast.parse(path.read_text(encoding="utf-8")).body):
                 found[name] |= values
@@ -75,9 +75,10 @@ def _of_the_command() -> Options:
                 found[name].add(value[1])
             elif line and not line.startswith(" "):
                 name = "help"
-    run = (PYTHON / "_run.py").read_text(encoding="utf-8")
-    for flag in re.finditer(r'add\(\s*"--([a-z-]+)"|^ {8}\("([a-z_]+)", "', run, re.M):
-        found[(flag[1] or flag[2]).replace("-", "_")]
+    for file in ("_run.py", "_bench/options.py"):
+        text = (PYTHON / file).read_text(encoding="utf-8")
+        for flag in re.finditer(r'add\(\s*(?:"-.", )?"--([a-z-]+)"|^ {8}\("([a-z_]+)", "', text, re.M):
+            found[(flag[1] or flag[2]).replace("-", "_")]
     return {name: values for name, values in found.items() if name not in ("help", "as_worker", "metrics_fd")}
 
 

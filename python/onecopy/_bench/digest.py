@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import importlib
 import io
 import json
 import re
@@ -135,9 +136,7 @@ def result_of(way: str, made: Any, written: Callable[[], bytes]) -> Result:
         return _of_columns(made)
     data = written()
     if way == "parquet":
-        import pyarrow.parquet
-
-        return _of_columns(pyarrow.parquet.read_table(io.BytesIO(data)))
+        return _of_columns(importlib.import_module("pyarrow.parquet").read_table(io.BytesIO(data)))
     if way == "csv":
         # A field may be longer than the limit of the module.
         csv.field_size_limit(1 << 31)
