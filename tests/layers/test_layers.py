@@ -77,6 +77,7 @@ MODULES = [
     "_systemd",
     "_supervisor",
     "_run",
+    "_bench",
     "gunicorn",
     "web",
     "__init__",
