@@ -52,7 +52,10 @@ pub enum Command {
     ServeFiles(ServeFiles),
     /// Serve a WSGI application (part of the Python package, as `onecopy run`)
     #[command(disable_help_flag = true)]
-    Run(Run),
+    Run(OfPython),
+    /// Compare onecopy with other libraries on a database (part of the Python package)
+    #[command(disable_help_flag = true)]
+    Bench(OfPython),
     /// Convert text from one encoding to another
     Transcode(Transcode),
     /// Convert BSON documents to MongoDB Extended JSON
@@ -70,10 +73,11 @@ pub enum Command {
     Doctor(Doctor),
 }
 
-/// `onecopy run`, which the script of the Python package handles; it is only listed here.
+/// `onecopy run` and `onecopy bench`, which the script of the Python package handles; they are only
+/// listed here.
 #[derive(Args, Debug)]
-pub struct Run {
-    /// The arguments of `onecopy run` of the Python package
+pub struct OfPython {
+    /// The arguments of the command of the Python package
     #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<std::ffi::OsString>,
 }

@@ -129,14 +129,8 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
             raise_open_files();
             serve_files::run(&files)
         }
-        args::Command::Run(_) => {
-            console::error(
-                "`run` serves a Python application, and this command was built without Python\n\
-                 build the wheel (`make wheel` in the repository), install it with \
-                 `pip install dist/*.whl`, and run the `onecopy` command of that environment",
-            );
-            exit::USAGE
-        }
+        args::Command::Run(_) => without_python("`run` serves a Python application"),
+        args::Command::Bench(_) => without_python("`bench` compares libraries of Python"),
         args::Command::Transcode(transcode) => transcode::run(&transcode),
         args::Command::Bson2Json(args) => bson::run_to_json(&args),
         args::Command::Json2Bson(args) => bson::run_from_json(&args),
@@ -144,6 +138,16 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
         args::Command::Receive(receive) => transfer::run_receive(&receive),
         args::Command::Doctor(doctor) => doctor::run(&doctor, &features),
     }
+}
+
+/// Reports that a command is part of the Python package; returns the exit code.
+fn without_python(purpose: &str) -> i32 {
+    console::error(&format!(
+        "{purpose}, and this command was built without Python\n\
+         build the wheel (`make wheel` in the repository), install it with \
+         `pip install dist/*.whl`, and run the `onecopy` command of that environment"
+    ));
+    exit::USAGE
 }
 
 /// Raises the process's limit of open files to the number that the HTTP server needs for its

@@ -344,7 +344,7 @@ fn what_bson_and_json_say() {
 }
 
 #[test]
-fn applications_of_python_are_served_by_the_python_package() {
+fn commands_of_the_python_package_are_reported_as_missing() {
     let f = Folder::new();
     f.snapshot(
         "run_without_python",
@@ -357,6 +357,7 @@ fn applications_of_python_are_served_by_the_python_package() {
         ],
     );
     f.snapshot("run_without_python_help", &["run", "--help"]);
+    f.snapshot("bench_without_python", &["bench", "sqlite:shop.db"]);
 }
 
 #[test]
