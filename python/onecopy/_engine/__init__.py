@@ -1,0 +1,10 @@
+"""Code that the adapters of the engines share: `onecopy.spark` and `onecopy.ray`.
+
+| module | contents |
+|---|---|
+| ``_database`` | connections of workers, by the name of a secret |
+| ``_columns`` | the Arrow types that an engine accepts |
+| ``_reading`` | one part as Arrow batches |
+| ``_writing`` | rows written once, whatever is repeated |
+| ``_filters`` | Spark's filters as conditions with bound values |
+"""
