@@ -67,7 +67,7 @@ def _is_exact(kind: Any) -> bool:
     """Are values of this type compared in the database as in Spark?"""
     types = pa.types
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    return is_number or types.is_boolean(kind) or types.is_date(kind) or types.is_timestamp(kind)
+    return bool(is_number or types.is_boolean(kind) or types.is_date(kind) or types.is_timestamp(kind))
 
 
 def _can_bind(value: Any, kind: Any) -> bool:
@@ -77,7 +77,7 @@ def _can_bind(value: Any, kind: Any) -> bool:
     """
     types = pa.types
     if types.is_timestamp(kind):
-        return isinstance(value, datetime.datetime) and (value.tzinfo is None) == (kind.tz is None)
+        return isinstance(value, datetime.datetime) and (value.tzinfo is None) is (kind.tz is None)
     if types.is_boolean(kind):
         return isinstance(value, bool)
     if types.is_integer(kind):
