@@ -6,7 +6,7 @@ ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := setup
-.PHONY: help setup dev run test test-all check wheel bench bench-save fuzz fuzz-long soak docs java clean
+.PHONY: help setup dev run test test-all engines check wheel bench bench-save fuzz fuzz-long soak docs java clean
 
 setup: ## Check this machine and list all that is missing, each with its install line
 	@$(PYTHON) tools/preflight.py
@@ -25,6 +25,9 @@ test: ## All tests, Rust and Python, with real databases on loopback (ARGS= goes
 
 test-all: ## `make test`, then what takes long: slow tests, the wheel, the other CPythons found
 	@$(PYTHON) tools/test.py --all $(ARGS)
+
+engines: ## Tests of onecopy.spark and onecopy.ray with Sail and Ray (installs 730 MB in .cache/engines)
+	@$(PYTHON) tools/engines.py $(ARGS)
 
 check: ## Linters: rustfmt, clippy, ruff, mypy, stubtest, layers, licences, generated files
 	@$(PYTHON) tools/check.py

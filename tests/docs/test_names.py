@@ -128,6 +128,7 @@ _MODULES = {
     "compat.orjson": (),
     "compat.ujson": (),
     "json": (),
+    "parts": (),
     "rows": (),
     "sqlalchemy": (),
     "text": (),

@@ -44,6 +44,9 @@ if importlib.util.find_spec("flask") is None:
     # And without web frameworks and their servers.
     PAGES.remove(ROOT / "docs" / "guide" / "web.md")
     PAGES.remove(ROOT / "docs" / "guide" / "deploy.md")
+if not all(importlib.util.find_spec(name) for name in ("pysail", "ray")):
+    # `make engines` runs the examples of this page.
+    PAGES.remove(ROOT / "docs" / "guide" / "engines.md")
 _FENCE = re.compile(
     r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
