@@ -32,7 +32,7 @@ from onecopy.parts import PartSpec, Plan, plan
 __all__ = ["OnecopyDatasink", "OnecopyDatasource", "read_sql"]
 
 #: A task for fewer rows costs more than it saves.
-_MIN_ROWS = 10_000
+_MIN_ROWS = 100_000
 #: The assumed bytes of a value, for the estimate of the memory.
 _VALUE_BYTES = 16
 
@@ -62,7 +62,7 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
     ``database`` is ``env:NAME`` or ``@/path/to/file``, which the driver and each worker read on their
     own machine, or a connection string without a password. ``sql`` is a query, as for
     `onecopy.parts.plan`, or a `Plan`. ``parts`` is the number of parts; by default Ray's parallelism,
-    but at most one for 10,000 rows. ``types`` are Arrow types of columns, as for `Cursor.arrow`.
+    but at most one for 100,000 rows. ``types`` are Arrow types of columns, as for `Cursor.arrow`.
 
     A task that is repeated yields the same blocks, if the tables have not changed. Raises
     `ProgrammingError` if the connection string has a password or the statement cannot be divided.

@@ -93,7 +93,7 @@ def test_rows_are_written_once_although_a_worker_is_killed(
 
 
 def test_a_task_reads_at_most_the_rows_of_its_limit(source: str) -> None:
-    tasks = onecopy.ray.OnecopyDatasource(source, "select * from item").get_read_tasks(4, per_task_row_limit=10)
+    tasks = onecopy.ray.OnecopyDatasource(source, "select * from item", parts=4).get_read_tasks(1, 10)
     assert [task.per_task_row_limit for task in tasks] == [10] * 4
     # The function itself ends, not only Ray's slices of its blocks.
     assert [sum(block.num_rows for block in task.read_fn()) for task in tasks] == [10] * 4
