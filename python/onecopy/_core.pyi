@@ -763,6 +763,17 @@ class Encoder:
     def getstate(self) -> int: ...
     def setstate(self, state: int, /) -> None: ...
 
+def plan_query(
+    connection: Connection,
+    sql: str,
+    parameters: _Parameters | None,
+    parts: int,
+    key: list[str],
+    sample_rows: int | None,
+    hold: bool,
+) -> str: ...
+def execute_part(connection: Connection, part: str) -> Cursor: ...
+
 @final
 class Connection:
     Warning: type[errors.Warning]

@@ -22,7 +22,7 @@ use crate::interrupt::{Interrupt, Stop};
 use crate::output::Output;
 use crate::row_progress::{RowProgress, counts, duration, event, json_text};
 use crate::statement::{self, Source};
-use crate::{exit, input};
+use crate::{exit, export_parts, input};
 
 /// Runs `onecopy export`.
 pub(crate) fn run(args: &Export) -> i32 {
@@ -54,41 +54,46 @@ pub(crate) fn run(args: &Export) -> i32 {
 }
 
 /// The destination of the rows.
-enum Target {
+pub(crate) enum Target {
     Stdout(Output),
     File(Box<FileTarget>),
     Folder(FolderTarget),
 }
 
 /// An export that is complete.
-struct Done {
-    n_rows: u64,
-    n_bytes: u64,
-    /// The manifest; `None` for stdout.
-    manifest: Option<Manifest>,
+pub(crate) struct Done {
+    pub(crate) n_rows: u64,
+    pub(crate) n_bytes: u64,
+    /// The manifest; `None` for stdout, and for an export whose other parts are not complete.
+    pub(crate) manifest: Option<Manifest>,
+}
+
+impl Done {
+    /// Returns the result that a manifest describes.
+    pub(crate) fn of(manifest: Manifest) -> Done {
+        Done {
+            n_rows: manifest.n_rows(),
+            n_bytes: manifest.n_bytes(),
+            manifest: Some(manifest),
+        }
+    }
 }
 
 fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
-    let source = Source::read(&args.database, &args.sql, &args.params)?;
-    let file = file_format(args)?;
-    let options = RowOptions {
-        file,
-        types: types(&args.types).map_err(Failure::Usage)?,
-        ledger: Ledger::off(),
-    };
+    if args.plan.is_some() || args.parts.is_some() || args.resume {
+        return export_parts::run(args, interrupt);
+    }
+    let sql = args.sql.as_deref().unwrap_or_default();
+    let source = Source::read(&args.database, sql, &args.params)?;
+    let options = row_options(args)?;
     // Before the query, which may take long.
-    let target = open_target(args, file)?;
+    let target = open_target(args, options.file)?;
     let started = Instant::now();
     let connection = source.connect(true, args.errors, args.time_limit)?;
     if !args.quiet && args.progress != ProgressForm::Json {
         connection.notices().iter().for_each(|n| notice(n));
     }
-    let shows_progress = match args.progress {
-        ProgressForm::Auto => !args.quiet && io::stderr().is_terminal(),
-        ProgressForm::Json => true,
-        ProgressForm::None => false,
-    };
-    let n_estimated = match shows_progress {
+    let n_estimated = match shows_progress(args) {
         true => source.estimated_rows(&connection),
         false => None,
     };
@@ -97,22 +102,68 @@ fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
         let message = "the statement returns no rows\nexport a SELECT";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let mut progress = match args.progress {
-        ProgressForm::Json => RowProgress::json(interrupt, n_estimated),
-        _ => RowProgress::line(interrupt, shows_progress, n_estimated),
-    };
-    let to_stdout = matches!(target, Target::Stdout(_));
-    let done = write(
-        target,
+    let rows = Rows {
         statement,
-        &source.given_sql,
-        &options,
-        &mut progress,
-    );
+        sql: &source.given_sql,
+        n_estimated,
+    };
+    write_to(target, rows, args, &options, interrupt, started)
+}
+
+/// The rows of an export, and their description.
+pub(crate) struct Rows<'a> {
+    pub(crate) statement: Statement,
+    /// The SQL for the manifest.
+    pub(crate) sql: &'a str,
+    /// An estimate of the number of rows.
+    pub(crate) n_estimated: Option<u64>,
+}
+
+/// Writes rows to the target, shows the progress, and prints the result.
+pub(crate) fn write_to(
+    target: Target,
+    rows: Rows<'_>,
+    args: &Export,
+    options: &RowOptions,
+    interrupt: &Interrupt,
+    started: Instant,
+) -> Result<(), Failure> {
+    let mut progress = progress_of(args, interrupt, rows.n_estimated);
+    let to_stdout = matches!(target, Target::Stdout(_));
+    let done = write(target, rows.statement, rows.sql, options, &mut progress);
     progress.end();
     let done = done.map_err(|error| Failure::of_export(error, to_stdout))?;
     report(args, &done, started);
     Ok(())
+}
+
+/// Returns how the rows are written.
+pub(crate) fn row_options(args: &Export) -> Result<RowOptions, Failure> {
+    Ok(RowOptions {
+        file: file_format(args)?,
+        types: types(&args.types).map_err(Failure::Usage)?,
+        ledger: Ledger::off(),
+    })
+}
+
+fn shows_progress(args: &Export) -> bool {
+    match args.progress {
+        ProgressForm::Auto => !args.quiet && io::stderr().is_terminal(),
+        ProgressForm::Json => true,
+        ProgressForm::None => false,
+    }
+}
+
+/// Returns the display of the progress. `n_estimated` is an estimate of the number of rows.
+pub(crate) fn progress_of<'i>(
+    args: &Export,
+    interrupt: &'i Interrupt,
+    n_estimated: Option<u64>,
+) -> RowProgress<'i> {
+    match args.progress {
+        ProgressForm::Json => RowProgress::json(interrupt, n_estimated),
+        _ => RowProgress::line(interrupt, shows_progress(args), n_estimated),
+    }
 }
 
 fn write(
@@ -134,14 +185,11 @@ fn write(
         Target::File(target) => target.write(statement, sql, options, progress)?,
         Target::Folder(target) => target.write(statement, sql, options, progress)?,
     };
-    Ok(Done {
-        n_rows: manifest.n_rows(),
-        n_bytes: manifest.n_bytes(),
-        manifest: Some(manifest),
-    })
+    Ok(Done::of(manifest))
 }
 
-fn report(args: &Export, done: &Done, started: Instant) {
+/// Prints the result.
+pub(crate) fn report(args: &Export, done: &Done, started: Instant) {
     let elapsed = started.elapsed();
     if args.progress == ProgressForm::Json {
         let mut members = counts(done.n_rows, done.n_bytes, elapsed);
@@ -182,7 +230,7 @@ fn path_of_manifest(args: &Export) -> Option<String> {
 }
 
 /// Returns `true` if the output is a folder: it exists, or its name ends with a slash.
-fn is_folder(output: &Path) -> bool {
+pub(crate) fn is_folder(output: &Path) -> bool {
     output.as_os_str().as_bytes().ends_with(b"/") || output.is_dir()
 }
 
@@ -226,7 +274,8 @@ fn file_format(args: &Export) -> Result<FileFormat, Failure> {
     FileFormat::new(format, Some(compression.unwrap_or(named.compression()))).map_err(failed)
 }
 
-fn open_target(args: &Export, file: FileFormat) -> Result<Target, Failure> {
+/// Opens the target.
+pub(crate) fn open_target(args: &Export, file: FileFormat) -> Result<Target, Failure> {
     if input::is_stdin(&args.output) {
         if file.format().is_binary() && io::stdout().is_terminal() {
             let name = file.format().title();

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`args`] | the arguments of the command line |
 //! | [`exit`] | exit codes |
-//! | `query`, `export`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
+//! | `query`, `export` with `export_parts`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
 //! | `supervisor` | starts the process that serves, and starts it again when it crashes |
 //! | `statement` | the SQL statement of `query`, `export` and `plan` |
 //! | `row_progress` | the progress of rows that are written |
@@ -25,6 +25,7 @@ mod crashes;
 mod doctor;
 pub mod exit;
 mod export;
+mod export_parts;
 mod failure;
 mod input;
 mod interrupt;

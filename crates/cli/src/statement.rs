@@ -4,6 +4,7 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
+use onecopy_export::plan::Plan;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{ConnectOptions, Dialect, Format, Value};
 use onecopy_text::{Chunk, Ledger, Policy};
@@ -73,6 +74,16 @@ impl Source {
             given_sql,
             sql,
             values,
+        })
+    }
+
+    /// Returns the statement of a plan.
+    pub(crate) fn of_plan(database_argument: &str, plan: &Plan) -> Result<Source, Failure> {
+        Ok(Source {
+            target: database(database_argument).map_err(Failure::Usage)?,
+            given_sql: plan.sql.clone(),
+            sql: plan.sql.clone(),
+            values: plan.values.clone(),
         })
     }
 

@@ -27,6 +27,10 @@ pub enum Error {
     },
     /// Another process exports into the folder. Wait until it has ended.
     Locked(PathBuf),
+    /// Another process writes the part with this number. Wait until it has ended.
+    PartLocked(usize),
+    /// The folder has an unfinished export of several parts. Continue it, or begin again.
+    Unfinished(PathBuf),
     /// The database, the connection or a value of a row failed.
     Rows(onecopy_rows::Error),
     /// The rows cannot be written in the format.
@@ -95,6 +99,16 @@ impl fmt::Display for Error {
             Error::Locked(path) => write!(
                 f,
                 "another process exports into the folder `{}`\nwait until it has ended",
+                path.display()
+            ),
+            Error::PartLocked(number) => write!(
+                f,
+                "another process writes part {number}\nwait until it has ended"
+            ),
+            Error::Unfinished(path) => write!(
+                f,
+                "the folder `{}` has an unfinished export\n\
+                 `--resume` continues it, `--overwrite` begins again",
                 path.display()
             ),
             Error::Rows(error) => error.fmt(f),

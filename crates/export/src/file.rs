@@ -130,6 +130,7 @@ pub(crate) fn description(query: &str, options: &RowOptions, written: &Written) 
         version: env!("CARGO_PKG_VERSION").to_owned(),
         query: query.to_owned(),
         snapshot: None,
+        plan: None,
         format: options.file,
         columns: written.columns.clone(),
         files: Vec::new(),

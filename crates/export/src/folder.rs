@@ -19,6 +19,8 @@ use crate::writer::RowOptions;
 
 /// The name of a folder's manifest.
 pub const MANIFEST: &str = "manifest.json";
+/// The name of the folder of an unfinished export of several parts, inside its target folder.
+pub(crate) const STAGING: &str = ".onecopy-export";
 
 /// A folder that this process exports into; other processes cannot.
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl FolderTarget {
             Err(Errno::WOULDBLOCK) => return Err(Error::Locked(path.to_owned())),
             Err(error) => return Err(Error::path("lock the folder", path)(error.into())),
         }
+        // Its drop deletes a new folder after an error.
         let mut target = FolderTarget {
             path: path.to_owned(),
             if_exists,
@@ -62,34 +65,21 @@ impl FolderTarget {
             is_new,
             is_finished: false,
         };
-        target.inspect()?;
-        Ok(target)
-    }
-
-    fn inspect(&mut self) -> Result<(), Error> {
-        let failed = || Error::path("read the folder", &self.path);
-        let mut killed = Vec::new();
-        for found in fs::read_dir(&self.path).map_err(failed())? {
-            let name = found.map_err(failed())?.file_name();
-            let name = name.to_string_lossy().into_owned();
-            if is_ours(&name) {
-                self.replaced.push(name);
-            } else if is_temporary(&name) {
-                killed.push(name);
-            } else if !name.starts_with('.') {
-                return Err(Error::NotOurs {
-                    folder: self.path.clone(),
-                    file: name,
-                });
+        let contents = Contents::of(path)?;
+        if if_exists == IfExists::Refuse {
+            if contents.is_staged {
+                return Err(Error::Unfinished(path.to_owned()));
+            }
+            if !contents.exported.is_empty() {
+                return Err(Error::Exists(path.to_owned()));
             }
         }
-        if !self.replaced.is_empty() && self.if_exists == IfExists::Refuse {
-            return Err(Error::Exists(self.path.clone()));
+        if contents.is_staged {
+            remove_staging(path)?;
         }
-        for name in killed {
-            remove_if_present(&self.path.join(name))?;
-        }
-        Ok(())
+        contents.remove_leftovers(path)?;
+        target.replaced = contents.exported;
+        Ok(target)
     }
 
     /// Returns the folder.
@@ -162,6 +152,90 @@ impl Drop for FolderTarget {
     }
 }
 
+/// Deletes the temporary files and folders that killed exports have left, unless a process exports
+/// into the folder.
+///
+/// # Errors
+/// [`Error::NotOurs`], [`Error::Path`].
+pub fn remove_leftovers(folder: &Path) -> Result<(), Error> {
+    let lock = File::open(folder).map_err(Error::path("open the folder", folder))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Contents::of(folder)?.remove_leftovers(folder),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The contents of a target folder.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// The names of the files of an export, with its manifest.
+    pub(crate) exported: Vec<String>,
+    /// `true` if the folder has an unfinished export of several parts.
+    pub(crate) is_staged: bool,
+    /// The names of temporary files and folders of processes that may have been killed.
+    leftovers: Vec<String>,
+}
+
+impl Contents {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`] if the folder contains a file that no export has written;
+    /// [`Error::Path`].
+    pub(crate) fn of(folder: &Path) -> Result<Contents, Error> {
+        let failed = || Error::path("read the folder", folder);
+        let mut contents = Contents::default();
+        for found in fs::read_dir(folder).map_err(failed())? {
+            let name = found.map_err(failed())?.file_name();
+            let name = name.to_string_lossy().into_owned();
+            if is_ours(&name) {
+                contents.exported.push(name);
+            } else if name == STAGING {
+                contents.is_staged = true;
+            } else if is_temporary(&name) {
+                contents.leftovers.push(name);
+            } else if !name.starts_with('.') {
+                return Err(Error::NotOurs {
+                    folder: folder.to_owned(),
+                    file: name,
+                });
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Deletes temporary files and folders. The caller has the exclusive lock of the folder, so no
+    /// process uses them.
+    pub(crate) fn remove_leftovers(&self, folder: &Path) -> Result<(), Error> {
+        for name in &self.leftovers {
+            let path = folder.join(name);
+            match path.is_dir() {
+                true => fs::remove_dir_all(&path).map_err(Error::path("delete", &path))?,
+                false => remove_if_present(&path)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Creates a folder with a temporary name inside a target folder.
+pub(crate) fn new_folder(folder: &Path) -> Result<tempfile::TempDir, Error> {
+    let made = tempfile::Builder::new()
+        .prefix(&format!("{STAGING}."))
+        .tempdir_in(folder);
+    made.map_err(Error::path("create a folder in", folder))
+}
+
+/// Removes the unfinished export. It first loses its name, so that a killed process leaves all of
+/// it or nothing.
+pub(crate) fn remove_staging(folder: &Path) -> Result<(), Error> {
+    let path = folder.join(STAGING);
+    let failed = || Error::path("remove the folder", &path);
+    let removed = new_folder(folder)?;
+    fs::rename(&path, removed.path().join("removed")).map_err(failed())?;
+    removed.close().map_err(failed())
+}
+
 /// Returns the name of part `n`, from 0.
 #[must_use]
 pub fn part_name(n: usize, format: FileFormat) -> String {
@@ -178,8 +252,15 @@ fn is_ours(name: &str) -> bool {
     name == MANIFEST || of_part().is_some()
 }
 
-/// Returns `true` for the name of the temporary file of such a file.
+/// Returns `true` for the name of the temporary file of such a file, and of a folder of
+/// [`new_folder`].
 fn is_temporary(name: &str) -> bool {
+    if name
+        .strip_prefix(STAGING)
+        .is_some_and(|rest| rest.starts_with('.'))
+    {
+        return true;
+    }
     let inner = || {
         let inner = name.strip_prefix('.')?.strip_suffix(".partial")?;
         Some(inner.rsplit_once('.')?.0)

@@ -7,6 +7,7 @@
 //! | [`writer`] | [`write_rows`]: the rows of a statement in any format |
 //! | [`compress`] | [`Encoder`]: gzip and Zstandard around a text format |
 //! | [`file`], [`folder`] | [`FileTarget`], [`FolderTarget`]: files that appear complete, manifest last |
+//! | [`staging`], [`settings`] | [`Staging`]: an export of several parts, by several processes, that can be resumed |
 //! | [`manifest`] | [`Manifest`]: the description of the files |
 //! | [`verify`](mod@verify) | [`verify()`]: compares files with their manifest |
 //! | [`plan`] | parts of a statement as data |
@@ -29,6 +30,8 @@ mod json;
 pub mod manifest;
 pub mod observer;
 pub mod plan;
+pub mod settings;
+pub mod staging;
 pub mod verify;
 pub mod writer;
 
@@ -39,5 +42,7 @@ pub use folder::FolderTarget;
 pub use format::{Compression, FileFormat, Format};
 pub use manifest::{FileEntry, Manifest};
 pub use observer::Observer;
+pub use settings::Settings;
+pub use staging::{Begin, StagedPart, Staging};
 pub use verify::{Report, verify};
 pub use writer::{RowOptions, Written, write_rows};

@@ -27,6 +27,8 @@ pub struct Manifest {
     /// The name of the snapshot that all files were read from; `None` if one statement read all
     /// rows.
     pub snapshot: Option<String>,
+    /// The hash of the plan whose parts the files are; `None` if one statement read all rows.
+    pub plan: Option<String>,
     /// The format of the files.
     pub format: FileFormat,
     /// The columns of the rows.
@@ -72,6 +74,7 @@ impl Manifest {
             ("onecopy", Some(self.version.as_str())),
             ("query", Some(&self.query)),
             ("snapshot", self.snapshot.as_deref()),
+            ("plan", self.plan.as_deref()),
             ("format", Some(self.format.format().name())),
             ("compression", Some(self.format.compression().name())),
         ] {
@@ -158,6 +161,7 @@ impl Manifest {
             version: word(&value, "onecopy")?,
             query: word(&value, "query")?,
             snapshot: optional_word(&value, "snapshot")?,
+            plan: optional_word(&value, "plan")?,
             format: FileFormat::new(format, Some(compression)).map_err(|e| e.to_string())?,
             columns: columns.collect::<Result<_, String>>()?,
             files: files.collect::<Result<_, String>>()?,
@@ -236,6 +240,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             query: "select \"a\",\n'\u{1}é' from t".to_owned(),
             snapshot: None,
+            plan: None,
             format: FileFormat::new(Format::Csv, Some(Compression::Gzip)).unwrap(),
             columns: vec![
                 WrittenColumn {
@@ -264,6 +269,7 @@ mod tests {
         made.files.clear();
         made.columns.clear();
         made.snapshot = Some("00000003-1".to_owned());
+        made.plan = Some("ab".to_owned());
         assert_eq!(Manifest::from_json(made.to_json().as_bytes()), Ok(made));
     }
 

@@ -1,6 +1,6 @@
 //! [`verify()`]: compares exported files with their manifest.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::compress::decoder;
 use crate::count::{RowCounter, count_columns};
 use crate::error::Error;
 use crate::file::manifest_path;
-use crate::folder::MANIFEST;
+use crate::folder::{MANIFEST, STAGING};
 use crate::format::FileFormat;
 use crate::manifest::{FileEntry, Manifest};
 use crate::observer::Observer;
@@ -27,14 +27,20 @@ pub struct Report {
 }
 
 /// Compares the files of an export with their manifest: length, BLAKE3 hash, number of rows, and
-/// whether each file is present once. `path` is a folder, an exported file or a manifest. In a
+/// whether each file is present once, also under another name. `path` is a folder, an exported file or a manifest. In a
 /// folder, files that the manifest does not list are a problem too.
 ///
 /// # Errors
 /// [`Error::Path`] or [`Error::Manifest`] if the manifest cannot be read; [`Error::Stopped`].
 pub fn verify(path: &Path, observer: &mut dyn Observer) -> Result<Report, Error> {
     let (manifest_path, is_folder) = manifest_of(path);
-    let manifest = Manifest::read(&manifest_path)?;
+    let manifest = match Manifest::read(&manifest_path) {
+        Err(Error::Path { .. }) if is_folder && path.join(STAGING).is_dir() => {
+            return Err(Error::Unfinished(path.to_owned()));
+        }
+        manifest => manifest?,
+    };
+    let mut same = HashMap::new();
     let folder = manifest_path.parent().unwrap_or(Path::new("."));
     let mut problems = Vec::new();
     let mut names = HashSet::new();
@@ -59,6 +65,13 @@ pub fn verify(path: &Path, observer: &mut dyn Observer) -> Result<Report, Error>
                 .into_iter()
                 .map(|what| format!("{}: {what}", entry.name)),
         );
+        if entry.n_rows > 0 {
+            // Rows that are exported twice, by two parts.
+            let first = same.entry(&entry.blake3).or_insert(&entry.name);
+            if *first != &entry.name {
+                problems.push(format!("{}: it has the same bytes as {first}", entry.name));
+            }
+        }
         before = (before.0 + entry.n_rows, before.1 + entry.n_bytes);
     }
     if is_folder {

@@ -49,6 +49,7 @@ mod moving;
 mod next_rows;
 mod object_path;
 mod parameters;
+mod parts;
 mod pending;
 mod python_class;
 mod range;
@@ -88,6 +89,8 @@ mod _core {
     use super::ledger::{LedgerScope, ledger};
     #[pymodule_export]
     use super::moving::{copy_file, recv_file, send_file};
+    #[pymodule_export]
+    use super::parts::{execute_part, plan_query};
     #[pymodule_export]
     use super::pending::PendingCall;
     #[pymodule_export]

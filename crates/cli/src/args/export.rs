@@ -1,10 +1,14 @@
 //! The arguments of `onecopy export` and `onecopy verify`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use onecopy_export::plan;
 use onecopy_export::{Compression, Format};
 use onecopy_text::Policy;
+
+use crate::failure::Failure;
 
 use super::values::{ROW_POLICIES, policies, seconds};
 
@@ -15,12 +19,17 @@ Examples:
   onecopy export sqlite:cities.db 'select * from city' -o cities.parquet
   onecopy export @secret.url 'select * from big' -o big.csv.zst
   onecopy export @secret.url 'select * from big' -o backup/ --format parquet
+  onecopy export @secret.url 'select * from big' -o backup/ --format parquet --parts 64 --jobs 4
+  onecopy export @secret.url --plan plan.json --part 3/16 -o backup/ --format parquet
   onecopy export @secret.url 'select * from big' -o - --format parquet | aws s3 cp - s3://bucket/big.parquet
 
 The ending of FILE determines the format (.json, .ndjson, .jsonl, .csv, .tsv, .bson, .arrow, .parquet) and the
 compression (.gz, .zst). A FILE gets its name when it is complete; FILE.manifest.json is written last, with the number
 of rows and bytes, a BLAKE3 hash, the columns and the query, which `onecopy verify FILE` compares. A FOLDER contains
 part-00000.parquet and manifest.json. The database is opened read-only.
+
+Files of --parts and --plan are in FOLDER/.onecopy-export until all are complete. After a failure, the same command with
+--resume writes those that are missing.
 
 Parameters are those of `onecopy query`. Ctrl-C cancels the query and leaves no file; a second Ctrl-C ends the command
 at once. Both end with exit code 130.")]
@@ -29,8 +38,10 @@ pub struct Export {
     /// `@FILE` reads it from a file, so that a password is not visible in the process list
     pub database: String,
 
-    /// One SQL statement; `@FILE` reads it from a file, `-` from stdin
-    pub sql: String,
+    /// One SQL statement; `@FILE` reads it from a file, `-` from stdin; with --plan it may be left
+    /// out
+    #[arg(required_unless_present = "plan")]
+    pub sql: Option<String>,
 
     /// The file or folder to write; a folder exists, or its name ends with `/`; `-` is stdout,
     /// without a manifest
@@ -57,6 +68,46 @@ pub struct Export {
     /// Replace the file, or the export in the folder, when the new one is complete
     #[arg(long)]
     pub overwrite: bool,
+
+    /// Divide the rows into N parts, each of which is a file of FOLDER
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "plan")]
+    pub parts: Option<usize>,
+
+    /// The columns to divide by, separated by commas [default: the key of the table]
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        requires = "parts"
+    )]
+    pub key: Vec<String>,
+
+    /// Export the parts of a plan that `onecopy plan` has written; `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
+    /// Export only part I of the N parts of the plan; other processes can export the others
+    #[arg(long, value_name = "I/N", requires = "plan")]
+    pub part: Option<PartNumber>,
+
+    /// Continue an export of parts that was interrupted; complete parts are kept
+    #[arg(long)]
+    pub resume: bool,
+
+    /// The number of parts that are read at the same time [default: the number of processors, at
+    /// most 8]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
+
+    /// Let each part of --parts read the state at its own start, also where the database has
+    /// snapshots (PostgreSQL)
+    #[arg(long, requires = "parts")]
+    pub no_snapshot: bool,
+
+    /// Compare the number of rows with `count(*)` before the manifest of the parts is written
+    #[arg(long)]
+    pub check: bool,
 
     /// Write no manifest for a FILE
     #[arg(long)]
@@ -97,6 +148,43 @@ pub struct Verify {
     /// Print only errors on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// The number of a part and the number of all parts (`--part`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartNumber {
+    number: usize,
+    count: usize,
+}
+
+impl FromStr for PartNumber {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PartNumber, String> {
+        let parsed = text.split_once('/').and_then(|(number, count)| {
+            let part = PartNumber {
+                number: number.parse().ok()?,
+                count: count.parse().ok()?,
+            };
+            (1..=part.count).contains(&part.number).then_some(part)
+        });
+        parsed
+            .ok_or_else(|| "write the number of the part and of all parts, as in `3/16`".to_owned())
+    }
+}
+
+impl PartNumber {
+    /// Returns the number of the part, if the plan has this number of parts.
+    pub(crate) fn of(self, plan: &plan::Plan) -> Result<usize, Failure> {
+        match plan.parts.len() == self.count {
+            true => Ok(self.number),
+            false => Err(Failure::Usage(format!(
+                "the plan has {} parts, not {}",
+                plan.parts.len(),
+                self.count
+            ))),
+        }
+    }
 }
 
 /// The format of exported rows (`--format`).

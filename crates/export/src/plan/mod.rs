@@ -11,6 +11,7 @@
 //! | `predicate` | the condition of a part |
 //! | `snapshot`, `index` | a snapshot of PostgreSQL; sentences about snapshots and indexes |
 //! | `hash` | hashes of statements, columns and plans |
+//! | `count` | [`count()`]: the number of rows of a statement |
 //! | `fetch`, `value_json` | rows as values, values as JSON |
 //!
 //! The predicates of all parts select each row of the statement exactly once, whatever the
@@ -19,6 +20,7 @@
 
 mod boundaries;
 mod catalog;
+mod count;
 mod fetch;
 mod hash;
 mod index;
@@ -32,6 +34,7 @@ pub mod spec;
 mod template;
 mod value_json;
 
+pub use count::count;
 pub use planner::{MOST_PARTS, PlanOptions, plan};
 pub use spec::{PartSpec, Plan};
 pub use template::Position;

@@ -163,7 +163,8 @@ impl Planner<'_> {
         };
         let ranges = self.ranges(&key, &template)?;
         let names: Vec<String> = ranges.columns.iter().map(|c| c.name.clone()).collect();
-        let statement = statement_hash(self.sql, self.values, &schema);
+        let columns = schema_hash(&schema);
+        let statement = statement_hash(self.sql, self.values, &columns);
         let count = ranges.conditions.len();
         let mut parts: Vec<PartSpec> = ranges
             .conditions
@@ -174,7 +175,7 @@ impl Planner<'_> {
                 PartSpec {
                     plan: String::new(),
                     statement: statement.clone(),
-                    schema: schema_hash(&schema),
+                    schema: columns.clone(),
                     number: at + 1,
                     count,
                     sql,
@@ -192,6 +193,8 @@ impl Planner<'_> {
         }
         let index = self.index(&parts, &ranges.columns)?;
         Ok(Plan {
+            sql: self.sql.to_owned(),
+            values: self.values.to_vec(),
             columns: schema
                 .columns
                 .iter()

@@ -19,6 +19,40 @@ pub(crate) fn export(connection: &Connection) -> Result<String, Error> {
             sentence(connection.dialect(), None)
         )));
     }
+    begin(connection)?;
+    // The transaction is idle while the parts are read.
+    connection.execute("set local idle_in_transaction_session_timeout = 0", &[])?;
+    let (_, found) = rows(connection, "select pg_export_snapshot()", &[])?;
+    Ok(text(found.first().and_then(|row| row.first())))
+}
+
+/// Begins the transaction in which a part is read, which reads this snapshot. It must be the first
+/// statement of a transaction.
+///
+/// # Errors
+/// [`Error::Usage`] for a connection with autocommit; the error of the database if the snapshot does
+/// not exist any more.
+pub(crate) fn begin_part(connection: &Connection, snapshot: &str) -> Result<(), Error> {
+    if !snapshot
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    {
+        return Err(Error::Usage(format!(
+            "`{snapshot}` is not the name of a snapshot"
+        )));
+    }
+    begin(connection)?;
+    let set = connection.execute(&format!("set transaction snapshot '{snapshot}'"), &[]);
+    set.map(drop).map_err(|mut error| {
+        error.message.push_str(
+            "\nthe snapshot ends with the transaction of the planner: keep `onecopy plan --hold` \
+             running until all parts are read",
+        );
+        Error::Rows(error)
+    })
+}
+
+fn begin(connection: &Connection) -> Result<(), Error> {
     if connection.autocommit() {
         return Err(Error::Usage(
             "a snapshot needs a transaction: turn autocommit off".to_owned(),
@@ -28,10 +62,7 @@ pub(crate) fn export(connection: &Connection) -> Result<String, Error> {
         "set transaction isolation level repeatable read, read only",
         &[],
     )?;
-    // The transaction is idle while the parts are read.
-    connection.execute("set local idle_in_transaction_session_timeout = 0", &[])?;
-    let (_, found) = rows(connection, "select pg_export_snapshot()", &[])?;
-    Ok(text(found.first().and_then(|row| row.first())))
+    Ok(())
 }
 
 /// Returns a sentence: do the parts read the same state of the database?

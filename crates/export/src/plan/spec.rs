@@ -1,8 +1,10 @@
 //! [`Plan`] and [`PartSpec`]: the parts of a statement as data, and their JSON.
 
-use onecopy_rows::{Schema, Value};
+use onecopy_rows::Value;
+use onecopy_rows::connect::{Connection, Statement};
 
-use super::hash::{plan_hash, schema_hash};
+use super::hash::{plan_hash, schema_hash, statement_hash};
+use super::snapshot::begin_part;
 use super::template::Position;
 use super::value_json;
 use crate::error::Error;
@@ -39,6 +41,10 @@ pub struct PartSpec {
 /// The parts of a statement, and the properties of the division.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
+    /// The SQL text of the statement that was planned, with `?` for each value.
+    pub sql: String,
+    /// The values of its parameters, in their order.
+    pub values: Vec<Value>,
     /// The parts, in their order.
     pub parts: Vec<PartSpec>,
     /// The names and types of the columns of the result.
@@ -76,13 +82,19 @@ impl PartSpec {
             .ok_or_else(|| Error::Usage("this is not a part of a plan in JSON".to_owned()))
     }
 
-    /// Checks that a result has the columns that the planned statement had.
+    /// Executes the part. If it has a snapshot, the transaction of the connection, which must not
+    /// have begun, reads this snapshot.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the columns differ.
-    pub fn check_schema(&self, schema: &Schema) -> Result<(), Error> {
-        match schema_hash(schema) == self.schema {
-            true => Ok(()),
+    /// [`Error::Usage`] if the result does not have the columns of the planned statement, or if the
+    /// connection of a part with a snapshot is in autocommit mode; the error of the database.
+    pub fn execute(&self, connection: &Connection) -> Result<Statement, Error> {
+        if let Some(snapshot) = &self.snapshot {
+            begin_part(connection, snapshot)?;
+        }
+        let statement = connection.execute(&self.sql, &self.values)?;
+        match schema_hash(statement.schema()) == self.schema {
+            true => Ok(statement),
             false => Err(Error::Usage(
                 "the columns of the result are not those of the planned statement\n\
                  the tables have changed since: make a new plan"
@@ -113,12 +125,7 @@ impl PartSpec {
         out.string(&self.condition);
         out.key("sql");
         out.string(&self.sql);
-        out.key("values");
-        out.open('[');
-        for value in &self.values {
-            value_json::write(out, value);
-        }
-        out.close(']');
+        write_values(out, &self.values);
         out.key("snapshot");
         out.optional_string(self.snapshot.as_deref());
         out.close('}');
@@ -134,10 +141,7 @@ impl PartSpec {
             number: count("part")?,
             count: count("parts")?,
             sql: string("sql")?,
-            values: items(member(json, "values")?)?
-                .iter()
-                .map(value_json::read)
-                .collect::<Option<_>>()?,
+            values: read_values(json)?,
             snapshot: match member(json, "snapshot")? {
                 Json::Null => None,
                 snapshot => Some(text(snapshot)?),
@@ -169,6 +173,9 @@ impl Plan {
         out.open('{');
         out.key("version");
         out.raw(&VERSION.to_string());
+        out.key("sql");
+        out.string(&self.sql);
+        write_values(&mut out, &self.values);
         out.key("key_kind");
         out.string(&self.key_kind);
         out.key("position");
@@ -220,7 +227,11 @@ impl Plan {
         let count = plan.parts.len();
         let statement = plan.parts.first().map_or("", |part| &part.statement);
         let id = plan_hash(statement, &plan.parts);
-        let is_same = |part: &PartSpec| part.plan == id && part.statement == statement;
+        let is_same = |part: &PartSpec| {
+            part.plan == id
+                && part.statement == *statement
+                && *statement == statement_hash(&plan.sql, &plan.values, &part.schema)
+        };
         if !numbers.eq((1..=count).map(|n| (n, count))) || !plan.parts.iter().all(is_same) {
             return Err(wrong("parts of the plan are missing or were changed"));
         }
@@ -232,6 +243,8 @@ impl Plan {
         let column =
             |json: &Json| Some((text(member(json, "name")?)?, text(member(json, "type")?)?));
         Some(Plan {
+            sql: string("sql")?,
+            values: read_values(json)?,
             parts: items(member(json, "parts")?)?
                 .iter()
                 .map(PartSpec::read)
@@ -250,6 +263,20 @@ impl Plan {
                 .collect::<Option<_>>()?,
         })
     }
+}
+
+fn write_values(out: &mut Writer, values: &[Value]) {
+    out.key("values");
+    out.open('[');
+    for value in values {
+        value_json::write(out, value);
+    }
+    out.close(']');
+}
+
+fn read_values(json: &Json) -> Option<Vec<Value>> {
+    let values = items(member(json, "values")?)?.iter();
+    values.map(value_json::read).collect()
 }
 
 const POSITIONS: [(Position, &str); 3] = [
@@ -279,7 +306,7 @@ mod tests {
     fn plan() -> Plan {
         let part = |number: usize| PartSpec {
             plan: String::new(),
-            statement: "s".to_owned(),
+            statement: statement_hash("select a from t", &[Value::I64(7)], "c"),
             schema: "c".to_owned(),
             number,
             count: 2,
@@ -291,11 +318,13 @@ mod tests {
             rows: (number == 1).then_some(7),
         };
         let mut parts = vec![part(1), part(2)];
-        let id = plan_hash("s", &parts);
+        let id = plan_hash(&parts[0].statement, &parts);
         for part in &mut parts {
             part.plan.clone_from(&id);
         }
         Plan {
+            sql: "select a from t".to_owned(),
+            values: vec![Value::I64(7)],
             parts,
             columns: vec![("a".to_owned(), "text".to_owned())],
             key_kind: "primary key".to_owned(),
@@ -324,6 +353,8 @@ mod tests {
         for (from, to, words) in [
             ("\"version\": 1", "\"version\": 2", "another version"),
             ("k < 1)", "k < 9)", "were changed"),
+            ("select a from", "select b from", "were changed"),
+            ("\"7\"", "\"8\"", "were changed"),
             ("00000003-1", "00000003-2", "were changed"),
             ("\"part\": 2", "\"part\": 1", "missing"),
             ("\"key_kind\"", "\"kind\"", "missing or wrong"),

@@ -3,7 +3,7 @@
 
 use onecopy_rows::Format;
 use onecopy_rows::arrow::ArrowOptions;
-use onecopy_rows::connect::Statement;
+use onecopy_rows::connect::{self as db, Statement};
 use onecopy_rows::{Declared, DeclaredKind};
 use onecopy_text::Ledger;
 use pyo3::exceptions::PyTypeError;
@@ -73,6 +73,18 @@ impl Cursor {
             return Ok(());
         }
         cursor.leave_out(py, defer)
+    }
+
+    /// Executes a statement by a function of the database connection, on a new cursor.
+    pub(crate) fn run_call(
+        slf: &Bound<'_, Cursor>,
+        call: impl FnOnce(&db::Connection) -> Result<Statement, onecopy_rows::Error> + Send,
+    ) -> PyResult<()> {
+        let (py, cursor) = (slf.py(), slf.get());
+        let state = cursor.open(py)?;
+        let limit = cursor.limit.get();
+        let statement = cursor.connection.get().call_within(py, limit, call)?;
+        cursor.begin_result(slf, state, statement)
     }
 
     /// Removes the current result, and returns its statement.

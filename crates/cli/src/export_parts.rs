@@ -1,0 +1,463 @@
+//! `onecopy export` in parts: `--parts`, `--plan`, `--part` and `--resume`.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use onecopy_export::folder::{MANIFEST, remove_leftovers};
+use onecopy_export::plan::{self, PartSpec, Plan, PlanOptions};
+use onecopy_export::{Begin, Error, IfExists, Manifest, Observer, RowOptions, Settings, Staging};
+use onecopy_rows::Dialect;
+use onecopy_rows::connect::{Connection, Statement};
+use onecopy_wire::CancelHandle;
+use onecopy_wire::lock::lock;
+
+use crate::args::{Export, ProgressForm};
+use crate::console::notice;
+use crate::export::{
+    Done, Rows, is_folder, open_target, progress_of, report, row_options, write_to,
+};
+use crate::failure::Failure;
+use crate::input;
+use crate::interrupt::Interrupt;
+use crate::row_progress::{RowProgress, event};
+use crate::statement::{Source, go_on};
+
+/// Exports the parts of a plan, or one of them.
+pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
+    let options = row_options(args)?;
+    let started = Instant::now();
+    let given = args.plan.as_deref().map(read_plan).transpose()?;
+    let Some(plan) = given else {
+        return planned_here(args, interrupt, &options, started);
+    };
+    let source = Source::of_plan(&args.database, &plan)?;
+    if let Some(sql) = &args.sql {
+        let asked = Source::read(&args.database, sql, &args.params)?;
+        refuse_other_statement(&plan, &asked)?;
+    }
+    let number = args.part.map(|part| part.of(&plan)).transpose()?;
+    match number {
+        Some(number) if !is_folder(&args.output) => {
+            let part = &plan.parts[number - 1];
+            // Before the query, which may take long.
+            let target = open_target(args, options.file)?;
+            let connection = source.connect(true, args.errors, args.time_limit)?;
+            interrupt.cancels(connection.cancel_handle());
+            let rows = Rows {
+                statement: execute(&connection, part, interrupt)?,
+                sql: &part.sql,
+                n_estimated: part.rows,
+            };
+            write_to(target, rows, args, &options, interrupt, started)
+        }
+        number => Parts {
+            args,
+            interrupt,
+            options,
+            source,
+            started,
+        }
+        .export(plan, number, None),
+    }
+}
+
+/// Reads a plan from a file or from stdin.
+fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
+    let failed = |error| Failure::Read(path.display().to_string(), error);
+    let text = match input::is_stdin(path) {
+        true => io::read_to_string(io::stdin()).map_err(failed)?,
+        false => std::fs::read_to_string(path).map_err(failed)?,
+    };
+    Plan::from_json(&text).map_err(|error| Failure::of_export(error, false))
+}
+
+/// Returns an error if the plan is not that of the statement which the command line has.
+fn refuse_other_statement(plan: &Plan, asked: &Source) -> Result<(), Failure> {
+    if plan.sql == asked.sql() && plan.values == asked.values() {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "the plan is that of another statement, or of other parameters\n\
+         leave the SQL out, or make a new plan"
+            .to_owned(),
+    ))
+}
+
+/// Exports a statement for which this command makes the plan, or has made it before it was
+/// interrupted.
+fn planned_here(
+    args: &Export,
+    interrupt: &Interrupt,
+    options: &RowOptions,
+    started: Instant,
+) -> Result<(), Failure> {
+    let sql = args.sql.as_deref().unwrap_or_default();
+    let source = Source::read(&args.database, sql, &args.params)?;
+    let failed = |error| Failure::of_export(error, false);
+    let unfinished = match args.resume {
+        true => Staging::plan_of(&args.output).map_err(failed)?,
+        false => None,
+    };
+    let parts = Parts {
+        args,
+        interrupt,
+        options: options.clone(),
+        source,
+        started,
+    };
+    if let Some(plan) = unfinished {
+        refuse_other_statement(&plan, &parts.source)?;
+        return parts.export(plan, None, None);
+    }
+    let found = Manifest::read(&args.output.join(MANIFEST));
+    if let (true, Ok(manifest)) = (args.resume, found)
+        && manifest.plan.is_some()
+        && manifest.query == parts.source.sql()
+    {
+        return parts.already_complete(manifest);
+    }
+    let connection = parts.connect()?;
+    interrupt.cancels(connection.cancel_handle());
+    let plan_options = PlanOptions {
+        n_parts: args.parts.unwrap_or(1),
+        key: args.key.iter().map(|name| name.trim().to_owned()).collect(),
+        sample_rows: None,
+        hold: connection.dialect() == Dialect::Postgres && !args.no_snapshot,
+    };
+    let source = &parts.source;
+    let plan =
+        plan::plan(&connection, source.sql(), source.values(), &plan_options).map_err(failed)?;
+    go_on(interrupt)?;
+    if !args.quiet && args.progress != ProgressForm::Json {
+        plan.notes.iter().for_each(|note| notice(note));
+    }
+    parts.export(plan, None, Some(connection))
+}
+
+/// Executes a part; a stop of the command cancels its statement.
+fn execute(
+    connection: &Connection,
+    part: &PartSpec,
+    interrupt: &Interrupt,
+) -> Result<Statement, Failure> {
+    go_on(interrupt)?;
+    let statement = part
+        .execute(connection)
+        .map_err(|error| Failure::of_export(error, false))?;
+    go_on(interrupt)?;
+    Ok(statement)
+}
+
+/// The export of parts into a folder.
+struct Parts<'a> {
+    args: &'a Export,
+    interrupt: &'a Interrupt,
+    options: RowOptions,
+    source: Source,
+    started: Instant,
+}
+
+impl Parts<'_> {
+    fn connect(&self) -> Result<Connection, Failure> {
+        self.source
+            .connect(true, self.args.errors, self.args.time_limit)
+    }
+
+    fn n_jobs(&self) -> usize {
+        let by_default = || std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+        self.args.jobs.map_or_else(by_default, usize::from)
+    }
+
+    fn already_complete(&self, manifest: Manifest) -> Result<(), Failure> {
+        let cleaned = remove_leftovers(&self.args.output);
+        cleaned.map_err(|error| Failure::of_export(error, false))?;
+        if self.args.progress == ProgressForm::Json {
+            report(self.args, &Done::of(manifest), self.started);
+        } else if !self.args.quiet {
+            notice("the export is complete already");
+        }
+        Ok(())
+    }
+
+    /// Exports the part `number`, or all parts. The transaction of `holder` has the snapshot of the
+    /// plan.
+    fn export(
+        self,
+        plan: Plan,
+        number: Option<usize>,
+        holder: Option<Connection>,
+    ) -> Result<(), Failure> {
+        let args = self.args;
+        if !is_folder(&args.output) {
+            let message = "parts are written into a folder\nend the name with `/`, or select one \
+                           part with `--part`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let failed = |error| Failure::of_export(error, false);
+        if args.resume
+            && let Ok(manifest) = Manifest::read(&args.output.join(MANIFEST))
+            && manifest.plan.as_deref() == Some(plan.id())
+            && Staging::plan_of(&args.output).map_err(failed)?.is_none()
+        {
+            return self.already_complete(manifest);
+        }
+        let begin = match (number, args.resume, args.overwrite) {
+            (Some(_), ..) => Begin::Join,
+            (None, true, _) => Begin::Resume,
+            (None, false, true) => Begin::Again,
+            (None, false, false) => Begin::New,
+        };
+        let if_exists = match args.overwrite {
+            true => IfExists::Replace,
+            false => IfExists::Refuse,
+        };
+        let settings = Settings::new(&self.options, args.errors);
+        let staging =
+            Staging::open(&args.output, plan, settings, begin, if_exists).map_err(failed)?;
+        let (complete, open) = self.divide(&staging, number)?;
+        if let (Some(number), true, false) = (number, open.is_empty(), args.resume) {
+            return Err(Failure::Other(format!(
+                "part {number} is complete\n`--resume` makes this no error"
+            )));
+        }
+        let written = self.write(&staging, &open, &complete)?;
+        let mut check = |manifest: &Manifest| match args.check {
+            true => self.check(manifest, holder.as_ref()),
+            false => Ok(()),
+        };
+        let n_parts = staging.plan().parts.len();
+        let manifest = staging.finish(&mut check).map_err(failed)?;
+        match (manifest, number) {
+            (Some(manifest), None) => report(args, &Done::of(manifest), self.started),
+            (manifest, _) => {
+                let is_whole = manifest.is_some();
+                report(args, &written, self.started);
+                if is_whole && !args.quiet && args.progress != ProgressForm::Json {
+                    notice(&format!(
+                        "all {n_parts} parts are complete; the manifest is written"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Divides the selected parts into complete ones, with their manifests, and others.
+    fn divide(
+        &self,
+        staging: &Staging,
+        number: Option<usize>,
+    ) -> Result<(Vec<Manifest>, Vec<PartSpec>), Failure> {
+        let (mut complete, mut open) = (Vec::new(), Vec::new());
+        let selected = staging.plan().parts.iter();
+        for part in selected.filter(|part| number.is_none_or(|n| n == part.number)) {
+            match staging.complete(part) {
+                Ok(Some(manifest)) => complete.push(manifest),
+                Ok(None) => open.push(part.clone()),
+                Err(error) => return Err(Failure::of_export(error, false)),
+            }
+        }
+        Ok((complete, open))
+    }
+
+    /// Writes parts, several at the same time.
+    fn write(
+        &self,
+        staging: &Staging,
+        open: &[PartSpec],
+        complete: &[Manifest],
+    ) -> Result<Done, Failure> {
+        let estimated = open.iter().map(|part| part.rows).sum::<Option<u64>>();
+        let n_jobs = self.n_jobs().min(open.len());
+        let n_complete = complete.iter().map(Manifest::n_rows).sum::<u64>();
+        let shared = Shared {
+            interrupt: self.interrupt,
+            progress: Mutex::new(Totals {
+                n_rows: n_complete,
+                n_bytes: complete.iter().map(Manifest::n_bytes).sum(),
+                display: progress_of(
+                    self.args,
+                    self.interrupt,
+                    estimated.map(|rows| rows + n_complete),
+                ),
+            }),
+            cancels: Arc::new(Mutex::new(vec![None; n_jobs])),
+            next: AtomicUsize::new(0),
+            failure: Mutex::new(None),
+            has_failed: AtomicBool::new(false),
+        };
+        let cancels = Arc::clone(&shared.cancels);
+        self.interrupt.cancels(CancelHandle::new(move || {
+            cancel_all(&cancels);
+        }));
+        std::thread::scope(|scope| {
+            for slot in 0..n_jobs {
+                let job = std::thread::Builder::new().name("part".to_owned());
+                let shared = &shared;
+                let spawned = job.spawn_scoped(scope, move || {
+                    if let Err(failure) = self.job(staging, open, shared, slot) {
+                        shared.fail(failure);
+                    }
+                });
+                if let Err(source) = spawned {
+                    shared.fail(Failure::System(source));
+                }
+            }
+        });
+        let totals = shared.progress.into_inner();
+        let totals = totals.unwrap_or_else(std::sync::PoisonError::into_inner);
+        totals.display.end();
+        let failure = shared.failure.into_inner();
+        match failure.unwrap_or_else(std::sync::PoisonError::into_inner) {
+            Some(failure) => Err(failure),
+            None => Ok(Done {
+                n_rows: totals.n_rows,
+                n_bytes: totals.n_bytes,
+                manifest: None,
+            }),
+        }
+    }
+
+    /// Writes one part after the other, until there are no more.
+    fn job(
+        &self,
+        staging: &Staging,
+        open: &[PartSpec],
+        shared: &Shared<'_>,
+        slot: usize,
+    ) -> Result<(), Failure> {
+        let connection = self.connect()?;
+        let failed = |error| Failure::of_export(error, false);
+        loop {
+            let next = shared.next.fetch_add(1, Ordering::Relaxed);
+            let Some(part) = open.get(next) else {
+                return Ok(());
+            };
+            if shared.has_failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            // Before the statement, which may take long.
+            let target = staging.begin_part(part).map_err(failed)?;
+            let mut observer = PartObserver {
+                shared,
+                slot,
+                n_rows: 0,
+                n_bytes: 0,
+            };
+            observer.cancels(connection.cancel_handle());
+            let statement = execute(&connection, part, self.interrupt)?;
+            let manifest = target
+                .write(statement, part, &self.options, &mut observer)
+                .map_err(failed)?;
+            observer.progress(manifest.n_rows(), manifest.n_bytes());
+            // The next part begins a transaction of its own.
+            if !connection.autocommit() {
+                connection.rollback()?;
+            }
+            self.announce(part, &manifest);
+        }
+    }
+
+    fn announce(&self, part: &PartSpec, manifest: &Manifest) {
+        if self.args.progress != ProgressForm::Json {
+            return;
+        }
+        let members = [
+            ("part", part.number.to_string()),
+            ("parts", part.count.to_string()),
+            ("rows", manifest.n_rows().to_string()),
+            ("bytes", manifest.n_bytes().to_string()),
+        ];
+        event("part", &members);
+    }
+
+    /// Compares the number of exported rows with the number that the statement has, in the snapshot
+    /// of the plan if there is one.
+    fn check(&self, manifest: &Manifest, holder: Option<&Connection>) -> Result<(), Error> {
+        let connection = match holder {
+            Some(_) => None,
+            None => Some(self.connect().map_err(|f| Error::Usage(f.to_string()))?),
+        };
+        let connection = holder.or(connection.as_ref());
+        // The transaction of the holder has the snapshot already.
+        let snapshot = manifest.snapshot.as_deref().filter(|_| holder.is_none());
+        let (sql, values) = (self.source.sql(), self.source.values());
+        let Some(connection) = connection else {
+            return Ok(());
+        };
+        let found = plan::count(connection, sql, values, snapshot)?;
+        let exported = manifest.n_rows();
+        match found == exported {
+            true => Ok(()),
+            false => Err(Error::Format(format!(
+                "the parts have {exported} rows, and the statement has {found}\n\
+                 the tables have changed: export again with `--overwrite`"
+            ))),
+        }
+    }
+}
+
+fn cancel_all(cancels: &Mutex<Vec<Option<CancelHandle>>>) {
+    lock(cancels)
+        .iter()
+        .flatten()
+        .for_each(CancelHandle::cancel);
+}
+
+/// What the threads of an export share.
+struct Shared<'a> {
+    interrupt: &'a Interrupt,
+    progress: Mutex<Totals<'a>>,
+    /// The handle of each thread's statement.
+    cancels: Arc<Mutex<Vec<Option<CancelHandle>>>>,
+    /// The position of the part that the next idle thread writes.
+    next: AtomicUsize,
+    failure: Mutex<Option<Failure>>,
+    has_failed: AtomicBool,
+}
+
+/// The rows and bytes of all parts.
+struct Totals<'a> {
+    n_rows: u64,
+    n_bytes: u64,
+    display: RowProgress<'a>,
+}
+
+impl Shared<'_> {
+    /// Keeps the first failure, and cancels the statements of the other threads.
+    fn fail(&self, failure: Failure) {
+        lock(&self.failure).get_or_insert(failure);
+        self.has_failed.store(true, Ordering::Relaxed);
+        cancel_all(&self.cancels);
+    }
+}
+
+/// The observer of one part: it adds the part to the totals.
+struct PartObserver<'s, 'a> {
+    shared: &'s Shared<'a>,
+    /// The number of the thread.
+    slot: usize,
+    n_rows: u64,
+    n_bytes: u64,
+}
+
+impl Observer for PartObserver<'_, '_> {
+    fn cancels(&mut self, cancel: CancelHandle) {
+        lock(&self.shared.cancels)[self.slot] = Some(cancel);
+    }
+
+    fn progress(&mut self, n_rows: u64, n_bytes: u64) {
+        let mut totals = lock(&self.shared.progress);
+        totals.n_rows += n_rows - self.n_rows;
+        totals.n_bytes += n_bytes - self.n_bytes;
+        (self.n_rows, self.n_bytes) = (n_rows, n_bytes);
+        let (n_rows, n_bytes) = (totals.n_rows, totals.n_bytes);
+        totals.display.progress(n_rows, n_bytes);
+    }
+
+    fn stops(&self) -> bool {
+        self.shared.has_failed.load(Ordering::Relaxed) || self.shared.interrupt.stopped().is_some()
+    }
+}

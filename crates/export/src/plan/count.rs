@@ -1,0 +1,41 @@
+//! [`count`]: the number of rows of a statement.
+
+use onecopy_rows::Value;
+use onecopy_rows::connect::Connection;
+use onecopy_rows::sql::query_shape::QueryShape;
+
+use super::fetch::{int, rows};
+use super::predicate::Condition;
+use super::snapshot::begin_part;
+use super::template::Template;
+use crate::error::Error;
+
+/// Returns the number of rows of a query, by `count(*)`. With a snapshot, the transaction of the
+/// connection, which must not have begun, reads this snapshot.
+///
+/// # Errors
+/// [`Error::Usage`] if the statement is not one query; the error of the database, also for a query
+/// that cannot be a derived table, because columns of its result have the same name.
+pub fn count(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value],
+    snapshot: Option<&str>,
+) -> Result<u64, Error> {
+    let shape = QueryShape::of(sql, connection.dialect());
+    let shape = shape.map_err(|error| Error::Usage(error.message))?;
+    if let Some(snapshot) = snapshot {
+        begin_part(connection, snapshot)?;
+    }
+    let (query, values) = match shape.placeholder {
+        Some(_) => Template::new(sql, &shape, false, values)
+            .0
+            .with(&Condition::all()),
+        None => (sql[shape.text.clone()].to_owned(), values.to_vec()),
+    };
+    let counted = format!("select count(*) from (\n{query}\n) counted");
+    let (_, found) = rows(connection, &counted, &values)?;
+    let n = int(found.first().and_then(|row| row.first()));
+    n.and_then(|n| u64::try_from(n).ok())
+        .ok_or_else(|| Error::Format("the database did not return the number of rows".to_owned()))
+}

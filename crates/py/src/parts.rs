@@ -1,0 +1,62 @@
+//! The functions of `onecopy.parts`: the plan of a statement, and the execution of its parts.
+
+use onecopy_export::plan::{PartSpec, PlanOptions, plan};
+use onecopy_export::{self as export};
+use onecopy_rows::{Error, ErrorKind};
+use onecopy_text::Ledger;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::connection::Connection;
+use crate::cursor::Cursor;
+use crate::errors;
+
+/// Divides the rows of a query into parts, and returns the plan as JSON.
+#[pyfunction]
+#[pyo3(signature = (connection, sql, parameters, parts, key, sample_rows, hold))]
+#[allow(clippy::too_many_arguments)] // Those of `onecopy.parts.plan`.
+pub(crate) fn plan_query(
+    py: Python<'_>,
+    connection: &Bound<'_, Connection>,
+    sql: &Bound<'_, PyString>,
+    parameters: Option<Bound<'_, PyAny>>,
+    parts: usize,
+    key: Vec<String>,
+    sample_rows: Option<u64>,
+    hold: bool,
+) -> PyResult<String> {
+    let connection = connection.get();
+    let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
+    let (sql, values) = connection.bind(py, sql, &parameters, Vec::new(), &Ledger::off())?;
+    let options = PlanOptions {
+        n_parts: parts,
+        key,
+        sample_rows,
+        hold,
+    };
+    connection.call_within(py, connection.limit.get(), |db| {
+        let made = plan(db, &sql, &values, &options).map_err(rows_error)?;
+        Ok(made.to_json())
+    })
+}
+
+/// Executes a part, which is given as JSON, on a new cursor, and returns the cursor.
+#[pyfunction]
+pub(crate) fn execute_part<'py>(
+    connection: Bound<'py, Connection>,
+    part: &str,
+) -> PyResult<Bound<'py, Cursor>> {
+    let py = connection.py();
+    let part = PartSpec::from_json(part).map_err(|e| errors::to_py(py, &rows_error(e)))?;
+    let cursor = Bound::new(py, Cursor::new(py, connection.unbind()))?;
+    Cursor::run_call(&cursor, |db| part.execute(db).map_err(rows_error))?;
+    Ok(cursor)
+}
+
+/// Returns an error of a plan or part as an error of the database.
+fn rows_error(error: export::Error) -> Error {
+    match error {
+        export::Error::Rows(error) => error,
+        error => Error::new(ErrorKind::Programming, error.to_string()),
+    }
+}
