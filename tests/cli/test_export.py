@@ -184,6 +184,7 @@ def test_a_manifest_describes_its_file_and_has_no_secret(here: Path) -> None:
         "manifest": 1,
         "query": sql,
         "snapshot": None,
+        "plan": None,
         "format": "csv",
         "compression": "none",
         "rows": 1,

@@ -5,7 +5,6 @@ use onecopy_rows::connect::Connection;
 use onecopy_rows::sql::query_shape::QueryShape;
 
 use super::fetch::{int, rows};
-use super::predicate::Condition;
 use super::snapshot::begin_part;
 use super::template::Template;
 use crate::error::Error;
@@ -27,12 +26,7 @@ pub fn count(
     if let Some(snapshot) = snapshot {
         begin_part(connection, snapshot)?;
     }
-    let (query, values) = match shape.placeholder {
-        Some(_) => Template::new(sql, &shape, false, values)
-            .0
-            .with(&Condition::all()),
-        None => (sql[shape.text.clone()].to_owned(), values.to_vec()),
-    };
+    let (query, values) = Template::whole(sql, &shape, values);
     let counted = format!("select count(*) from (\n{query}\n) counted");
     let (_, found) = rows(connection, &counted, &values)?;
     let n = int(found.first().and_then(|row| row.first()));

@@ -98,6 +98,9 @@ pub fn plan(
         table,
         notes: Vec::new(),
     };
+    if options.n_parts == 1 && options.key.is_empty() {
+        return planner.one_part(snapshot);
+    }
     planner.check()?;
     planner.plan(snapshot)
 }
@@ -146,6 +149,64 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Returns the plan of one part, which needs no key.
+    fn one_part(self, snapshot: Option<String>) -> Result<Plan, Error> {
+        let (sql, values) = Template::whole(self.sql, &self.shape, self.values);
+        let schema = self.schema_of(&sql, &values)?;
+        let position = match self.shape.placeholder {
+            Some(_) => Position::Placeholder,
+            None => Position::Condition,
+        };
+        let part = PartSpec {
+            plan: String::new(),
+            statement: String::new(),
+            schema: schema_hash(&schema),
+            number: 1,
+            count: 1,
+            sql,
+            values,
+            snapshot,
+            key: Vec::new(),
+            condition: "all rows".to_owned(),
+            rows: None,
+        };
+        self.finish(vec![part], &schema, "none", position, &[])
+    }
+
+    /// Returns the plan of these parts, with their hashes.
+    fn finish(
+        self,
+        mut parts: Vec<PartSpec>,
+        schema: &Schema,
+        key_kind: &str,
+        position: Position,
+        key: &[KeyColumn],
+    ) -> Result<Plan, Error> {
+        let statement = statement_hash(self.sql, self.values, &schema_hash(schema));
+        let id = plan_hash(&statement, &parts);
+        for part in &mut parts {
+            part.plan.clone_from(&id);
+            part.statement.clone_from(&statement);
+        }
+        let index = self.index(&parts, key)?;
+        let snapshot = parts.first().and_then(|part| part.snapshot.as_deref());
+        Ok(Plan {
+            sql: self.sql.to_owned(),
+            values: self.values.to_vec(),
+            columns: schema
+                .columns
+                .iter()
+                .map(|c| (c.name.clone(), type_name(c.column_type).to_owned()))
+                .collect(),
+            key_kind: key_kind.to_owned(),
+            position,
+            index,
+            snapshot: snapshot::sentence(self.dialect, snapshot),
+            notes: self.notes,
+            parts,
+        })
+    }
+
     fn plan(mut self, snapshot: Option<String>) -> Result<Plan, Error> {
         let of_table = self.key_of_table()?;
         let (template, position) =
@@ -164,9 +225,8 @@ impl Planner<'_> {
         let ranges = self.ranges(&key, &template)?;
         let names: Vec<String> = ranges.columns.iter().map(|c| c.name.clone()).collect();
         let columns = schema_hash(&schema);
-        let statement = statement_hash(self.sql, self.values, &columns);
         let count = ranges.conditions.len();
-        let mut parts: Vec<PartSpec> = ranges
+        let parts: Vec<PartSpec> = ranges
             .conditions
             .iter()
             .enumerate()
@@ -174,7 +234,7 @@ impl Planner<'_> {
                 let (sql, values) = template.with(condition);
                 PartSpec {
                     plan: String::new(),
-                    statement: statement.clone(),
+                    statement: String::new(),
                     schema: columns.clone(),
                     number: at + 1,
                     count,
@@ -187,26 +247,7 @@ impl Planner<'_> {
                 }
             })
             .collect();
-        let id = plan_hash(&statement, &parts);
-        for part in &mut parts {
-            part.plan.clone_from(&id);
-        }
-        let index = self.index(&parts, &ranges.columns)?;
-        Ok(Plan {
-            sql: self.sql.to_owned(),
-            values: self.values.to_vec(),
-            columns: schema
-                .columns
-                .iter()
-                .map(|c| (c.name.clone(), type_name(c.column_type).to_owned()))
-                .collect(),
-            key_kind: key.kind.to_owned(),
-            position,
-            index,
-            snapshot: snapshot::sentence(self.dialect, snapshot.as_deref()),
-            notes: self.notes,
-            parts,
-        })
+        self.finish(parts, &schema, key.kind, position, &ranges.columns)
     }
 
     fn table_of_key(&self) -> Option<TableOfKey<'_>> {
@@ -246,7 +287,12 @@ impl Planner<'_> {
     /// Returns the columns of the result, without reading rows.
     fn describe(&self, template: &Template) -> Result<Schema, Error> {
         let (sql, values) = template.with(&Condition::none());
-        let prepared = self.connection.prepare_check(&sql)?;
+        self.schema_of(&sql, &values)
+    }
+
+    /// Returns the columns of a query. Some databases execute it for that, and no row is fetched.
+    fn schema_of(&self, sql: &str, values: &[Value]) -> Result<Schema, Error> {
+        let prepared = self.connection.prepare_check(sql)?;
         if prepared.read_only == Some(false) {
             return Err(Error::Usage(
                 "the statement changes the database, so it cannot be read in parts".to_owned(),
@@ -254,7 +300,7 @@ impl Planner<'_> {
         }
         let schema = match prepared.schema {
             Some(schema) => schema,
-            None => self.connection.execute(&sql, &values)?.schema().clone(),
+            None => self.connection.execute(sql, values)?.schema().clone(),
         };
         if schema.n_columns() == 0 {
             return Err(Error::Usage("the statement returns no rows".to_owned()));

@@ -60,6 +60,16 @@ impl Template {
         (template, Position::DerivedTable)
     }
 
+    /// Returns the query without a predicate, and the values of all parameters.
+    pub(crate) fn whole(sql: &str, shape: &QueryShape, values: &[Value]) -> (String, Vec<Value>) {
+        match shape.placeholder {
+            Some(_) => Template::new(sql, shape, false, values)
+                .0
+                .with(&Condition::all()),
+            None => (sql[shape.text.clone()].to_owned(), values.to_vec()),
+        }
+    }
+
     /// Returns the template for a query of one table whose condition gets the predicate. `sampling`
     /// follows the name of the table.
     fn of_table(text: &str, table: &TableShape, sampling: &str, values: &[Value]) -> Template {
