@@ -34,8 +34,8 @@ pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     };
     let source = Source::of_plan(&args.database, &plan)?;
     if let Some(sql) = &args.sql {
-        let asked = Source::read(&args.database, sql, &args.params)?;
-        refuse_other_statement(&plan, &asked)?;
+        let given = Source::read(&args.database, sql, &args.params)?;
+        refuse_other_statement(&plan, &given)?;
     }
     let number = args.part.map(|part| part.of(&plan)).transpose()?;
     match number {
@@ -74,8 +74,8 @@ fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
 }
 
 /// Returns an error if the plan is not that of the statement which the command line has.
-fn refuse_other_statement(plan: &Plan, asked: &Source) -> Result<(), Failure> {
-    if plan.sql == asked.sql() && plan.values == asked.values() {
+fn refuse_other_statement(plan: &Plan, given: &Source) -> Result<(), Failure> {
+    if plan.sql == given.sql() && plan.values == given.values() {
         return Ok(());
     }
     Err(Failure::Usage(
@@ -406,7 +406,7 @@ fn cancel_all(cancels: &Mutex<Vec<Option<CancelHandle>>>) {
         .for_each(CancelHandle::cancel);
 }
 
-/// What the threads of an export share.
+/// The state that the threads of an export share.
 struct Shared<'a> {
     interrupt: &'a Interrupt,
     progress: Mutex<Totals<'a>>,

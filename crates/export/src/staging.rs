@@ -32,7 +32,7 @@ const PLAN: &str = "plan.json";
 /// The settings, inside [`STAGING`].
 const SETTINGS: &str = "settings.json";
 
-/// What [`Staging::open`] does if the target folder has an export, complete or unfinished.
+/// The effect of [`Staging::open`] on a complete or unfinished export in the target folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// It returns an error.
