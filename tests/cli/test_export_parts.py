@@ -314,9 +314,9 @@ def test_the_parts_of_postgresql_read_one_snapshot(tmp_path: Path, postgres_nati
 
 def test_a_snapshot_that_has_ended_is_an_error(tmp_path: Path, postgres_native: Database, numbers: str) -> None:
     database, sql = postgres_native.odbc, f"select * from {numbers}"
-    line = [sys.executable, "-m", "onecopy", "plan", database, sql, "--parts", "3", "--hold", "-o", "plan.json"]
+    planner = [sys.executable, "-m", "onecopy", "plan", database, sql, "--parts", "3", "--hold", "-o", "plan.json"]
     common = ["--plan", "plan.json", "-o", "out/", "--format", "csv"]
-    with subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(planner, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as holder:
         assert holder.stderr is not None
         for line in holder.stderr:
             if "held until" in line:
