@@ -113,8 +113,12 @@ impl Buffer {
     }
 
     /// Keeps the first `n` unconsumed bytes, and moves the bytes after them to `next`, which must
-    /// be empty.
-    pub(super) fn split_into(&mut self, n: usize, next: &mut Buffer) -> Result<(), Error> {
+    /// be empty. Returns the moved bytes.
+    pub(super) fn split_into<'b>(
+        &mut self,
+        n: usize,
+        next: &'b mut Buffer,
+    ) -> Result<&'b [u8], Error> {
         let at = (self.start + n).min(self.end);
         let rest = &self.pages.bytes()[at..self.end];
         next.clear();
@@ -124,7 +128,7 @@ impl Buffer {
         next.pages.bytes_mut()[..rest.len()].copy_from_slice(rest);
         next.end = rest.len();
         self.end = at;
-        Ok(())
+        Ok(next.bytes())
     }
 }
 
@@ -144,7 +148,7 @@ mod tests {
         fill(&mut buffer, b"read;rows;rest");
         buffer.consume(5);
         let mut next = Buffer::new().unwrap();
-        buffer.split_into(5, &mut next).unwrap();
+        assert_eq!(buffer.split_into(5, &mut next).unwrap(), b"rest");
         assert_eq!(
             (buffer.bytes(), next.bytes()),
             (&b"rows;"[..], &b"rest"[..])

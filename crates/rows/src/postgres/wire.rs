@@ -61,6 +61,9 @@ pub(super) struct Wire {
     pub(super) further: Option<Waiting>,
     /// The position in a row whose first pieces were passed to the reader.
     split: Option<SplitRow>,
+    /// The number of bytes of incomplete rows that were moved to another buffer and that no
+    /// statement has counted yet.
+    moved_bytes: usize,
     /// `true` while the data of a COPY is transferred, so that nothing else can run.
     pub(super) is_copying: bool,
     /// `true` if the session has ended, or a message boundary was lost.
@@ -86,6 +89,7 @@ impl Wire {
             activity,
             further: None,
             split: None,
+            moved_bytes: 0,
             is_copying: false,
             is_lost: false,
         }
@@ -395,7 +399,10 @@ impl Wire {
             let n = received.inspect_err(|_| self.is_lost = true)?;
             if n > 0 {
                 let mut next = spare.take().map_or_else(Buffer::new, Ok)?;
-                self.inbox.split_into(n, &mut next)?;
+                let moved = self.inbox.split_into(n, &mut next)?;
+                if self.split.is_some() || moved.first() == Some(&b'D') {
+                    self.moved_bytes += moved.len();
+                }
                 let rows = std::mem::replace(&mut self.inbox, next);
                 return Ok((Some(rows), self.end_if_received()?));
             }
@@ -416,6 +423,11 @@ impl Wire {
                 }
             }
         }
+    }
+
+    /// Returns the number of bytes of incomplete rows that were moved since the last call.
+    pub(super) fn take_moved_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.moved_bytes)
     }
 
     /// Returns `true` if the message at the start of the inbox is a long row that is incomplete.
