@@ -9,6 +9,7 @@ use onecopy_export::{Compression, Format};
 use onecopy_text::Policy;
 
 use crate::failure::Failure;
+use crate::row_progress::Reporting;
 
 use super::values::{ROW_POLICIES, policies, seconds};
 
@@ -130,6 +131,16 @@ pub struct Export {
     /// Print only errors on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl Export {
+    /// Returns how the progress and the result are reported.
+    pub(crate) fn reporting(&self) -> Reporting {
+        Reporting {
+            form: self.progress,
+            is_quiet: self.quiet,
+        }
+    }
 }
 
 /// `onecopy verify`.
