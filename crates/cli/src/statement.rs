@@ -4,6 +4,7 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
+use onecopy_export::Manifest;
 use onecopy_export::plan::Plan;
 use onecopy_rows::arrow::DataType;
 use onecopy_rows::connect::{Connection, Statement};
@@ -66,8 +67,25 @@ impl Source {
         sql: &str,
         params: &[String],
     ) -> Result<Source, Failure> {
-        let target = database(database_argument).map_err(Failure::Usage)?;
         let given_sql = text_of(sql, "the SQL").map_err(Failure::Usage)?;
+        Source::of_sql(database_argument, given_sql, params)
+    }
+
+    /// Returns the statement of a manifest, which does not contain the values of its parameters.
+    pub(crate) fn of_manifest(
+        database_argument: &str,
+        manifest: &Manifest,
+        params: &[String],
+    ) -> Result<Source, Failure> {
+        Source::of_sql(database_argument, manifest.query.clone(), params)
+    }
+
+    fn of_sql(
+        database_argument: &str,
+        given_sql: String,
+        params: &[String],
+    ) -> Result<Source, Failure> {
+        let target = database(database_argument).map_err(Failure::Usage)?;
         let dialect = Connection::dialect_of(&target);
         let (sql, values) = parameter::bind(&given_sql, params, dialect).map_err(Failure::Usage)?;
         Ok(Source {

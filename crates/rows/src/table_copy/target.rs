@@ -58,10 +58,12 @@ impl<'c> TargetTable<'c> {
         let sql = format!("select * from {table} where 1 = 0");
         let statement = connection.execute(&sql, &[]).map_err(|mut error| {
             if error.kind == ErrorKind::Programming {
-                error.message.push_str(
-                    "\ncreate the table first, or correct its name: \
-                     upper and lower case are different in a quoted name",
-                );
+                error
+                    .message
+                    .push_str("\ncreate the table before the copy, or correct its name");
+                if dialect == Dialect::Postgres {
+                    error.message.push_str(", also its upper and lower case");
+                }
             }
             error
         })?;
@@ -148,7 +150,7 @@ impl<'c> TargetTable<'c> {
         if let (Some(name), false) = (missing.next(), allow_defaults) {
             return failed(format!(
                 "the query has no column `{name}`, which the table `{table}` has\n\
-                 add it to the query, or allow the default value of the column"
+                 add it to the query, or permit its default value (`--allow-defaults`)"
             ));
         }
         let columns = names.iter().filter_map(|name| {
@@ -277,7 +279,7 @@ fn refused(refusal: Refusal, kind: &str, column: &Column) -> Error {
              convert it in the query, or change the type of the column"
         ),
         Refusal::Change => format!(
-            "{type_name} would change {kind}: it stores fewer digits, or another form\n\
+            "{kind} would change in {type_name}\n\
              convert it in the query, or change the type of the column"
         ),
         Refusal::Nul => "text with a NUL character, which PostgreSQL has not in text\n\
