@@ -319,9 +319,9 @@ def test_a_value_of_another_type_is_equal_or_an_error(
     if why is None:
         assert done.code == 0, done.err
         # A float of 32 bits is equal if its shortest notation is.
-        pair = "a.v::text, b.v::text" if target == "real" else f"a.v, b.v::{source}"
-        found = pg.execute(f"select distinct {pair} from copied_from.t a, copied_to.t b")
-        assert len(found) == 1 and found[0][0] == found[0][1]
+        cast = "v::text" if target == "real" else f"v::{source}"
+        found = pg.execute(f"select distinct {cast} from copied_to.t")
+        assert found == pg.execute(f"select distinct {cast} from copied_from.t")
         assert pg.execute("select count(*) from copied_to.t") == [(n_rows,)]
     else:
         assert done.code == 1 and why in done.err, done.err
@@ -581,11 +581,11 @@ def test_the_time_limit_leaves_the_table_as_before(pg: Postgres) -> None:
 @pytest.mark.parametrize("schema", ["copied_from", "copied_to"])
 def test_a_database_that_goes_away_leaves_the_table_as_before(lite: Sqlite, pg: Postgres, schema: str) -> None:
     pg.execute("create table copied_to.t (a integer)")
-    endless = "select n as a from generate_series(1, 200000000) n"
+    endless = "select generate_series(1, 200000000) as a"
     with started("copy", pg.source, endless, pg.target, "t", "--progress", "json", folder=lite.folder) as running:
         assert running.stderr is not None
         assert json.loads(running.stderr.readline())["rows"] > 0
-        of = "select n as a %" if schema == "copied_from" else "COPY %"
+        of = "select generate_series(%" if schema == "copied_from" else "COPY %"
         kill = "select pg_terminate_backend(pid) from pg_stat_activity where query like %s"
         deadline = time.monotonic() + 30
         while (True,) not in pg.execute(kill, of):

@@ -349,3 +349,7 @@ fn number_as_text(value: Value) -> Value {
         value => return value,
     })
 }
+
+#[cfg(test)]
+#[path = "storage_tests.rs"]
+mod tests;
