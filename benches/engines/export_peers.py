@@ -1,5 +1,5 @@
 """Writes the table of `engines/export.py` to a file, as the documentation of each library
-recommends: `python export_peers.py WAY TARGET OUT`."""
+recommends: `python -m benches.engines.export_peers WAY TARGET OUT`."""
 
 from __future__ import annotations
 

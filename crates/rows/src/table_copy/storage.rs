@@ -18,7 +18,7 @@ pub(super) enum Refusal {
     Kind,
     /// The column would store another value: a rounded number, a shorter text.
     Change,
-    /// The value is a text with a NUL, which PostgreSQL has not.
+    /// The value is a text with a NUL, which PostgreSQL cannot store.
     Nul,
     /// One of value and column has an offset from UTC, and the other has none.
     Offset,

@@ -282,7 +282,7 @@ fn refused(refusal: Refusal, kind: &str, column: &Column) -> Error {
             "{kind} would change in {type_name}\n\
              convert it in the query, or change the type of the column"
         ),
-        Refusal::Nul => "text with a NUL character, which PostgreSQL has not in text\n\
+        Refusal::Nul => "text with a NUL character, which PostgreSQL cannot store\n\
              remove it in the query"
             .to_owned(),
         Refusal::Offset => format!(
