@@ -180,7 +180,7 @@ impl Statement {
         pulled: Result<(Option<Buffer>, Option<ResultEnd>), Error>,
         wire: &mut Wire,
     ) -> Result<(), Error> {
-        self.moved_bytes += wire.take_moved_bytes();
+        self.moved_bytes += std::mem::take(&mut wire.moved_bytes);
         let (rows, end) = pulled.inspect_err(|_| wire.reader = None)?;
         if let Some(rows) = rows {
             self.rows.replace(rows);
