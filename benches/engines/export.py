@@ -100,12 +100,13 @@ class Times(NamedTuple):
 
 
 def serves_a_connection(pid: str) -> bool:
-    """Whether a process of PostgreSQL serves a connection."""
+    """Whether a process of PostgreSQL serves a connection, or has ended and is not yet counted."""
     try:
         title = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False  # It has ended.
-    return title.startswith(f"postgres: {servers.USER} ".encode())
+        return False
+    # The title of a process that has ended is empty.
+    return not title or title.startswith(f"postgres: {servers.USER} ".encode())
 
 
 def server_cpu() -> float:
