@@ -1,0 +1,57 @@
+"""Ranges of rows, and the number of rows that a set of ranges loses or doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Range(NamedTuple):
+    """The rows from `start` to `stop` (excluded) of the exported result, in the order of the key."""
+
+    start: int
+    stop: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.stop - self.start
+
+
+class Difference(NamedTuple):
+    """The difference of a set of ranges from the whole result, in rows."""
+
+    n_lost: int
+    n_doubled: int
+
+
+def ranges_of(sizes: Iterable[int]) -> list[Range]:
+    """Consecutive ranges of the given sizes, from row 0."""
+    found, start = [], 0
+    for size in sizes:
+        found.append(Range(start, start + size))
+        start += size
+    return found
+
+
+def split(rows: Range, n: int) -> list[Range]:
+    """Divides a range into at most `n` ranges of similar size; an empty range remains one."""
+    n = max(1, min(n, rows.n_rows))
+    limits = [rows.start + rows.n_rows * i // n for i in range(n + 1)]
+    return [Range(a, b) for a, b in pairwise(limits)]
+
+
+def difference(found: Iterable[Range], n_rows: int) -> Difference:
+    """Compares ranges with the rows from 0 to `n_rows`.
+
+    A row in no range is lost. A row in n ranges is doubled n - 1 times. A range outside of the
+    result counts as doubled, because it is not a row that the result has once.
+    """
+    n_distinct = n_total = end = 0
+    for start, stop in sorted(found):
+        n_total += stop - start
+        inside = min(stop, n_rows)
+        n_distinct += max(0, inside - max(start, end))
+        end = max(end, inside)
+    return Difference(n_rows - n_distinct, n_total - n_distinct)
