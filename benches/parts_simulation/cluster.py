@@ -103,9 +103,10 @@ class Cluster:
             for _ in range(export.n_workers)
         ]
         self._free = list(range(export.n_workers))
+        #: The processes that are alive, by their numbers.
         self._attempts: dict[int, _Attempt] = {}
         self._reads: dict[int, _Attempt] = {}
-        self._n_attempts = self._n_deaths = self._n_refused = 0
+        self._n_processes = self._n_attempts = self._n_deaths = self._n_refused = 0
         #: The number of the coordinator, and whether one is active.
         self._coordinator = 0
         self._has_coordinator = False
@@ -113,6 +114,9 @@ class Cluster:
         self._waiting: list[tuple[int, int]] = []
         self._done: set[int] = set()
         self._is_finishing = False
+        #: The numbers of refused and of terminated attempts of each part.
+        self._n_refusals: dict[int, int] = {}
+        self._n_terminated: dict[int, int] = {}
         #: Seconds for each estimated row, of the attempts that have succeeded.
         self._paces: list[float] = []
 
@@ -157,7 +161,8 @@ class Cluster:
         """Starts a process: an attempt at a part on a worker, or the end of the export."""
         faults = self.export.faults
         self._n_attempts += part is not None
-        number = len(self._attempts) + 1
+        self._n_processes += 1
+        number = self._n_processes
         steps = self._sink.finish(number) if part is None else self._sink.export(part, number)
         if steps is None:
             self._is_finished = True
@@ -229,6 +234,7 @@ class Cluster:
     def _stop(self, attempt: _Attempt, by_kill: bool) -> None:
         """Releases all that a process uses except its worker."""
         attempt.is_live = False
+        del self._attempts[attempt.number]
         if attempt.read:
             self._abort_read(attempt)
         if attempt.is_connected:
@@ -259,15 +265,16 @@ class Cluster:
                 self._paces.append((self._now - attempt.started_s) / estimated)
             else:
                 self._n_refused += 1
-                self._requeue(attempt.part, self.export.faults.back_off_s)
+                n = self._n_refusals[attempt.part] = self._n_refusals.get(attempt.part, 0) + 1
+                faults = self.export.faults
+                self._requeue(attempt.part, min(faults.most_back_off_s, faults.back_off_s * 2 ** min(n - 1, 9)))
         self._is_free(attempt.worker)
 
     def _power_fails(self) -> None:
         """All processes end, and the folder has only what was on the disk."""
-        for attempt in self._attempts.values():
-            if attempt.is_live:
-                self._n_deaths += 1
-                self._stop(attempt, by_kill=True)
+        for attempt in list(self._attempts.values()):
+            self._n_deaths += 1
+            self._stop(attempt, by_kill=True)
         if self._sink.folder is not None:
             self._sink.folder.power_failure(self._random)
         self._free.clear()
@@ -345,8 +352,8 @@ class Cluster:
             return
         self._has_coordinator = False
         self._coordinator += 1
-        for attempt in self._attempts.values():
-            if attempt.is_live and attempt.part is None:
+        for attempt in list(self._attempts.values()):
+            if attempt.part is None:
                 self._stop(attempt, by_kill=True)
         self._after(self.export.faults.restart_s, self._start_coordinator)
 
@@ -357,15 +364,18 @@ class Cluster:
         if not self._has_coordinator or self._waiting or not self._paces:
             return
         pace = statistics.median(self._paces[-101:])
-        for attempt in [attempt for attempt in self._attempts.values() if attempt.is_live]:
+        for attempt in list(self._attempts.values()):
             part = attempt.part
             if part is None or attempt.has_duplicate or not self._free:
                 continue
             expected_s = pace * max(1, self.export.estimated[part]) + self.export.start_s + self.export.connect_s
-            if self._now - attempt.started_s <= policy.slow_factor * expected_s + policy.slow_check_s:
+            # The part may be slow, not the worker: each attempt has twice the time of the one before.
+            factor = policy.slow_factor * 2 ** self._n_terminated.get(part, 0)
+            if self._now - attempt.started_s <= factor * expected_s + policy.slow_check_s:
                 continue
             attempt.has_duplicate = True
             if policy.slow_attempts == "terminate":
+                self._n_terminated[part] = self._n_terminated.get(part, 0) + 1
                 # The slow worker gets no further part.
                 self._stop(attempt, by_kill=True)
             if part not in self._done:

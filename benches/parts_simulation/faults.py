@@ -27,8 +27,9 @@ class Faults:
     detection_s: float = 10.0
     restart_s: float = 30.0
     power_failure_s: float = 120.0
-    #: The time until a part is tried again whose lock or connection was refused.
+    #: The time until a part is tried again whose lock or connection was refused; it doubles.
     back_off_s: float = 5.0
+    most_back_off_s: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Policy:
     #: An attempt that takes `slow_factor` times as long as expected, when no part waits: "wait" for
     #: it, start a "duplicate", or "terminate" it and start again on another worker.
     slow_attempts: str = "wait"
-    slow_factor: float = 2.0
+    slow_factor: float = 3.0
     slow_check_s: float = 10.0
 
 
