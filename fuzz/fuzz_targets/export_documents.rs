@@ -1,10 +1,10 @@
-//! The JSON of exports: manifests, plans and parts of plans. A text that is read is written and read
+//! The JSON of exports: manifests, settings, plans and parts of plans. A text that is read is written and read
 //! again with the same result; any other text is an error. The shape of an SQL text is found, or is
 //! an error, in each dialect.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onecopy_export::Manifest;
+use onecopy_export::{Manifest, Settings};
 use onecopy_export::plan::{PartSpec, Plan};
 use onecopy_rows::Dialect;
 use onecopy_rows::sql::query_shape::QueryShape;
@@ -21,6 +21,10 @@ fuzz_target!(|text: &str| {
     if let Ok(manifest) = Manifest::from_json(text.as_bytes()) {
         let again = Manifest::from_json(manifest.to_json().as_bytes());
         assert_eq!(again.as_ref(), Ok(&manifest), "{text:?}");
+    }
+    if let Ok(settings) = Settings::from_json(text) {
+        let again = Settings::from_json(&settings.to_json());
+        assert_eq!(again.expect("written by this program"), settings, "{text:?}");
     }
     if let Ok(plan) = Plan::from_json(text) {
         // Compared as text: a value may be NaN.

@@ -34,6 +34,8 @@ _VERSION = 1
 #: The members of a part in JSON that are strings, and those that are integers.
 _STRINGS = ("plan", "statement", "schema", "condition", "sql")
 _COUNTS = ("part", "parts")
+#: The members of a plan that are strings.
+_PLAN_STRINGS = ("sql", "key_kind", "position", "index", "snapshot")
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,7 @@ class PartSpec:
 
     def to_json(self) -> str:
         """The part as JSON, on one line, as `onecopy plan` writes it."""
-        values = [{"type": kind} if text is None else {"type": kind, "value": text} for kind, text in self.values]
-        return json.dumps({**vars(self), "values": values}, ensure_ascii=False)
+        return json.dumps({**vars(self), "values": _values_json(self.values)}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> PartSpec:
@@ -116,6 +117,10 @@ class Plan:
     The union of the parts is the whole result, whatever their boundaries are.
     """
 
+    sql: str
+    """The SQL of the planned query, with ``?`` for each value."""
+    values: tuple[tuple[str, str | None], ...]
+    """The type and the text of each value, as in `PartSpec`."""
     parts: tuple[PartSpec, ...]
     """The parts, in their order."""
     columns: tuple[tuple[str, str], ...]
@@ -135,6 +140,8 @@ class Plan:
         """The plan as JSON, which `from_json` and the command accept."""
         head = {
             "version": _VERSION,
+            "sql": self.sql,
+            "values": _values_json(self.values),
             "key_kind": self.key_kind,
             "position": self.position,
             "index": self.index,
@@ -157,12 +164,13 @@ class Plan:
             if members["version"] != _VERSION:
                 raise ValueError("the plan is of another version of onecopy\nmake a new plan")
             plan = cls(
+                values=tuple(_value(member) for member in members["values"]),
                 parts=tuple(PartSpec._from_members(part) for part in members["parts"]),
                 columns=tuple(
                     (_of_type(str, column["name"]), _of_type(str, column["type"])) for column in members["columns"]
                 ),
                 notes=tuple(_of_type(str, note) for note in members["notes"]),
-                **{name: _of_type(str, members[name]) for name in ("key_kind", "position", "index", "snapshot")},
+                **{name: _of_type(str, members[name]) for name in _PLAN_STRINGS},
             )
         except (KeyError, TypeError) as error:
             raise ValueError("the text is not a plan") from error
@@ -223,6 +231,10 @@ def _of_type(kind: type, value: Any) -> Any:
     if type(value) is not kind:
         raise TypeError(f"{value!r} is not of type `{kind.__name__}`")
     return value
+
+
+def _values_json(values: Iterable[tuple[str, str | None]]) -> list[dict[str, str]]:
+    return [{"type": kind} if text is None else {"type": kind, "value": text} for kind, text in values]
 
 
 def _value(member: Any) -> tuple[str, str | None]:

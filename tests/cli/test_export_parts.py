@@ -177,8 +177,23 @@ def test_another_plan_statement_or_option_is_refused(unfinished: Path) -> None:
         here, "missing or wrong", "-o", "out/", "--format", "csv", "--plan", f"out/{STAGING}/settings.json", "--resume"
     )
     refused(here, "end the name with `/`", "--plan", "plan.json", "-o", "out.csv")
+    refused(here, "end the name with `/`", SQL, "--resume", "-o", "out.csv")
+    refused(here, "are for a folder", "--plan", "plan.json", "--part", "1/3", "-o", "out.csv", "--check")
+    refused(here, "always has a manifest", SQL, "--parts", 2, "-o", "out/", "--format", "csv", "--no-manifest")
+    refused(here, "leave `--param` out", "--plan", "plan.json", "-p", 7, "-o", "out/", "--format", "csv", "--resume")
+    for option in ("--check", "--jobs=2", "--no-snapshot", "--key=id", "--part=1/3"):
+        refused(here, "required arguments", SQL, "-o", "out.csv", option)
     export(here, SQL, "-o", "out/", "--format", "csv", "--overwrite")
     assert sorted(files(here / "out")) == ["manifest.json", "part-00000.csv"]
+
+
+def test_processes_of_a_group_can_write_parts(here: Path) -> None:
+    plan(here, 2)
+    command_line = [sys.executable, "-m", "onecopy", "export", "sqlite:shop.db", "--plan", "plan.json"]
+    options = ["--part", "1/2", "-o", "out/", "--format", "csv", "-q"]
+    subprocess.run([*command_line, *options], cwd=here, umask=0o002, check=True)
+    for path in (here / "out", here / "out" / STAGING):
+        assert path.stat().st_mode & 0o777 == 0o775, path
 
 
 def test_two_exporters_are_refused(unfinished: Path) -> None:

@@ -8,7 +8,6 @@ import importlib.util
 _NEEDED = {
     "test_ray.py": ("ray", "pyarrow"),
     "test_spark.py": ("pyspark", "pysail"),
-    "test_filters.py": ("pyspark", "pyarrow"),
     "test_writing.py": ("pyarrow",),
     "test_reading.py": ("pyarrow",),
 }

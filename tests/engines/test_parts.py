@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,31 @@ def test_a_plan_and_its_parts_are_read_back_from_json_and_pickle(shop: str) -> N
         assert pickle.loads(pickle.dumps(part)) == part
         assert len(pickle.dumps(part)) < 1000 and shop.encode() not in pickle.dumps(part)
     assert len(set(plan.parts)) == len(plan.parts)
+
+
+def test_the_command_exports_a_plan_of_python_and_python_reads_a_plan_of_the_command(shop: str, tmp_path: Path) -> None:
+    sql = "select * from item where name <> ?"
+    made = parts.plan(shop, sql, ["名3"], parts=3)
+    (tmp_path / "plan.json").write_text(made.to_json(), encoding="utf-8")
+    command = [sys.executable, "-m", "onecopy"]
+    export = ["export", shop, "--plan", "plan.json", "-o", "out/", "--format", "csv", "--check", "-q"]
+    subprocess.run([*command, *export], cwd=tmp_path, check=True)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["plan"] == made.parts[0].plan and manifest["query"] == made.sql == sql
+    planned = subprocess.run(
+        [*command, "plan", shop, sql, "-p", "名3", "--parts", "3", "--format", "json"], capture_output=True, check=True
+    )
+    assert parts.Plan.from_json(planned.stdout) == made
+
+
+def test_a_plan_of_one_part_needs_no_key(shop: str) -> None:
+    con = onecopy.connect(shop)
+    for sql in ["select name, count(*) from item group by name", "select 1", "select max(id) from item where {part}"]:
+        (part,) = parts.plan(con, sql, parts=1).parts
+        assert part.execute(con).fetchall() == con.execute(sql.replace("{part}", "1 = 1")).fetchall()
+        assert part.rows is None
+    # A table with a key has an estimate.
+    assert parts.plan(con, "select * from item", parts=1).parts[0].rows == 1000
 
 
 def test_a_plan_that_is_incomplete_or_of_two_plans_is_refused(shop: str) -> None:

@@ -12,8 +12,16 @@ import pytest
 import onecopy
 from onecopy._engine._writing import TableWriter
 
+pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+#: The names of all tables.
+_CATALOGS = {
+    "sqlite": "select name from sqlite_master",
+    "postgresql": "select tablename from pg_tables",
+    "mysql": "select table_name from information_schema.tables",
+}
 
-@pytest.fixture(params=["sqlite", "postgres_native"])
+
+@pytest.fixture(params=["sqlite", "postgres_native", "mariadb"])
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A connection to a database with an empty table `written`, which `env:TARGET` names."""
     if request.param == "sqlite":
@@ -22,7 +30,8 @@ def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         url = request.getfixturevalue("_running").database(request.param).odbc
     monkeypatch.setenv("TARGET", url)
     con = onecopy.connect(url, autocommit=True)
-    con.execute("drop table if exists written")
+    for name in ["written", *_staging(con)]:
+        con.execute(f"drop table if exists {name}")
     con.execute("create table written (id integer, name text, note text)")
     yield con
     con.execute("drop table written")
@@ -38,7 +47,7 @@ def _count(con: Any) -> int:
 
 
 def _staging(con: Any) -> list[str]:
-    catalog = "select name from sqlite_master" if con.dialect == "sqlite" else "select tablename from pg_tables"
+    catalog = _CATALOGS[con.dialect]
     return [name for (name,) in con.execute(catalog) if name.startswith("onecopy_staging")]
 
 

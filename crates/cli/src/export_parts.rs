@@ -26,6 +26,7 @@ use crate::statement::{Source, go_on};
 
 /// Exports the parts of a plan, or one of them.
 pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
+    refuse_without_effect(args)?;
     let options = row_options(args)?;
     let started = Instant::now();
     let given = args.plan.as_deref().map(read_plan).transpose()?;
@@ -61,6 +62,24 @@ pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
         }
         .export(plan, number, None),
     }
+}
+
+/// Returns an error for a combination of options of which one would have no effect.
+fn refuse_without_effect(args: &Export) -> Result<(), Failure> {
+    let message = match is_folder(&args.output) {
+        true if args.no_manifest => "a folder always has a manifest\nleave `--no-manifest` out",
+        false if args.part.is_none() => {
+            "parts are written into a folder\nend the name with `/`, or select one part with `--part`"
+        }
+        false if args.resume || args.check || args.jobs.is_some() => {
+            "`--resume`, `--check` and `--jobs` are for a folder\nend the name with `/`, or leave them out"
+        }
+        _ if args.sql.is_none() && !args.params.is_empty() => {
+            "the plan has the values of its parameters\nleave `--param` out"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(message.to_owned()))
 }
 
 /// Reads a plan from a file or from stdin.
@@ -119,6 +138,7 @@ fn planned_here(
         return parts.already_complete(manifest);
     }
     let connection = parts.connect()?;
+    parts.show_notices(&connection);
     interrupt.cancels(connection.cancel_handle());
     let plan_options = PlanOptions {
         n_parts: args.parts.unwrap_or(1),
@@ -165,6 +185,12 @@ impl Parts<'_> {
             .connect(true, self.args.errors, self.args.time_limit)
     }
 
+    fn show_notices(&self, connection: &Connection) {
+        if !self.args.quiet && self.args.progress != ProgressForm::Json {
+            connection.notices().iter().for_each(|n| notice(n));
+        }
+    }
+
     fn n_jobs(&self) -> usize {
         let by_default = || std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
         self.args.jobs.map_or_else(by_default, usize::from)
@@ -190,11 +216,6 @@ impl Parts<'_> {
         holder: Option<Connection>,
     ) -> Result<(), Failure> {
         let args = self.args;
-        if !is_folder(&args.output) {
-            let message = "parts are written into a folder\nend the name with `/`, or select one \
-                           part with `--part`";
-            return Err(Failure::Usage(message.to_owned()));
-        }
         let failed = |error| Failure::of_export(error, false);
         if args.resume
             && let Ok(manifest) = Manifest::read(&args.output.join(MANIFEST))

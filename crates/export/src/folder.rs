@@ -1,6 +1,7 @@
 //! [`FolderTarget`]: a folder of exported files, named `part-00000.csv` and so on, with one manifest.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use onecopy_files::{AtomicFile, OnFailure};
@@ -220,8 +221,11 @@ impl Contents {
 
 /// Creates a folder with a temporary name inside a target folder.
 pub(crate) fn new_folder(folder: &Path) -> Result<tempfile::TempDir, Error> {
+    // The permissions of `mkdir`: processes of other users can write parts if they can write files
+    // into the target folder.
     let made = tempfile::Builder::new()
         .prefix(&format!("{STAGING}."))
+        .permissions(fs::Permissions::from_mode(0o777))
         .tempdir_in(folder);
     made.map_err(Error::path("create a folder in", folder))
 }

@@ -27,11 +27,12 @@ pub struct Report {
 }
 
 /// Compares the files of an export with their manifest: length, BLAKE3 hash, number of rows, and
-/// whether each file is present once, also under another name. `path` is a folder, an exported file or a manifest. In a
-/// folder, files that the manifest does not list are a problem too.
+/// whether each file is present once, also under another name. `path` is a folder, an exported file
+/// or a manifest. In a folder, files that the manifest does not list are a problem too.
 ///
 /// # Errors
-/// [`Error::Path`] or [`Error::Manifest`] if the manifest cannot be read; [`Error::Stopped`].
+/// [`Error::Path`] or [`Error::Manifest`] if the manifest cannot be read; [`Error::Unfinished`] if
+/// the folder has an unfinished export of parts; [`Error::Stopped`].
 pub fn verify(path: &Path, observer: &mut dyn Observer) -> Result<Report, Error> {
     let (manifest_path, is_folder) = manifest_of(path);
     let manifest = match Manifest::read(&manifest_path) {
@@ -40,7 +41,8 @@ pub fn verify(path: &Path, observer: &mut dyn Observer) -> Result<Report, Error>
         }
         manifest => manifest?,
     };
-    let mut same = HashMap::new();
+    // The name of the first file with each hash.
+    let mut by_hash = HashMap::new();
     let folder = manifest_path.parent().unwrap_or(Path::new("."));
     let mut problems = Vec::new();
     let mut names = HashSet::new();
@@ -67,7 +69,7 @@ pub fn verify(path: &Path, observer: &mut dyn Observer) -> Result<Report, Error>
         );
         if entry.n_rows > 0 {
             // Rows that are exported twice, by two parts.
-            let first = same.entry(&entry.blake3).or_insert(&entry.name);
+            let first = by_hash.entry(&entry.blake3).or_insert(&entry.name);
             if *first != &entry.name {
                 problems.push(format!("{}: it has the same bytes as {first}", entry.name));
             }

@@ -1,7 +1,7 @@
 //! The functions of `onecopy.parts`: the plan of a statement, and the execution of its parts.
 
+use onecopy_export as export;
 use onecopy_export::plan::{PartSpec, PlanOptions, plan};
-use onecopy_export::{self as export};
 use onecopy_rows::{Error, ErrorKind};
 use onecopy_text::Ledger;
 use pyo3::prelude::*;

@@ -27,6 +27,7 @@ _COMMITS = "onecopy_commits"
 _ATTEMPT = "onecopy_attempt"
 #: The part number in ``onecopy_commits`` of a job that is committed as a whole.
 _WHOLE = 0
+_MAX_BIGINT = (1 << 63) - 1
 _DIALECTS = ("sqlite", "postgresql", "mysql")
 #: Attempts in one `insert`, below the number of parameters that any database allows.
 _CHUNK = 500
@@ -167,11 +168,11 @@ class TableWriter:
 
     def _create_staging(self, connection: Connection, names: Sequence[str]) -> None:
         columns = _quoted_list(names, connection.dialect)
-        integer = "signed" if connection.dialect == "mysql" else "bigint"
+        # The type of this integer is `bigint` in each database.
         self._create(
             connection,
             f"create table if not exists {self._staging} as "
-            f"select {columns}, cast(0 as {integer}) as {_ATTEMPT} from {self.table} where 1 = 0",
+            f"select {columns}, {_MAX_BIGINT} as {_ATTEMPT} from {self.table} where 1 = 0",
             self._staging,
         )
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use onecopy_export::plan;
 use onecopy_export::{Compression, Format};
 use onecopy_text::Policy;
@@ -14,6 +14,7 @@ use super::values::{ROW_POLICIES, policies, seconds};
 
 /// `onecopy export`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("divided").args(["parts", "plan", "resume"]).multiple(true))]
 #[command(after_help = "\
 Examples:
   onecopy export sqlite:cities.db 'select * from city' -o cities.parquet
@@ -97,7 +98,8 @@ pub struct Export {
 
     /// The number of parts that are read at the same time [default: the number of processors, at
     /// most 8]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(short, long, value_name = "N", requires = "divided",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
 
     /// Let each part of --parts read the state at its own start, also where the database has
@@ -106,7 +108,7 @@ pub struct Export {
     pub no_snapshot: bool,
 
     /// Compare the number of rows with `count(*)` before the manifest of the parts is written
-    #[arg(long)]
+    #[arg(long, requires = "divided")]
     pub check: bool,
 
     /// Write no manifest for a FILE

@@ -98,7 +98,8 @@ pub fn plan(
         table,
         notes: Vec::new(),
     };
-    if options.n_parts == 1 && options.key.is_empty() {
+    let has_key = !options.key.is_empty() || matches!(planner.key_of_table(), Ok(Some(_)));
+    if options.n_parts == 1 && !has_key {
         return planner.one_part(snapshot);
     }
     planner.check()?;
@@ -149,7 +150,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the plan of one part, which needs no key.
+    /// Returns the plan of one part, for a statement without a key.
     fn one_part(self, snapshot: Option<String>) -> Result<Plan, Error> {
         let (sql, values) = Template::whole(self.sql, &self.shape, self.values);
         let schema = self.schema_of(&sql, &values)?;
