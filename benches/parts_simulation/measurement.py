@@ -2,10 +2,11 @@
 
 python -m benches.parts_simulation.measurement [--rows 4000000] [--parts 1000] [--home DIR]
 
-The table has a key with a Zipf distribution. It is planned by that key, and each part is read. Then
-1, 2, 4 and 8 processes export rows at once, in each format. Client and server share the processors
-of this machine and are connected by loopback, so their CPU times are measured separately. Needs the
-command `onecopy` of this interpreter, `psql`, and the test servers of `tests/support`.
+The table has a key with a Zipf distribution. It is planned by that key and by its primary key, and
+each part is read several times over one connection; the shortest time is kept, because other
+programs may use the processors. Then 1, 2, 4 and 8 processes export rows at once. Client and server
+share the processors of this machine and are connected by loopback, so their CPU times are measured
+separately. Needs `psql`, `mariadb` and the test servers of `tests/support`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
@@ -32,19 +33,28 @@ from benches.run import ROOT, commit, machine
 from tests.support import servers
 
 TABLE = "part_costs"
-COLUMNS = "id, key, name, price, note, placed"
-FORMATS = ("csv", "ndjson", "arrow", "parquet")
+QUERY = f"select id, customer, name, price, note, placed from {TABLE}"
+#: Rows are stored in the order of `id`; `customer` has a Zipf distribution and a secondary index.
+KEYS = ("id", "customer")
+FORMATS = ("csv", "parquet")
 CONNECTIONS = (1, 2, 4, 8)
+N_READINGS = 4
 #: The exponent of the Zipf distribution, and its number of keys.
 EXPONENT, N_KEYS = 1.1, 100_000
+SECRET = "PART_COSTS_DATABASE"
 ONECOPY = [sys.executable, "-m", "onecopy"]
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def zipf_weights() -> list[float]:
+    """The weights of the keys of the Zipf distribution, the most frequent one first."""
+    return [(k + 1) ** -EXPONENT for k in range(N_KEYS)]
 
 
 def _rows(n_rows: int) -> Iterator[tuple[int, int, str, float, str | None, str]]:
     """The rows of the table, the same in each call."""
     random_ = random.Random(7)
-    weights = list(accumulate((k + 1) ** -EXPONENT for k in range(N_KEYS)))
+    weights = list(accumulate(zipf_weights()))
     # Frequent keys are spread over the values.
     values = random_.sample(range(1, 10 * N_KEYS), N_KEYS)
     begin = datetime.datetime(2020, 1, 1)
@@ -56,100 +66,103 @@ def _rows(n_rows: int) -> Iterator[tuple[int, int, str, float, str | None, str]]
             yield i, key, f"customer {key * 7919 % 1_000_003}", (i * 31 % 99_991) / 100, note, str(placed)
 
 
-def load(server: str, home: servers.Home, n_rows: int) -> str:
-    """Creates the table with `n_rows` rows, unless it exists; returns the connection string."""
-    types = "id bigint primary key, key int not null, name text not null, price double precision, note text"
-    table = f"create table {TABLE} ({types}, placed timestamp)"
-    index = f"create index {TABLE}_key on {TABLE} (key, id)"
+def load(server: str, home: servers.Home, n_rows: int) -> tuple[str, int | None]:
+    """Creates the table with `n_rows` rows, unless it exists.
+
+    Returns the connection string and the process of the server.
+    """
+    columns = "id bigint primary key, customer int not null, name varchar(40) not null, price double precision"
+    table = f"create table {TABLE} ({columns}, note text, placed timestamp)"
+    index = f"create index {TABLE}_customer on {TABLE} (customer, id)"
     if server == "sqlite":
         path = home.state_dir / f"parts-{n_rows}.db"
         if not path.exists():
             unfinished = path.with_suffix(".partial")
             unfinished.unlink(missing_ok=True)
             with sqlite3.connect(unfinished) as con:
-                con.execute("pragma journal_mode = off")
                 con.execute(table.replace("bigint", "integer"))
                 con.executemany(f"insert into {TABLE} values (?, ?, ?, ?, ?, ?)", _rows(n_rows))
                 con.execute(index)
-                con.execute("analyze")
             con.close()
             unfinished.rename(path)
-        return f"sqlite:{path}?mode=ro"
-    failed = servers.start(["postgres"], home)
+        return f"sqlite:{path}?mode=ro", None
+    failed = servers.start([server], home)
     if failed:
-        raise SystemExit(f"`postgres` cannot be started: {failed['postgres']}")
-    url = servers.url(servers.native("postgres", home))
-    psql = ["psql", "-q", "-v", "ON_ERROR_STOP=1", url]
-    counted = subprocess.run(
-        [*psql, "-Atc", f"select count(*) from {TABLE}"], capture_output=True, text=True, check=False
-    )
+        raise SystemExit(f"`{server}` cannot be started: {failed[server]}")
+    keywords = servers.native(server, home)
+    if server == "postgres":
+        client = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-At", servers.url(keywords), "-c"]
+        copy, analyze = f"\\copy {TABLE} from '{{}}'", f"vacuum (analyze) {TABLE}"
+    else:
+        login = [f"--{name}={keywords[name]}" for name in ("host", "port", "user", "password", "database")]
+        client = ["mariadb", "--no-defaults", "-N", "--local-infile", *login, "-e"]
+        copy, analyze = f"load data local infile '{{}}' into table {TABLE}", f"analyze table {TABLE}"
+    counted = subprocess.run([*client, f"select count(*) from {TABLE}"], capture_output=True, text=True, check=False)
     if counted.stdout.strip() != str(n_rows):
         with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8") as file:
             for row in _rows(n_rows):
                 file.write("\t".join("\\N" if value is None else str(value) for value in row) + "\n")
             file.flush()
-            commands = [f"drop table if exists {TABLE}", table, f"\\copy {TABLE} from '{file.name}'", index]
-            for command in (*commands, f"vacuum (analyze) {TABLE}"):
-                subprocess.run([*psql, "-c", command], check=True)
-    return url
+            commands = (f"drop table if exists {TABLE}", table, copy.format(file.name), index, analyze)
+            for command in commands:
+                subprocess.run([*client, command], check=True, stdout=subprocess.DEVNULL)
+    with home.state() as state:
+        process = int(state[server]["process"][0])
+    return servers.odbc_string("postgres_native" if server == "postgres" else server, home), process
 
 
-def _plan(database: str, n_parts: int, key: str) -> dict[str, Any]:
-    """The plan of the table by a key, and the time that it took."""
+def _taken(function: Callable[[], object]) -> float:
     begun = time.perf_counter()
-    command = [*ONECOPY, "plan", "-q", database, f"select {COLUMNS} from {TABLE}", "--parts", str(n_parts)]
-    done = subprocess.run([*command, "--key", key, "--format", "json"], capture_output=True, text=True, check=True)
-    return {**json.loads(done.stdout), "plan_s": time.perf_counter() - begun}
+    function()
+    return time.perf_counter() - begun
+
+
+def _least(function: Callable[[], object], n_times: int) -> float:
+    return round(min(_taken(function) for _ in range(n_times)), 6)
 
 
 def part_costs(database: str, server: int | None, n_parts: int, key: str) -> dict[str, Any]:
     """Plans by a key and reads each part as CSV over one connection."""
     import onecopy
+    from onecopy import parts
 
-    plan = _plan(database, n_parts, key)
-    server_before, client_before = _cpu_s(server) if server else 0.0, time.process_time()
-    rows, estimated, n_bytes, seconds = [], [], [], []
     with onecopy.connect(database) as connection:
-        for part in plan["parts"]:
-            values = [int(value["value"]) for value in part["values"]]
-            begun = time.perf_counter()
-            stream = connection.execute(part["sql"], values).csv()
-            n_bytes.append(sum(len(chunk) for chunk in stream))
-            seconds.append(round(time.perf_counter() - begun, 6))
-            rows.append(stream.n_rows)
-            estimated.append(part["rows"])
-    parts = {"rows": rows, "estimated": estimated, "bytes": n_bytes, "seconds": seconds}
-    times = {
-        "plan_s": plan["plan_s"],
-        "server_cpu_s": _cpu_s(server) - server_before if server else 0.0,
-        "client_cpu_s": time.process_time() - client_before,
-    }
-    return {"key": key, **{name: round(value, 3) for name, value in times.items()}, "parts": parts}
-
-
-def _median(function: Any, n_times: int) -> float:
-    taken = []
-    for _ in range(n_times):
         begun = time.perf_counter()
-        function()
-        taken.append(time.perf_counter() - begun)
-    return round(statistics.median(taken), 6)
+        plan = parts.plan(connection, QUERY, parts=n_parts, key=(key,))
+        times = {"plan_s": time.perf_counter() - begun}
+        first_s = [_least(lambda: part.execute(connection).fetchone(), N_READINGS) for part in plan.parts[::10]]
+        rows, readings = [0] * len(plan.parts), []
+        server_before, client_before = _cpu_s(server), time.process_time()
+        for _ in range(N_READINGS):
+            readings.append([])
+            for i, part in enumerate(plan.parts):
+                begun = time.perf_counter()
+                stream = part.execute(connection).csv()
+                for _chunk in stream:
+                    pass
+                readings[-1].append(time.perf_counter() - begun)
+                rows[i] = stream.n_rows
+        times["server_cpu_s"] = (_cpu_s(server) - server_before) / N_READINGS
+        times["client_cpu_s"] = (time.process_time() - client_before) / N_READINGS
+        times["first_row_s"] = statistics.median(first_s)
+    seconds = [round(min(each), 6) for each in zip(*readings, strict=True)]
+    print(f"  by {key}: {len(rows)} parts, {sum(rows)} rows, {sum(seconds):.2f} s, {times}", flush=True)
+    columns = {"rows": rows, "estimated": [part.rows for part in plan.parts], "seconds": seconds}
+    return {"key": key, **{name: round(value, 6) for name, value in times.items()}, "parts": columns}
 
 
 def set_up_costs(database: str, folder: Path) -> dict[str, float]:
-    """The medians of the times to connect, to start a process that exports one row, and to commit a
-    file of 8 MiB."""
+    """The least times to connect, to start the command, and to read a part in a task of an engine;
+    the median time to commit a file of 8 MiB, which is a sync of the file and one of its directory."""
     import onecopy
+    from onecopy import parts
+    from onecopy._engine import _columns, _reading
 
     def connect() -> None:
         with onecopy.connect(database) as connection:
             connection.execute("select 1").fetchall()
 
-    def start() -> None:
-        target = str(folder / "one.csv")
-        subprocess.run([*ONECOPY, "export", "-q", database, "select 1", "-o", target, "--overwrite"], check=True)
-
-    def commit_file() -> None:
+    def commit_file() -> float:
         temporary = folder / "commit.partial"
         with open(temporary, "wb") as file:
             file.write(bytes(8 << 20))
@@ -160,16 +173,28 @@ def set_up_costs(database: str, folder: Path) -> dict[str, float]:
         directory = os.open(folder, os.O_RDONLY)
         os.fsync(directory)
         os.close(directory)
-        commits.append(time.perf_counter() - begun)
+        return time.perf_counter() - begun
 
-    commits: list[float] = []
-    costs = {"connect_s": _median(connect, 50), "export_one_row_s": _median(start, 15)}
-    _median(commit_file, 15)
-    return {**costs, "commit_s": round(statistics.median(commits), 6)}
+    costs = {"connect_s": _least(connect, 50)}
+    costs["start_s"] = _least(lambda: subprocess.run([*ONECOPY, "--version"], check=True, capture_output=True), 15)
+    costs["commit_s"] = round(statistics.median(commit_file() for _ in range(25)), 6)
+    os.environ[SECRET] = database
+    with onecopy.connect(database) as connection:
+        plan = parts.plan(connection, QUERY, parts=40, key=("id",))
+        schema = _columns.schema(connection, plan.parts[0], None)
+    of_engine = [
+        (_taken(lambda: [batch.num_rows for batch in _reading.batches(f"env:{SECRET}", part, schema)]), part.rows)
+        for part in plan.parts
+    ]
+    costs["engine_us_per_row"] = round(min(taken / (rows or 1) for taken, rows in of_engine) * 1e6, 3)
+    print(f"  {costs}", flush=True)
+    return costs
 
 
-def _cpu_s(pid: int) -> float:
+def _cpu_s(pid: int | None) -> float:
     """The CPU time of a process, of its children, and of those that have ended, in seconds."""
+    if pid is None:
+        return 0.0
 
     def of(process: str) -> float:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
@@ -196,16 +221,13 @@ def throughput(
     database: str, server: int | None, output_format: str, n_connections: int, n_rows: int, folder: Path
 ) -> dict[str, Any]:
     """Exports `n_rows` rows in each of `n_connections` processes at once, each to its own file."""
-    total = sum(1 for _ in folder.glob("*.out"))
-    assert total == 0
     commands = []
     for i in range(n_connections):
         first = i * n_rows + 1
-        sql = f"select {COLUMNS} from {TABLE} where id >= {first} and id < {first + n_rows}"
+        sql = f"{QUERY} where id >= {first} and id < {first + n_rows}"
         target = ["-o", str(folder / f"{i}.out"), "--format", output_format, "--no-manifest"]
         commands.append([*ONECOPY, "export", "-q", database, sql, *target])
-    server_before = _cpu_s(server) if server else 0.0
-    wire_before, begun = _loopback_bytes(), time.perf_counter()
+    server_before, wire_before, begun = _cpu_s(server), _loopback_bytes(), time.perf_counter()
     processes = [subprocess.Popen(command) for command in commands]
     client_s = 0.0
     for process in processes:
@@ -214,32 +236,36 @@ def throughput(
         if process.returncode:
             raise SystemExit(f"an export ended with exit code {process.returncode}")
         client_s += usage.ru_utime + usage.ru_stime
-    wall_s = time.perf_counter() - begun
-    server_s = _cpu_s(server) - server_before if server else 0.0
+    measured = {"wall_s": time.perf_counter() - begun, "client_cpu_s": client_s}
+    measured["server_cpu_s"] = _cpu_s(server) - server_before
     wire = _loopback_bytes() - wire_before if server else 0
     n_bytes = 0
     for file in folder.glob("*.out"):
         n_bytes += file.stat().st_size
         file.unlink()
-    measured = {"wall_s": wall_s, "client_cpu_s": client_s, "server_cpu_s": server_s}
-    rounded = {name: round(value, 4) for name, value in measured.items()}
     counts = {"rows": n_connections * n_rows, "file_bytes": n_bytes, "wire_bytes": wire}
+    print(f"  {output_format:8} {n_connections} connections {counts['rows'] / measured['wall_s']:>12,.0f} rows/s")
+    rounded = {name: round(value, 4) for name, value in measured.items()}
     return {"format": output_format, "connections": n_connections, **counts, **rounded}
 
 
-def _all_throughputs(
-    database: str, server: int | None, rows_per_connection: int, rounds: int, folder: Path
-) -> list[dict[str, Any]]:
-    """The runs of all formats and numbers of connections; the formats take turns."""
-    found = []
-    for k in range(rounds):
-        for n_connections in CONNECTIONS:
-            for output_format in FORMATS:
-                run = throughput(database, server, output_format, n_connections, rows_per_connection, folder)
-                rate = run["rows"] / run["wall_s"]
-                print(f"  {k} {output_format:8} {n_connections} connections {rate:>12,.0f} rows/s", flush=True)
-                found.append(run)
-    return found
+def measure(name: str, home: servers.Home, n_rows: int, n_parts: int, n_rounds: int) -> dict[str, Any]:
+    """Measures one database."""
+    print(name, flush=True)
+    database, server = load(name, home, n_rows)
+    with tempfile.TemporaryDirectory(dir=home.state_dir) as folder:
+        set_up = set_up_costs(database, Path(folder))
+        plans = [part_costs(database, server, n_parts, key) for key in KEYS]
+        for plan in plans:
+            if sum(plan["parts"]["rows"]) != n_rows:
+                raise SystemExit(f"the parts by {plan['key']} have not the {n_rows} rows of the table")
+        runs = [
+            throughput(database, server, output_format, n, n_rows // max(CONNECTIONS), Path(folder))
+            for _ in range(n_rounds)
+            for n in CONNECTIONS
+            for output_format in FORMATS
+        ]
+    return {"set_up": set_up, "plans": plans, "throughput": runs}
 
 
 def main() -> int:
@@ -250,44 +276,18 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each throughput")
     parser.add_argument("--home", type=Path, help="the directory of the test servers and of the SQLite file")
     parser.add_argument("--output", type=Path, help="the file to write [default: in the record of this machine]")
-    parser.add_argument(
-        "--commit", default=commit(), help="the commit of the measured build [default: of the checkout]"
-    )
+    parser.add_argument("--databases", nargs="+", default=["postgres", "mariadb", "sqlite"])
     arguments = parser.parse_args()
     home = servers.Home(arguments.home)
-    costs: dict[str, Any] = {
-        "machine": machine(),
-        "date": str(datetime.date.today()),
-        "commit": arguments.commit,
-        "python": platform.python_version(),
-        "rows": arguments.rows,
-        "load_average_before": os.getloadavg()[0],
-        "databases": {},
+    today = str(datetime.date.today())
+    costs: dict[str, Any] = {"machine": machine(), "date": today, "commit": commit(), "rows": arguments.rows}
+    costs |= {"python": platform.python_version(), "load_average": [os.getloadavg()[0]]}
+    costs["databases"] = {
+        name: measure(name, home, arguments.rows, arguments.parts, arguments.rounds) for name in arguments.databases
     }
-    for name in ("postgres", "sqlite"):
-        print(name, flush=True)
-        database = load(name, home, arguments.rows)
-        server = None
-        if name == "postgres":
-            with home.state() as state:
-                server = int(state["postgres"]["process"][0])
-        with tempfile.TemporaryDirectory(dir=home.state_dir) as folder:
-            measured: dict[str, Any] = {"set_up": set_up_costs(database, Path(folder))}
-            print(f"  {measured['set_up']}", flush=True)
-            measured["plans"] = []
-            for key in ("key", "id"):
-                measured["plans"].append(part_costs(database, server, arguments.parts, key))
-                rows = measured["plans"][-1]["parts"]["rows"]
-                seconds = sum(measured["plans"][-1]["parts"]["seconds"])
-                print(f"  by {key}: {len(rows)} parts, {sum(rows)} rows, {seconds:.2f} s", flush=True)
-                if sum(rows) != arguments.rows:
-                    raise SystemExit(f"the parts have {sum(rows)} rows, and the table {arguments.rows}")
-            size = arguments.rows // max(CONNECTIONS)
-            measured["throughput"] = _all_throughputs(database, server, size, arguments.rounds, Path(folder))
-        costs["databases"][name] = measured
-    servers.stop_servers(["postgres"], home)
-    costs["load_average_after"] = os.getloadavg()[0]
-    path = arguments.output or ROOT / "benches" / "record" / costs["machine"] / f"{costs['date']}-part-costs.json"
+    servers.stop_servers([name for name in arguments.databases if name != "sqlite"], home)
+    costs["load_average"].append(os.getloadavg()[0])
+    path = arguments.output or ROOT / "benches" / "record" / costs["machine"] / f"{today}-part-costs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(costs, separators=(",", ":")).replace('{"key"', '\n{"key"') + "\n", encoding="utf-8")
     print(f"measured: {path}")
