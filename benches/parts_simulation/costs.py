@@ -6,14 +6,20 @@ import json
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 RECORD = Path(__file__).resolve().parents[1] / "record"
+#: The Zipf distribution of a key of the measured table: its number of keys, and its exponent.
+N_KEYS, EXPONENT = 100_000, 1.1
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part that was read without others at the same time: its rows, their estimate, and its time."""
+def zipf_weights() -> list[float]:
+    """The weights of the keys, the most frequent one first."""
+    return [(k + 1) ** -EXPONENT for k in range(N_KEYS)]
+
+
+class Part(NamedTuple):
+    """A part: its rows, their estimate, and the time to read them over one connection."""
 
     n_rows: int
     n_estimated: int
@@ -25,19 +31,24 @@ class Costs:
     """The costs of one database and one plan."""
 
     parts: tuple[Part, ...]
+    plan_s: float
     connect_s: float
     #: The start of a process, without its connection.
     start_s: float
     #: A sync of a file or directory; a commit of a file has two.
     sync_s: float
-    #: The CPU time of the server for each second of such a part.
+    #: The time to the first row of a part, and the time of each row.
+    first_row_s: float
+    row_s: float
+    #: The CPU time of the server for each second in which a part is read over one connection.
     server_share: float
+    #: The bytes that the server sends for each row.
+    wire_bytes: float
 
 
-@dataclass(frozen=True)
-class Throughput:
+class Throughput(NamedTuple):
     """Several runs with the same format and number of connections: the highest rate, because other
-    programs used the machine, and the medians of the other costs, per row."""
+    programs used the machine, and the medians of the CPU times of a row."""
 
     output_format: str
     n_connections: int
@@ -64,43 +75,31 @@ def costs_of(measured: dict[str, Any], database: str, key: str) -> Costs:
     of_database = measured["databases"][database]
     set_up = of_database["set_up"]
     plan = next(plan for plan in of_database["plans"] if plan["key"] == key)
-    parts = plan["parts"]
-    seconds = sum(parts["seconds"])
+    parts = tuple(map(Part, *(plan["parts"][name] for name in ("rows", "estimated", "seconds"))))
+    seconds = sum(part.seconds for part in parts)
     return Costs(
-        parts=tuple(map(Part, parts["rows"], parts["estimated"], parts["seconds"])),
+        parts=parts,
+        plan_s=plan["plan_s"],
         connect_s=set_up["connect_s"],
-        # A process that exports one row connects and commits a file and its manifest.
-        start_s=max(0.0, set_up["export_one_row_s"] - set_up["connect_s"]),
+        start_s=set_up["start_s"],
         sync_s=set_up["commit_s"] / 2,
-        server_share=plan["server_cpu_s"] / seconds if plan["server_cpu_s"] else 1.0,
+        first_row_s=plan["first_row_s"],
+        row_s=max(0.0, seconds - plan["first_row_s"] * len(parts)) / sum(part.n_rows for part in parts),
+        # The server is the process itself if it is a library.
+        server_share=(plan["server_cpu_s"] or plan["client_cpu_s"]) / seconds,
+        wire_bytes=throughputs(measured, database)[0].wire_bytes,
     )
 
 
 def throughputs(measured: dict[str, Any], database: str) -> list[Throughput]:
     """The throughputs of a database, by format and number of connections."""
-    runs: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for run in measured["databases"][database]["throughput"]:
-        runs.setdefault((run["format"], run["connections"]), []).append(run)
-
-    def per_row(group: list[dict[str, Any]], name: str) -> float:
-        return float(statistics.median(run[name] / run["rows"] for run in group))
-
-    return [
-        Throughput(
-            output_format,
-            n_connections,
-            rows_per_s=max(run["rows"] / run["wall_s"] for run in group),
-            client_us=per_row(group, "client_cpu_s") * 1e6,
-            server_us=per_row(group, "server_cpu_s") * 1e6,
-            file_bytes=per_row(group, "file_bytes"),
-            wire_bytes=per_row(group, "wire_bytes"),
-        )
-        for (output_format, n_connections), group in runs.items()
-    ]
-
-
-def predicted(single: Throughput, n_connections: int, n_cores: int) -> float:
-    """The rows per second that the model predicts for clients and a server on the same processors:
-    those of one connection for each, until the processors are busy."""
-    busy = n_cores / (single.client_us + single.server_us) * 1e6
-    return min(n_connections * single.rows_per_s, busy)
+        groups.setdefault((run["format"], run["connections"]), []).append(run)
+    found = []
+    for kind, runs in groups.items():
+        names = ("client_cpu_s", "server_cpu_s", "file_bytes", "wire_bytes")
+        client, server, file, wire = (statistics.median(run[name] / run["rows"] for run in runs) for name in names)
+        rows_per_s = max(run["rows"] / run["wall_s"] for run in runs)
+        found.append(Throughput(*kind, rows_per_s, client * 1e6, server * 1e6, file, wire))
+    return found

@@ -29,6 +29,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from benches.parts_simulation.costs import N_KEYS, zipf_weights
 from benches.run import ROOT, commit, machine
 from tests.support import servers
 
@@ -39,16 +40,9 @@ KEYS = ("id", "customer")
 FORMATS = ("csv", "parquet")
 CONNECTIONS = (1, 2, 4, 8)
 N_READINGS = 4
-#: The exponent of the Zipf distribution, and its number of keys.
-EXPONENT, N_KEYS = 1.1, 100_000
 SECRET = "PART_COSTS_DATABASE"
 ONECOPY = [sys.executable, "-m", "onecopy"]
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-
-
-def zipf_weights() -> list[float]:
-    """The weights of the keys of the Zipf distribution, the most frequent one first."""
-    return [(k + 1) ** -EXPONENT for k in range(N_KEYS)]
 
 
 def _rows(n_rows: int) -> Iterator[tuple[int, int, str, float, str | None, str]]:
@@ -121,6 +115,18 @@ def _least(function: Callable[[], object], n_times: int) -> float:
     return round(min(_taken(function) for _ in range(n_times)), 6)
 
 
+def _first_row_s(connection: Any, part: Any) -> float:
+    """The least time until the first row of a part."""
+    taken = []
+    for _ in range(N_READINGS):
+        begun = time.perf_counter()
+        rows = part.execute(connection)
+        rows.fetchone()
+        taken.append(time.perf_counter() - begun)
+        rows.fetchall()  # The next statement would wait for these rows.
+    return min(taken)
+
+
 def part_costs(database: str, server: int | None, n_parts: int, key: str) -> dict[str, Any]:
     """Plans by a key and reads each part as CSV over one connection."""
     import onecopy
@@ -130,7 +136,7 @@ def part_costs(database: str, server: int | None, n_parts: int, key: str) -> dic
         begun = time.perf_counter()
         plan = parts.plan(connection, QUERY, parts=n_parts, key=(key,))
         times = {"plan_s": time.perf_counter() - begun}
-        first_s = [_least(lambda: part.execute(connection).fetchone(), N_READINGS) for part in plan.parts[::10]]
+        first_s = [_first_row_s(connection, part) for part in plan.parts[:: max(1, n_parts // 50)]]
         rows, readings = [0] * len(plan.parts), []
         server_before, client_before = _cpu_s(server), time.process_time()
         for _ in range(N_READINGS):
@@ -276,11 +282,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each throughput")
     parser.add_argument("--home", type=Path, help="the directory of the test servers and of the SQLite file")
     parser.add_argument("--output", type=Path, help="the file to write [default: in the record of this machine]")
+    parser.add_argument("--commit", default=commit(), help="the commit of the build [default: of the checkout]")
     parser.add_argument("--databases", nargs="+", default=["postgres", "mariadb", "sqlite"])
     arguments = parser.parse_args()
     home = servers.Home(arguments.home)
     today = str(datetime.date.today())
-    costs: dict[str, Any] = {"machine": machine(), "date": today, "commit": commit(), "rows": arguments.rows}
+    costs: dict[str, Any] = {"machine": machine(), "date": today, "commit": arguments.commit, "rows": arguments.rows}
     costs |= {"python": platform.python_version(), "load_average": [os.getloadavg()[0]]}
     costs["databases"] = {
         name: measure(name, home, arguments.rows, arguments.parts, arguments.rounds) for name in arguments.databases

@@ -9,31 +9,25 @@ from benches.parts_simulation.protocol import Plan
 from benches.parts_simulation.rows import Difference, Range, difference
 
 
-def listed_ranges(folder: Folder, manifest: Manifest) -> list[Range]:
-    """The rows in the files that a manifest lists, whatever their hashes are."""
-    found: list[Range] = []
-    for entry in manifest.entries:
-        contents = folder.contents(entry.name)
-        if isinstance(contents, Rows):
-            found += contents.ranges
-    return found
-
-
 def read(folder: Folder, n_rows: int) -> Difference:
-    """Compares the rows that a reader finds by the manifest with the whole result.
+    """Compares the rows in the files that the manifest lists with the whole result.
 
     Without a manifest the reader finds nothing, and all rows are lost.
     """
     manifest = folder.contents(MANIFEST)
-    return difference(listed_ranges(folder, manifest) if isinstance(manifest, Manifest) else [], n_rows)
+    found: list[Range] = []
+    for entry in manifest.entries if isinstance(manifest, Manifest) else ():
+        contents = folder.contents(entry.name)
+        found += contents.ranges if isinstance(contents, Rows) else ()
+    return difference(found, n_rows)
 
 
 def problem(folder: Folder, plans: Mapping[int, Plan]) -> str | None:
     """The first condition that does not hold; `None` if all hold.
 
     A folder without a manifest is incomplete, and a reader sees this. If there is a manifest, its
-    files exist with the listed numbers of rows and hashes, they contain each row of the plan once,
-    and the folder has no other file of rows.
+    files exist with the listed hashes, they contain each row of the plan once, and the folder has
+    no other file of rows.
     """
     if MANIFEST not in folder.names:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 
@@ -28,11 +28,7 @@ class Difference(NamedTuple):
 
 def ranges_of(sizes: Iterable[int]) -> list[Range]:
     """Consecutive ranges of the given sizes, from row 0."""
-    found, start = [], 0
-    for size in sizes:
-        found.append(Range(start, start + size))
-        start += size
-    return found
+    return [Range(a, b) for a, b in pairwise(accumulate(sizes, initial=0))]
 
 
 def split(rows: Range, n: int) -> list[Range]:
@@ -45,8 +41,8 @@ def split(rows: Range, n: int) -> list[Range]:
 def difference(found: Iterable[Range], n_rows: int) -> Difference:
     """Compares ranges with the rows from 0 to `n_rows`.
 
-    A row in no range is lost. A row in n ranges is doubled n - 1 times. A range outside of the
-    result counts as doubled, because it is not a row that the result has once.
+    A row in no range is lost. A row in n ranges is doubled n - 1 times, and a row outside of the
+    result counts as doubled.
     """
     n_distinct = n_total = end = 0
     for start, stop in sorted(found):

@@ -1,9 +1,9 @@
 """A database server with a limited rate, which its connections share.
 
 The unit of work is one second of one connection that has the server for itself, as measured. The
-model: n connections do n units of work per second until the processors of the server are busy, and
-then always the same amount, in equal shares. A connection of a slow worker does less, and leaves
-its share to the others (max-min fairness).
+model: n connections do n units of work per second until the server (its processors or its network)
+is saturated, and then always the same amount, in equal shares. A connection of a slow worker does
+less, and leaves its share to the others (max-min fairness).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class _Readers:
-    """The connections of workers with equal speeds; each has done `work` units since the start."""
+    """The reads of workers with equal speeds; each has done `work` units since the start."""
 
     speed: float
     work: float = 0.0
@@ -41,14 +41,9 @@ class Server:
 
     def connect(self) -> bool:
         """Opens a connection; returns false if the server has no free one."""
-        if self.n_connections >= self.most_connections:
-            return False
-        self.n_connections += 1
-        return True
-
-    def disconnect(self) -> None:
-        """Closes a connection."""
-        self.n_connections -= 1
+        is_free = self.n_connections < self.most_connections
+        self.n_connections += is_free
+        return is_free
 
     def start(self, work: float, speed: float, now: float) -> int:
         """Starts a read of `work` units, which can do at most `speed` units per second.
@@ -57,13 +52,11 @@ class Server:
         """
         self.advance(now)
         self._n_reads += 1
-        number = self._n_reads
-        readers = self._readers.setdefault(speed, _Readers(speed))
-        heapq.heappush(readers.ends, (readers.work + work, number))
+        readers = self._active[self._n_reads] = self._readers.setdefault(speed, _Readers(speed))
+        heapq.heappush(readers.ends, (readers.work + work, self._n_reads))
         readers.n_active += 1
-        self._active[number] = readers
         self._share()
-        return number
+        return self._n_reads
 
     def stop(self, number: int, now: float) -> None:
         """Ends a read, complete or aborted."""
@@ -83,7 +76,7 @@ class Server:
         """The time at which the next read ends, and its number; infinity if there is none."""
         first = (math.inf, -1)
         for readers in self._readers.values():
-            while readers.ends and self._active.get(readers.ends[0][1]) is not readers:
+            while readers.ends and readers.ends[0][1] not in self._active:
                 heapq.heappop(readers.ends)
             if readers.ends:
                 end, number = readers.ends[0]
@@ -98,8 +91,3 @@ class Server:
                 readers.rate = min(readers.speed, left / n_left)
                 left -= readers.rate * readers.n_active
                 n_left -= readers.n_active
-
-
-def work_per_second(capacity: float, n_connections: int) -> float:
-    """The units of work per second that the model predicts for a number of connections."""
-    return min(capacity, float(n_connections))

@@ -1,18 +1,30 @@
-"""The targets of a simulated export: a folder with the protocol, or a table of a peer."""
+"""The targets of a simulated export: a folder, or a table to which the tasks of an engine write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 from benches.parts_simulation import reader
 from benches.parts_simulation.folder import Folder
-from benches.parts_simulation.peers import Append, Table
-from benches.parts_simulation.protocol import Plan, Protocol, Steps, export_part, finish, is_complete, is_exported
-from benches.parts_simulation.rows import Difference, difference
+from benches.parts_simulation.protocol import (
+    CALL,
+    CONNECT,
+    PROTOCOL,
+    START,
+    SYNC,
+    Kind,
+    Outcome,
+    Plan,
+    Protocol,
+    Step,
+    Steps,
+    complete,
+    export,
+    is_exported,
+)
+from benches.parts_simulation.rows import Difference, Range, difference, split
 
-#: The number of pieces in which the rows of a part are read, so that an attempt can die between them.
+#: The pieces in which the rows of a part are read, so that a process can die between them.
 N_PIECES = 4
 
 
@@ -22,18 +34,17 @@ class Sink(Interface):
     #: The conditions of a reader that did not hold at some time.
     problems: list[str]
 
-    @property
-    def folder(self) -> Folder | None:
-        """The folder; `None` for a target without one."""
+    def start(self, part: int | None, process: int) -> Steps:
+        """The steps that write a part, or those after the last part (`None`)."""
 
-    def export(self, part: int, process: int) -> Steps:
-        """The steps that export a part."""
+    def report(self, part: int, process: int) -> None:
+        """The coordinator accepts the success of a process."""
 
-    def finish(self, process: int) -> Steps | None:
-        """The steps after the last part; `None` if there are none."""
-
-    def complete_parts(self) -> set[int]:
+    def recover(self) -> set[int]:
         """The parts that a new coordinator finds complete."""
+
+    def release(self, process: int) -> None:
+        """A process has ended: its locks end, and its transaction is rolled back."""
 
     def is_finished(self) -> bool:
         """Returns true if the export is complete."""
@@ -42,102 +53,129 @@ class Sink(Interface):
         """The rows that are lost or doubled for a reader."""
 
 
-@dataclass
 class FolderSink:
     """A folder that is written by the protocol; each change is compared with a reader's
     conditions."""
 
-    plan: Plan
-    protocol: Protocol
-    problems: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.folder = Folder(locks_survive_their_owner=not self.protocol.locks_end_with_process)
-        self.folder.on_change = self._observe
-        self._n_observed = 0
+    def __init__(self, plan: Plan, protocol: Protocol = PROTOCOL) -> None:
+        self.problems: list[str] = []
+        self._plan, self._protocol = plan, protocol
+        self._folder = Folder(protocol.keeps_order)
+        self._folder.on_change = self._observe
 
     def _observe(self) -> None:
-        # Changes in the staging folder concern no reader.
-        if self.folder.n_changes != self._n_observed:
-            self._n_observed = self.folder.n_changes
-            found = reader.problem(self.folder, {self.plan.number: self.plan})
-            if found is not None:
-                self.problems.append(found)
+        found = reader.problem(self._folder, {self._plan.number: self._plan})
+        if found is not None:
+            self.problems.append(found)
 
-    def export(self, part: int, process: int) -> Steps:
-        """The steps of `onecopy export --part`."""
-        return export_part(self.folder, self.plan, part, process, self.protocol, N_PIECES)
+    def start(self, part: int | None, process: int) -> Steps:
+        """The steps of `onecopy export`."""
+        return export(self._folder, self._plan, part, process, self._protocol, N_PIECES)
 
-    def finish(self, process: int) -> Steps:
-        """The steps that move the files."""
-        return finish(self.folder, self.plan, process, self.protocol)
+    def report(self, part: int, process: int) -> None:
+        """Nothing: the folder has the manifest of the part."""
 
-    def complete_parts(self) -> set[int]:
-        """The parts with an entry."""
-        if is_exported(self.folder, self.plan):
-            return set(range(len(self.plan.parts)))
-        return {part for part in range(len(self.plan.parts)) if is_complete(self.folder, part, self.protocol)}
+    def recover(self) -> set[int]:
+        """The parts with a manifest."""
+        parts = range(len(self._plan.parts))
+        return {part for part in parts if self.is_finished() or complete(self._folder, part, self._protocol)}
+
+    def release(self, process: int) -> None:
+        """The locks of the process end."""
+        self._folder.release(process)
 
     def is_finished(self) -> bool:
         """Returns true if the manifest is in the folder, and the staging folder is removed."""
-        return is_exported(self.folder, self.plan) and self.folder.staging_plan is None
+        return is_exported(self._folder, self._plan)
 
     def difference(self) -> Difference:
         """The rows that a reader finds by the manifest."""
-        return reader.read(self.folder, self.plan.n_rows)
+        return reader.read(self._folder, self._plan.n_rows)
 
 
-@dataclass
 class TableSink:
-    """A table to which tasks append."""
+    """A table of a database.
 
-    plan: Plan
-    append: Append
-    problems: list[str] = field(default_factory=list)
-    table: Table = field(default_factory=list)
-    folder: None = None
+    With `commit="job"` and `commit="part"`, tasks write as `TableWriter` does
+    (`python/onecopy/_engine/_writing.py`). The other values are peers or defects:
 
-    def export(self, part: int, process: int) -> Steps:
-        """The steps of a task."""
-        return self.append(self.table, self.plan, part, N_PIECES)
+    * "batches": each batch of rows is committed, as in the best-effort mode of Microsoft's Spark
+      connector for SQL Server (`BestEffortSingleInstanceStrategy.scala`).
+    * "transaction": a task commits its rows, as Spark's JDBC writer does
+      (`JdbcUtils.savePartition`), without a row in `onecopy_commits`.
+    * "attempts": as "job", but the rows of all attempts are moved, not only of the reported ones.
+    """
 
-    def finish(self, process: int) -> None:
-        """Nothing is left to do after the last part."""
+    def __init__(self, plan: Plan, commit: str) -> None:
+        self.problems: list[str] = []
+        self._plan, self._commit_by = plan, commit
+        self._rows: list[Range] = []
+        self._staging: dict[int, Range] = {}
+        self._reported: dict[int, int] = {}
+        #: The primary keys of `onecopy_commits`: committed ones, and those of open transactions.
+        self._committed: set[int | None] = set()
+        self._open: dict[int, int] = {}
 
-    def complete_parts(self) -> set[int]:
-        """None: the table does not show which parts are complete."""
+    def start(self, part: int | None, process: int) -> Steps:
+        """The steps of a task, or of the driver after all tasks."""
+        return self._finish() if part is None else self._write(part, process)
+
+    def _write(self, part: int, process: int) -> Steps:
+        yield START
+        if (yield CONNECT) is False:
+            return Outcome.REFUSED
+        yield CALL
+        if (part if self._commit_by == "part" else None) in self._committed:
+            return Outcome.DONE
+        if self._commit_by == "part":
+            if part in self._open.values():  # The database lets it wait for the other transaction.
+                return Outcome.BUSY
+            self._open[process] = part
+        rows = self._plan.parts[part]
+        for piece in split(rows, N_PIECES):
+            yield Step(Kind.READ, part, piece.n_rows)
+            if self._commit_by == "batches":
+                yield SYNC
+                self._rows.append(piece)
+        yield SYNC
+        if self._commit_by in ("job", "attempts"):
+            self._staging[process] = rows
+        elif self._commit_by != "batches":
+            self._rows.append(rows)
+        if self._commit_by == "part":
+            self._committed.add(part)
+        yield CALL  # The task reports its success, or dies before.
+        return Outcome.DONE
+
+    def _finish(self) -> Steps:
+        yield START
+        if (yield CONNECT) is False:
+            return Outcome.REFUSED
+        yield SYNC
+        if None not in self._committed:
+            self._committed.add(None)
+            is_moved = self._staging if self._commit_by == "attempts" else self._reported.values()
+            self._rows += [self._staging[process] for process in is_moved if process in self._staging]
+        yield CALL
+        return Outcome.DONE
+
+    def report(self, part: int, process: int) -> None:
+        """The driver commits the rows of this attempt."""
+        self._reported.setdefault(part, process)
+
+    def recover(self) -> set[int]:
+        """None: a new driver has no reports, and the engine starts all tasks."""
+        self._reported.clear()
         return set()
 
+    def release(self, process: int) -> None:
+        """The transaction of the process ends."""
+        self._open.pop(process, None)
+
     def is_finished(self) -> bool:
-        """The coordinator decides it."""
-        return True
+        """Returns true if the driver has committed the job."""
+        return None in self._committed
 
     def difference(self) -> Difference:
         """The rows in the table."""
-        return difference(self.table, self.plan.n_rows)
-
-
-#: Creates the target of an export.
-NewSink = Callable[[Plan], Sink]
-
-
-def count_steps(new_sink: NewSink, plan: Plan) -> tuple[int, int]:
-    """The number of steps of an attempt that succeeds, and of the end of an export."""
-    sink = new_sink(plan)
-
-    def count(steps: Steps | None) -> int:
-        n = 0
-        try:
-            while steps is not None:
-                steps.send(True) if n else next(steps)
-                n += 1
-        except StopIteration:
-            pass
-        return n
-
-    n_steps = 0
-    for part in range(len(plan.parts)):
-        n_steps = count(sink.export(part, part + 1))
-        if sink.folder is not None:
-            sink.folder.release(part + 1)
-    return n_steps, count(sink.finish(0))
+        return difference(self._rows, self._plan.n_rows)
