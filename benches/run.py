@@ -351,7 +351,7 @@ def main() -> int:
         return 0
     if definition.get("kind") in ("java", "simulation"):
         engine = importlib.import_module(f"benches.engines.{definition['engine']}")
-        return finish(arguments, *engine.measure(definition, arguments), draw=engine.plot)
+        return finish(arguments, *engine.measure(definition, arguments), draw=getattr(engine, "plot", plot))
     if definition.get("kind") == "calls":
         return finish(arguments, *measure_calls(definition, arguments))
     if definition.get("kind") == "codecs":

@@ -10,15 +10,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from benches.parts_simulation.rows import Range
-
-#: The prefix of the names in the folder of the unfinished export.
-STAGING = ".onecopy-export/"
-#: The name of the manifest, in the folder and in its staging folder.
-MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -35,41 +31,16 @@ class Rows:
         return sum(rows.n_rows for rows in self.ranges)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """The manifest of a part: its file, the number of rows, and the hash."""
-
-    name: str
-    n_rows: int
-    digest: int
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """The manifest of a whole export: its plan and the entries of all files."""
-
-    plan: int
-    entries: tuple[Entry, ...]
-
-
 @dataclass
 class File:
-    """A file (an inode): its contents (`None` if it is empty), and whether they are on the disk.
+    """A file (an inode): its contents (`None` if it is empty), and whether they are on the disk."""
 
-    An `int` is the number of the plan in the staging folder.
-    """
-
-    contents: Rows | Entry | Manifest | int | None
+    contents: Any
     is_synced: bool = False
 
 
-def digest(contents: Hashable) -> int:
-    """The hash of a file: equal only for equal bytes."""
-    return hash(contents)
-
-
 class Folder:
-    """A folder and its staging folder, which all processes share.
+    """A folder with subfolders, which all processes share.
 
     Each method is one system call, and other processes see its effect at once. `on_change` is
     called after each change.
@@ -90,17 +61,11 @@ class Folder:
         self._pending.append(change)
         self.on_change()
 
-    def create(self, name: str, contents: Rows | Entry | Manifest | int, is_synced: bool = False) -> File:
+    def create(self, name: str, contents: Any, is_synced: bool = False) -> File:
         """Creates a file, or replaces one that exists."""
         file = File(contents, is_synced)
         self._change({name: file})
         return file
-
-    def append(self, file: File, rows: Range) -> None:
-        """Appends rows to an open file of rows."""
-        assert isinstance(file.contents, Rows)
-        file.contents = Rows((*file.contents.ranges, rows), file.contents.process)
-        self.on_change()
 
     def rename(self, old: str, new: str) -> None:
         """Renames a file; a file with the new name is replaced.
@@ -114,7 +79,7 @@ class Folder:
 
     def remove(self, names: Iterable[str]) -> None:
         """Removes names, all or none of them, as the rename of their directory does."""
-        self._change({name: None for name in names})
+        self._change(dict.fromkeys(names))
 
     def sync_names(self) -> None:
         """Syncs the directories: all changes of names become durable."""
@@ -122,10 +87,9 @@ class Folder:
             _apply(change, self._durable)
         self._pending.clear()
 
-    def contents(self, name: str) -> Rows | Entry | Manifest | int | None:
+    def contents(self, name: str) -> Any:
         """The contents of a file; `None` if it does not exist or is empty."""
-        file = self.names.get(name)
-        return file.contents if file is not None else None
+        return self.names[name].contents if name in self.names else None
 
     def power_failure(self, random_: random.Random) -> None:
         """Leaves only what is on the disk, and ends all locks."""
@@ -153,17 +117,13 @@ class Folder:
         owners[owner] = shared
         return True
 
-    def unlock(self, name: str, owner: int) -> None:
-        """Releases a lock."""
-        owners = self._locks.get(name, {})
-        owners.pop(owner, None)
-        if not owners:
-            self._locks.pop(name, None)
-
-    def release(self, owner: int) -> None:
-        """Releases all locks of a process that has ended."""
-        for name in list(self._locks):
-            self.unlock(name, owner)
+    def release(self, owner: int, name: str | None = None) -> None:
+        """Releases a lock of a process, or all after it has ended."""
+        for each in list(self._locks) if name is None else [name]:
+            owners = self._locks.get(each, {})
+            owners.pop(owner, None)
+            if not owners:
+                self._locks.pop(each, None)
 
 
 def _apply(change: dict[str, File | None], names: dict[str, File]) -> None:
@@ -174,11 +134,11 @@ def _apply(change: dict[str, File | None], names: dict[str, File]) -> None:
             names[name] = file
 
 
-def _truncated(contents: Hashable, random_: random.Random) -> Rows | None:
+def _truncated(contents: Any, random_: random.Random) -> Rows | None:
     """Contents of which only a beginning was written to the disk."""
     if not isinstance(contents, Rows) or not contents.ranges:
         return None
     n = random_.randrange(len(contents.ranges))
-    first, last = contents.ranges[:n], contents.ranges[n]
-    middle = random_.randint(last.start, max(last.start, last.stop - 1))
-    return Rows((*first, Range(last.start, middle)), contents.process)
+    start, stop = contents.ranges[n]
+    middle = random_.randint(start, max(start, stop - 1))
+    return Rows((*contents.ranges[:n], Range(start, middle)), contents.process)

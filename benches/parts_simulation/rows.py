@@ -19,27 +19,19 @@ class Range(NamedTuple):
         return self.stop - self.start
 
 
-class Difference(NamedTuple):
-    """The difference of a set of ranges from the whole result, in rows."""
-
-    n_lost: int
-    n_doubled: int
-
-
-def ranges_of(sizes: Iterable[int]) -> list[Range]:
+def ranges_of(sizes: Iterable[int]) -> tuple[Range, ...]:
     """Consecutive ranges of the given sizes, from row 0."""
-    return [Range(a, b) for a, b in pairwise(accumulate(sizes, initial=0))]
+    return tuple(Range(a, b) for a, b in pairwise(accumulate(sizes, initial=0)))
 
 
-def split(rows: Range, n: int) -> list[Range]:
+def split(rows: Range, n: int) -> tuple[Range, ...]:
     """Divides a range into at most `n` ranges of similar size; an empty range remains one."""
     n = max(1, min(n, rows.n_rows))
-    limits = [rows.start + rows.n_rows * i // n for i in range(n + 1)]
-    return [Range(a, b) for a, b in pairwise(limits)]
+    return tuple(Range(a, b) for a, b in pairwise(rows.start + rows.n_rows * i // n for i in range(n + 1)))
 
 
-def difference(found: Iterable[Range], n_rows: int) -> Difference:
-    """Compares ranges with the rows from 0 to `n_rows`.
+def difference(found: Iterable[Range], n_rows: int) -> tuple[int, int]:
+    """Compares ranges with the rows from 0 to `n_rows`; returns the lost and the doubled rows.
 
     A row in no range is lost. A row in n ranges is doubled n - 1 times, and a row outside of the
     result counts as doubled.
@@ -50,4 +42,4 @@ def difference(found: Iterable[Range], n_rows: int) -> Difference:
         inside = min(stop, n_rows)
         n_distinct += max(0, inside - max(start, end))
         end = max(end, inside)
-    return Difference(n_rows - n_distinct, n_total - n_distinct)
+    return n_rows - n_distinct, n_total - n_distinct

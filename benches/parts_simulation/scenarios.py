@@ -1,22 +1,27 @@
-"""The simulated exports: 1,000 parts on 100 workers, many seeds of each, and their table."""
+"""The simulated exports: 1,000 parts on 100 workers from measured costs, many seeds of each."""
 
 from __future__ import annotations
 
+import json
+import math
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
-from benches.parts_simulation.cluster import Cluster, Export, Faults, Result
-from benches.parts_simulation.costs import N_KEYS, Costs, Part, zipf_weights
-from benches.parts_simulation.protocol import MUTATIONS, Plan
+from benches.parts_simulation.cluster import Cluster, Export, Faults
+from benches.parts_simulation.protocol import MUTATIONS, Kind, Plan
 from benches.parts_simulation.rows import ranges_of
-from benches.parts_simulation.sinks import FolderSink, Sink, TableSink
+from benches.parts_simulation.sinks import FolderSink, TableSink
 
+RECORD = Path(__file__).resolve().parents[1] / "record"
 #: The factor by which the measured parts are enlarged: 4,000,000,000 rows in 1,000 parts.
 SCALE = 1_000
+#: The Zipf distribution of a key of the measured table: its number of keys, and its exponent.
+N_KEYS, EXPONENT = 100_000, 1.1
+
 NO_FAULTS = Faults()
 STRAGGLERS = Faults(p_straggler=0.05)
 KILLED = replace(STRAGGLERS, kills_slow_attempts=True)
@@ -31,8 +36,9 @@ class Scenario:
 
     name: str
     faults: Faults = NO_FAULTS
-    #: The column by which the parts are divided. Rows are stored in the order of `id`.
-    key: str = "id"
+    #: The column by which the parts are divided: `customer` has a secondary index, and rows are
+    #: stored in the order of `id`.
+    key: str = "customer"
     #: The ranges of the key have equal widths, not equal numbers of rows.
     has_equal_widths: bool = False
     largest_first: bool = True
@@ -40,39 +46,40 @@ class Scenario:
     n_workers: int = 100
     #: The processors of the server and the bits per second of its network.
     n_cores: int = 128
-    network: float = 200e9
+    network: float = math.inf
     most_connections: int = 200
+    #: The `commit` of a table, or the name of a faulty protocol, instead of the folder.
     commit: str = ""
-    mutation: int = -1
+    mutation: str = ""
 
-    def sink(self, plan: Plan) -> Sink:
+    def sink(self, plan: Plan) -> FolderSink | TableSink:
         """Creates the target."""
         if self.commit:
             return TableSink(plan, self.commit)
-        return FolderSink(plan, MUTATIONS[self.mutation]) if self.mutation >= 0 else FolderSink(plan)
+        wrong = [protocol for protocol in MUTATIONS if protocol.name == self.mutation]
+        return FolderSink(plan, *wrong)
 
 
 #: The failures are added one after another. A server of 128 processors is not saturated by 100
 #: connections, so the workers limit the export; a smaller one limits it itself.
 SCENARIOS = (
     Scenario("no failures"),
-    Scenario("no failures, parts by a secondary index", key="customer"),
-    Scenario("the same, in the order of the plan", key="customer", largest_first=False),
     Scenario("skew: ranges of equal width of a Zipf key", has_equal_widths=True),
     Scenario("stragglers: 5 % of the workers, 8 times slower", STRAGGLERS),
-    Scenario("stragglers, their last parts restarted", KILLED),
-    Scenario("stragglers, 100 parts", STRAGGLERS, n_parts=100),
-    Scenario("stragglers, 100 parts, the last restarted", KILLED, n_parts=100),
-    Scenario("stragglers, 300 parts, the last restarted", KILLED, n_parts=300),
+    Scenario("stragglers, slow parts restarted at the end", KILLED),
+    Scenario("the same, 300 parts", KILLED, n_parts=300),
+    Scenario("the same, 100 parts", KILLED, n_parts=100),
     Scenario("and 5 % of the attempts die", DEATHS),
-    Scenario("and 1 % of the attempts stall for 10 minutes", STALLS),
+    Scenario("and 1 % of the attempts stall for 2 minutes", STALLS),
     Scenario("and the coordinator dies: all failures", ALL),
-    Scenario("all failures, secondary index", ALL, key="customer"),
     Scenario("all failures, 96 connections at most", ALL, most_connections=96),
-    Scenario("all failures, 10 Gbit/s", ALL, network=10e9),
-    Scenario("all failures, a server of 16 processors", ALL, n_cores=16),
-    Scenario("all failures, a server of 2 processors", ALL, n_cores=2),
+    Scenario("all failures, server of 16 processors", ALL, n_cores=16),
+    Scenario("all failures, server of 2 processors", ALL, n_cores=2),
     Scenario("all failures, 2 processors, 4 workers", ALL, n_cores=2, n_workers=4),
+    Scenario("primary key, no failures", key="id"),
+    Scenario("primary key, network of 10 Gbit/s", key="id", network=10e9),
+    Scenario("primary key, 10 Gbit/s, 20 workers", key="id", network=10e9, n_workers=20),
+    Scenario("primary key, all failures", ALL, key="id"),
     Scenario('all failures, into a table, commit="job"', ALL, commit="job"),
     Scenario('all failures, into a table, commit="part"', ALL, commit="part"),
 )
@@ -81,112 +88,94 @@ WRONG = (
     Scenario("append, a commit for each batch", STALLS, commit="batches"),
     Scenario("append, a transaction for each part", STALLS, commit="transaction"),
     Scenario("into a table, all attempts are moved", STALLS, commit="attempts"),
-    *(Scenario(MUTATIONS[i].name, ALL, mutation=i) for i in (0, 1, 3, 4, 8)),
+    *(Scenario(protocol.name, ALL, mutation=protocol.name) for protocol in (MUTATIONS[0], MUTATIONS[5])),
 )
 
 
-class Summary(NamedTuple):
-    """The results of all seeds of a scenario."""
-
-    name: str
-    n_seeds: int
-    ideal_s: float
-    #: The makespan divided by the ideal.
-    median: float
-    best: float
-    worst: float
-    #: The mean numbers for one export.
-    n_retries: float
-    n_refused: float
-    work: float
-    #: The largest numbers of one export.
-    n_lost: int
-    n_doubled: int
-    #: The exports in which a condition of a reader did not hold, or that were not completed.
-    n_wrong: int
-    problem: str
+def newest_costs() -> Path:
+    """The newest file of measured costs in the record."""
+    return max(RECORD.glob("*/*-part-costs.json"), key=lambda path: path.name)
 
 
-def _equal_widths(costs: Costs, n_parts: int) -> list[Part]:
-    """The parts of ranges of equal width of the measured table's Zipf key."""
+def read_costs(path: Path) -> dict[str, Any]:
+    """Reads a file that `measurement` has written."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def zipf_weights() -> list[float]:
+    """The weights of the keys of the Zipf distribution, the most frequent one first."""
+    return [(k + 1) ** -EXPONENT for k in range(N_KEYS)]
+
+
+def _equal_widths(n_rows: int, n_parts: int) -> list[int]:
+    """The rows of ranges of equal width of the Zipf key."""
     weights = zipf_weights()
     random.Random(7).shuffle(weights)
-    n_rows, total, per_part = sum(part.n_rows for part in costs.parts), sum(weights), N_KEYS // n_parts
-    sizes = [round(n_rows * sum(weights[i : i + per_part]) / total) for i in range(0, N_KEYS, per_part)]
-    return [Part(n, n_rows // n_parts, costs.first_row_s + n * costs.row_s) for n in sizes]
+    width, total = N_KEYS // n_parts, sum(weights)
+    return [round(n_rows * sum(weights[i : i + width]) / total) for i in range(0, N_KEYS, width)]
 
 
-def export_of(scenario: Scenario, costs: Costs, scale: int = SCALE) -> Export:
-    """The export of a scenario, with measured costs; the rows of each part are multiplied by
-    `scale`, and neighbouring parts are joined for fewer parts."""
-    parts = _equal_widths(costs, scenario.n_parts) if scenario.has_equal_widths else list(costs.parts)
-    # Bresenham's division, so that any number of parts can be joined to any smaller one.
-    limits = [len(parts) * i // scenario.n_parts for i in range(scenario.n_parts + 1)]
-    groups = [parts[a:b] for a, b in zip(limits, limits[1:], strict=False)]
-    plan = Plan(1, tuple(ranges_of(sum(part.n_rows for part in group) * scale for group in groups)))
-    rows_per_s = 1 / costs.row_s
-    by_network = scenario.network / 8 / (rows_per_s * costs.wire_bytes) if costs.wire_bytes else float("inf")
+def row_s(costs: dict[str, Any], key: str) -> float:
+    """The time of a row of a plan's parts, without that of their statements."""
+    plan = costs["plans"][key]
+    return float((sum(plan["seconds"]) - costs["statement_s"] * len(plan["rows"])) / sum(plan["rows"]))
 
-    def work_s(part: Part) -> float:
-        # The time until the first row does not depend on the number of rows.
-        first_s = min(part.seconds, costs.first_row_s)
-        return first_s + (part.seconds - first_s) * scale
 
+def export_of(scenario: Scenario, costs: dict[str, Any], scale: int = SCALE) -> Export:
+    """The export of a scenario with the costs of a database.
+
+    The rows of each part are multiplied by `scale`; neighbouring parts are joined for fewer parts.
+    """
+    plan = costs["plans"][scenario.key]
+    rows, statement_s = plan["rows"], costs["statement_s"]
+    reading_s = [max(0.0, seconds - statement_s) * scale for seconds in plan["seconds"]]
+    if scenario.has_equal_widths:
+        rows = _equal_widths(sum(rows), len(rows))
+        reading_s = [n * row_s(costs, scenario.key) * scale for n in rows]
+    limits = [len(rows) * i // scenario.n_parts for i in range(scenario.n_parts + 1)]
+    groups = [slice(*limits[i : i + 2]) for i in range(scenario.n_parts)]
+    wire_bytes_per_s = costs["throughput"]["csv"]["1"]["wire_bytes"] / row_s(costs, scenario.key)
+    by_network = scenario.network / 8 / wire_bytes_per_s if wire_bytes_per_s else math.inf
     return Export(
-        plan=plan,
-        work_s=tuple(sum(map(work_s, group)) for group in groups),
-        estimated=tuple(sum(part.n_estimated for part in group) * scale for group in groups),
+        plan=Plan(1, ranges_of(sum(rows[group]) * scale for group in groups)),
+        work_s=tuple(statement_s + sum(reading_s[group]) for group in groups),
+        estimated=tuple(sum(rows[group]) for group in groups),
         n_workers=scenario.n_workers,
-        capacity=min(scenario.n_cores / costs.server_share, by_network),
+        capacity=min(scenario.n_cores / plan["server_share"], by_network),
         most_connections=scenario.most_connections,
-        start_s=costs.start_s,
-        connect_s=costs.connect_s,
-        sync_s=costs.sync_s,
+        step_s={kind: costs[f"{kind.name.lower()}_s"] for kind in (Kind.START, Kind.CONNECT, Kind.SYNC)},
         faults=scenario.faults,
         largest_first=scenario.largest_first,
     )
 
 
-def simulate(scenario: Scenario, export: Export, seeds: Iterable[int]) -> list[Result]:
-    """Simulates a scenario once for each seed; an export is stopped after 20 times the ideal and an
-    hour."""
-    most_s = 20 * export.ideal_s() + 3_600
-    return [Cluster(export, scenario.sink, seed, most_s).execute() for seed in seeds]
+def simulate(scenario: Scenario, export: Export, seeds: Iterable[int]) -> dict[str, Any]:
+    """Simulates a scenario once for each seed; returns the summary.
 
-
-def summary(scenario: Scenario, export: Export, results: Sequence[Result]) -> Summary:
-    """The summary of the results of a scenario."""
-    ideal_s = export.ideal_s()
-    ratios = sorted(result.makespan_s / ideal_s for result in results)
-    problems = [result.problems[0] for result in results if result.problems]
-    mean = statistics.fmean
-    return Summary(
-        name=scenario.name,
-        n_seeds=len(results),
-        ideal_s=ideal_s,
-        median=statistics.median(ratios),
-        best=ratios[0],
-        worst=ratios[-1],
-        n_retries=mean(result.n_attempts - len(export.work_s) for result in results),
-        n_refused=mean(result.n_refused for result in results),
-        work=mean(result.work for result in results),
-        n_lost=max(result.n_lost for result in results),
-        n_doubled=max(result.n_doubled for result in results),
-        n_wrong=sum(bool(r.problems or r.n_lost or r.n_doubled) for r in results),
-        problem=max(problems, key=problems.count, default=""),
-    )
-
-
-HEAD = (
-    f"{'':50} {'ideal':>7} {'makespan / ideal':>20} {'retries':>8} {'refused':>8} {'work':>6}"
-    f" {'lost':>13} {'doubled':>13} {'wrong':>10}"
-)
-
-
-def line(s: Summary) -> str:
-    """The line of a summary in a table for people."""
-    ratios = f"{s.median:.2f} ({s.best:.2f} - {s.worst:.2f})"
-    return (
-        f"{s.name:50} {s.ideal_s:>5,.0f} s {ratios:>20} {s.n_retries:>8.1f} {s.n_refused:>8.1f} {s.work:>6.3f}"
-        f" {s.n_lost:>13,} {s.n_doubled:>13,} {f'{s.n_wrong} of {s.n_seeds}':>10}  {s.problem}".rstrip()
-    )
+    An export is stopped after 20 times the ideal and an hour.
+    """
+    ideal_s, mean = export.ideal_s(), statistics.fmean
+    results = [Cluster(export, scenario.sink, seed, 20 * ideal_s + 3_600).execute() for seed in seeds]
+    ratios = [result.makespan_s / ideal_s for result in results]
+    wrong = [result for result in results if result.problems or result.n_lost or result.n_doubled]
+    problems = [result.problems[0] for result in wrong if result.problems]
+    return {
+        "scenario": scenario.name,
+        "exports": len(results),
+        "ideal_s": ideal_s,
+        # The makespan divided by the ideal.
+        "median": statistics.median(ratios),
+        "best": min(ratios),
+        "worst": max(ratios),
+        # The means of the exports.
+        "retries": mean(result.n_attempts - len(export.work_s) for result in results),
+        "refused": mean(result.n_refused for result in results),
+        "work": mean(result.work for result in results),
+        # The largest numbers of one export.
+        "rows_lost": max(result.n_lost for result in results),
+        "rows_doubled": max(result.n_doubled for result in results),
+        # The exports with a condition of a reader that did not hold, or that are not complete.
+        "wrong": len(wrong),
+        "problem": max(problems, key=problems.count, default=""),
+    }

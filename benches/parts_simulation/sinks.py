@@ -1,96 +1,60 @@
-"""The targets of a simulated export: a folder, or a table to which the tasks of an engine write."""
+"""The targets of a simulated export: a folder, or a table to which the tasks of an engine write.
+
+`start` returns the steps that write a part, or those after the last part (`None`). `report` is called
+when the coordinator accepts the success of a process, `release` when a process has ended, and
+`recover` by a new coordinator: it returns the parts that are complete. `rows` are those that a
+reader finds, and `problems` the conditions of a reader that did not hold at some time.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol as Interface
-
-from benches.parts_simulation import reader
+from benches.parts_simulation import protocol as protocols
 from benches.parts_simulation.folder import Folder
-from benches.parts_simulation.protocol import (
-    CALL,
-    CONNECT,
-    PROTOCOL,
-    START,
-    SYNC,
-    Kind,
-    Outcome,
-    Plan,
-    Protocol,
-    Step,
-    Steps,
-    complete,
-    export,
-    is_exported,
-)
-from benches.parts_simulation.rows import Difference, Range, difference, split
+from benches.parts_simulation.protocol import CALL, CONNECT, PROTOCOL, START, SYNC, Kind, Outcome, Plan, Step, Steps
+from benches.parts_simulation.rows import Range, split
 
 #: The pieces in which the rows of a part are read, so that a process can die between them.
 N_PIECES = 4
-
-
-class Sink(Interface):
-    """The target of one export."""
-
-    #: The conditions of a reader that did not hold at some time.
-    problems: list[str]
-
-    def start(self, part: int | None, process: int) -> Steps:
-        """The steps that write a part, or those after the last part (`None`)."""
-
-    def report(self, part: int, process: int) -> None:
-        """The coordinator accepts the success of a process."""
-
-    def recover(self) -> set[int]:
-        """The parts that a new coordinator finds complete."""
-
-    def release(self, process: int) -> None:
-        """A process has ended: its locks end, and its transaction is rolled back."""
-
-    def is_finished(self) -> bool:
-        """Returns true if the export is complete."""
-
-    def difference(self) -> Difference:
-        """The rows that are lost or doubled for a reader."""
 
 
 class FolderSink:
     """A folder that is written by the protocol; each change is compared with a reader's
     conditions."""
 
-    def __init__(self, plan: Plan, protocol: Protocol = PROTOCOL) -> None:
+    def __init__(self, plan: Plan, protocol: protocols.Protocol = PROTOCOL) -> None:
         self.problems: list[str] = []
         self._plan, self._protocol = plan, protocol
         self._folder = Folder(protocol.keeps_order)
         self._folder.on_change = self._observe
 
     def _observe(self) -> None:
-        found = reader.problem(self._folder, {self._plan.number: self._plan})
+        found = protocols.problem(self._folder, {self._plan.number: self._plan})
         if found is not None:
             self.problems.append(found)
 
     def start(self, part: int | None, process: int) -> Steps:
         """The steps of `onecopy export`."""
-        return export(self._folder, self._plan, part, process, self._protocol, N_PIECES)
+        return protocols.Exporter(self._folder, self._plan, part, process, self._protocol, N_PIECES).steps()
 
     def report(self, part: int, process: int) -> None:
         """Nothing: the folder has the manifest of the part."""
-
-    def recover(self) -> set[int]:
-        """The parts with a manifest."""
-        parts = range(len(self._plan.parts))
-        return {part for part in parts if self.is_finished() or complete(self._folder, part, self._protocol)}
 
     def release(self, process: int) -> None:
         """The locks of the process end."""
         self._folder.release(process)
 
+    def recover(self) -> set[int]:
+        """The parts with a manifest."""
+        parts = range(len(self._plan.parts))
+        return {part for part in parts if self.is_finished() or protocols.complete(self._folder, part, self._protocol)}
+
     def is_finished(self) -> bool:
         """Returns true if the manifest is in the folder, and the staging folder is removed."""
-        return is_exported(self._folder, self._plan)
+        return protocols.is_exported(self._folder, self._plan)
 
-    def difference(self) -> Difference:
+    def rows(self) -> list[Range]:
         """The rows that a reader finds by the manifest."""
-        return reader.read(self._folder, self._plan.n_rows)
+        return protocols.exported_rows(self._folder)
 
 
 class TableSink:
@@ -108,8 +72,9 @@ class TableSink:
 
     def __init__(self, plan: Plan, commit: str) -> None:
         self.problems: list[str] = []
-        self._plan, self._commit_by = plan, commit
+        self._plan, self._commit = plan, commit
         self._rows: list[Range] = []
+        #: The rows in the staging table, by the number of the attempt.
         self._staging: dict[int, Range] = {}
         self._reported: dict[int, int] = {}
         #: The primary keys of `onecopy_commits`: committed ones, and those of open transactions.
@@ -125,24 +90,24 @@ class TableSink:
         if (yield CONNECT) is False:
             return Outcome.REFUSED
         yield CALL
-        if (part if self._commit_by == "part" else None) in self._committed:
+        if (part if self._commit == "part" else None) in self._committed:
             return Outcome.DONE
-        if self._commit_by == "part":
+        if self._commit == "part":
             if part in self._open.values():  # The database lets it wait for the other transaction.
                 return Outcome.BUSY
             self._open[process] = part
         rows = self._plan.parts[part]
         for piece in split(rows, N_PIECES):
             yield Step(Kind.READ, part, piece.n_rows)
-            if self._commit_by == "batches":
+            if self._commit == "batches":
                 yield SYNC
                 self._rows.append(piece)
         yield SYNC
-        if self._commit_by in ("job", "attempts"):
+        if self._commit in ("job", "attempts"):
             self._staging[process] = rows
-        elif self._commit_by != "batches":
+        elif self._commit in ("part", "transaction"):
             self._rows.append(rows)
-        if self._commit_by == "part":
+        if self._commit == "part":
             self._committed.add(part)
         yield CALL  # The task reports its success, or dies before.
         return Outcome.DONE
@@ -154,8 +119,8 @@ class TableSink:
         yield SYNC
         if None not in self._committed:
             self._committed.add(None)
-            is_moved = self._staging if self._commit_by == "attempts" else self._reported.values()
-            self._rows += [self._staging[process] for process in is_moved if process in self._staging]
+            moved = self._staging if self._commit == "attempts" else self._reported.values()
+            self._rows += [self._staging[process] for process in moved if process in self._staging]
         yield CALL
         return Outcome.DONE
 
@@ -163,19 +128,19 @@ class TableSink:
         """The driver commits the rows of this attempt."""
         self._reported.setdefault(part, process)
 
+    def release(self, process: int) -> None:
+        """The transaction of the process ends."""
+        self._open.pop(process, None)
+
     def recover(self) -> set[int]:
         """None: a new driver has no reports, and the engine starts all tasks."""
         self._reported.clear()
         return set()
 
-    def release(self, process: int) -> None:
-        """The transaction of the process ends."""
-        self._open.pop(process, None)
-
     def is_finished(self) -> bool:
         """Returns true if the driver has committed the job."""
         return None in self._committed
 
-    def difference(self) -> Difference:
+    def rows(self) -> list[Range]:
         """The rows in the table."""
-        return difference(self._rows, self._plan.n_rows)
+        return self._rows
