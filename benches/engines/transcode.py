@@ -43,7 +43,10 @@ ICONV = {"latin-1": "latin1", "utf-16-le": "utf-16le"}
 
 
 def command() -> str:
-    """The path of the command, built from this checkout for release; it needs no Python."""
+    """The path of the command, built from this checkout for release; it needs no Python. The
+    environment variable ONECOPY_COMMAND names a command that was already built."""
+    if built := os.environ.get("ONECOPY_COMMAND"):
+        return built
     environment = rust.environment()
     cargo = ["cargo", "build", "-q", "--release", "--locked", "-p", "onecopy-cli"]
     subprocess.run(cargo, cwd=ROOT, env=environment, check=True)

@@ -22,6 +22,7 @@ from onecopy._bench.digest import Result, common_form
 from onecopy._bench.results import EngineResult, Ratio, WayResult
 from onecopy._bench.text import best_peers
 from tests.conftest import Database
+from tests.support import servers
 
 #: A module with the interface of apsw; `{body}` is executed by `execute`, with `rows` and `self`.
 _APSW = """
@@ -58,8 +59,9 @@ def command(*arguments: object) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment with the modules of a folder."""
-    return os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "80", "NO_COLOR": "1"}
+    """The environment with the modules of a folder, without the connection strings of test databases."""
+    kept = {name: value for name, value in os.environ.items() if servers.PASSWORD not in value}
+    return kept | {"PYTHONPATH": str(folder), "COLUMNS": "80", "NO_COLOR": "1"}
 
 
 def bench(*arguments: object, folder: Path) -> Done:

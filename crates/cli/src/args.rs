@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 mod bson;
+mod copy;
 mod export;
 mod plan;
 mod query;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use onecopy_text::{Bom, Encoding, Eol, Policy};
 
 pub use bson::{BigIntsArg, Bson2Json, Json2Bson};
+pub use copy::Copy;
 pub use export::{CompressionArg, Export, ProgressForm, RowForm, Verify};
 pub use plan::{Plan, PlanForm};
 pub use query::{OutputForm, Query};
@@ -42,6 +44,8 @@ pub enum Command {
     Query(Query),
     /// Write the rows of one SQL statement to a file or a folder, with a manifest
     Export(Export),
+    /// Insert the rows of one SQL statement into a table of another database
+    Copy(Copy),
     /// Compare exported files with their manifest
     Verify(Verify),
     /// Divide the rows of a query into parts, to be read by several processes

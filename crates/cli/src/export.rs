@@ -5,52 +5,27 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
 
-use indicatif::{HumanBytes, HumanCount};
 use onecopy_export::file::manifest_path;
 use onecopy_export::folder::MANIFEST;
 use onecopy_export::{
     FileFormat, FileTarget, FolderTarget, IfExists, Manifest, RowOptions, write_rows,
 };
-use onecopy_rows::arrow::DataType;
 use onecopy_rows::connect::Statement;
 use onecopy_text::Ledger;
 
-use crate::args::{Export, ProgressForm};
-use crate::console::{self, coloured, notice, print_line};
+use crate::args::Export;
+use crate::console::notice;
 use crate::failure::Failure;
-use crate::interrupt::{Interrupt, Stop};
+use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::row_progress::{RowProgress, counts, duration, event, json_text};
-use crate::statement::{self, Source};
-use crate::{exit, export_parts, input};
+use crate::row_progress::{RowProgress, json_text};
+use crate::statement::{Source, arrow_types};
+use crate::{export_parts, input};
 
 /// Runs `onecopy export`.
 pub(crate) fn run(args: &Export) -> i32 {
-    if args.progress != ProgressForm::Json {
-        return statement::run(args.time_limit, args.quiet, |interrupt| {
-            export(args, interrupt)
-        });
-    }
-    let interrupt = match Interrupt::start(args.time_limit) {
-        Ok(interrupt) => interrupt,
-        Err(source) => return Failure::System(source).report(),
-    };
-    let Err(failure) = export(args, &interrupt) else {
-        return exit::OK;
-    };
-    let (message, code) = match interrupt.stopped() {
-        Some(Stop::Signal) => ("stopped".to_owned(), exit::STOPPED),
-        Some(Stop::Timeout) if failure.is_cancel() => {
-            (statement::time_limit_message(args.time_limit), exit::FAILED)
-        }
-        _ => (failure.to_string(), failure.exit_code()),
-    };
-    let members = [
-        ("message", json_text(&message)),
-        ("exit_code", code.to_string()),
-    ];
-    event("error", &members);
-    code
+    args.reporting()
+        .run(args.time_limit, |interrupt| export(args, interrupt))
 }
 
 /// The destination of the rows.
@@ -90,10 +65,10 @@ fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     let target = open_target(args, options.file)?;
     let started = Instant::now();
     let connection = source.connect(true, args.errors, args.time_limit)?;
-    if !args.quiet && args.progress != ProgressForm::Json {
+    if args.reporting().shows_notices() {
         connection.notices().iter().for_each(|n| notice(n));
     }
-    let n_estimated = match shows_progress(args) {
+    let n_estimated = match args.reporting().shows_progress() {
         true => source.estimated_rows(&connection),
         false => None,
     };
@@ -128,7 +103,7 @@ pub(crate) fn write_to(
     interrupt: &Interrupt,
     started: Instant,
 ) -> Result<(), Failure> {
-    let mut progress = progress_of(args, interrupt, rows.n_estimated);
+    let mut progress = args.reporting().progress(interrupt, rows.n_estimated);
     let to_stdout = matches!(target, Target::Stdout(_));
     let done = write(target, rows.statement, rows.sql, options, &mut progress);
     progress.end();
@@ -141,29 +116,9 @@ pub(crate) fn write_to(
 pub(crate) fn row_options(args: &Export) -> Result<RowOptions, Failure> {
     Ok(RowOptions {
         file: file_format(args)?,
-        types: types(&args.types).map_err(Failure::Usage)?,
+        types: arrow_types(&args.types)?,
         ledger: Ledger::off(),
     })
-}
-
-fn shows_progress(args: &Export) -> bool {
-    match args.progress {
-        ProgressForm::Auto => !args.quiet && io::stderr().is_terminal(),
-        ProgressForm::Json => true,
-        ProgressForm::None => false,
-    }
-}
-
-/// Returns the display of the progress. `n_estimated` is an estimate of the number of rows.
-pub(crate) fn progress_of<'i>(
-    args: &Export,
-    interrupt: &'i Interrupt,
-    n_estimated: Option<u64>,
-) -> RowProgress<'i> {
-    match args.progress {
-        ProgressForm::Json => RowProgress::json(interrupt, n_estimated),
-        _ => RowProgress::line(interrupt, shows_progress(args), n_estimated),
-    }
 }
 
 fn write(
@@ -190,34 +145,17 @@ fn write(
 
 /// Prints the result.
 pub(crate) fn report(args: &Export, done: &Done, started: Instant) {
-    let elapsed = started.elapsed();
-    if args.progress == ProgressForm::Json {
-        let mut members = counts(done.n_rows, done.n_bytes, elapsed);
-        if let Some(manifest) = &done.manifest {
-            let names = manifest.files.iter().map(|file| json_text(&file.name));
-            members.push((
-                "files",
-                format!("[{}]", names.collect::<Vec<_>>().join(",")),
-            ));
-            if let Some(path) = path_of_manifest(args) {
-                members.push(("manifest", json_text(&path)));
-            }
+    let mut members = Vec::new();
+    if let Some(manifest) = &done.manifest {
+        let names = manifest.files.iter().map(|file| json_text(&file.name));
+        let names = names.collect::<Vec<_>>().join(",");
+        members.push(("files", format!("[{names}]")));
+        if let Some(path) = path_of_manifest(args) {
+            members.push(("manifest", json_text(&path)));
         }
-        event("done", &members);
-    } else if !args.quiet {
-        let rate = done.n_bytes as f64 / elapsed.as_secs_f64().max(1e-3);
-        let text = format!(
-            "{} {}, {} ({} bytes) in {}, {}/s",
-            HumanCount(done.n_rows),
-            if done.n_rows == 1 { "row" } else { "rows" },
-            HumanBytes(done.n_bytes),
-            HumanCount(done.n_bytes),
-            duration(elapsed),
-            HumanBytes(rate as u64)
-        );
-        let colour = coloured(io::stderr().is_terminal());
-        print_line(&console::styled(&text, "2", colour));
     }
+    args.reporting()
+        .done(done.n_rows, done.n_bytes, started, members);
 }
 
 fn path_of_manifest(args: &Export) -> Option<String> {
@@ -298,44 +236,4 @@ pub(crate) fn open_target(args: &Export, file: FileFormat) -> Result<Target, Fai
             .map(|file| Target::File(Box::new(file))),
     };
     opened.map_err(|error| Failure::of_export(error, false))
-}
-
-/// Parses the values of `--types`. Both a column and a type may contain `=`.
-fn types(given: &[String]) -> Result<Vec<(String, DataType)>, String> {
-    let parsed = given.iter().map(|text| {
-        let mut parts = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
-        let found = parts.find_map(|(column, name)| {
-            Some((column.to_owned(), DataType::of_name(name)?))
-        });
-        found.ok_or_else(|| {
-            format!(
-                "`--types {text}` is not a column and an Arrow type\n\
-                 write a type such as int64, double, string, decimal128(12, 2) or timestamp[us, tz=UTC]: \
-                 `--types price=double`"
-            )
-        })
-    });
-    parsed.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn types_and_columns_may_contain_an_equals_sign() {
-        let given = ["a=timestamp[us, tz=UTC]", "b=c=decimal128(12, 2)"].map(str::to_owned);
-        let parsed = types(&given).unwrap();
-        let names: Vec<_> = parsed
-            .iter()
-            .map(|(name, made)| format!("{name}: {made}"))
-            .collect();
-        assert_eq!(
-            names,
-            ["a: timestamp[us, tz=UTC]", "b=c: decimal128(12, 2)"]
-        );
-        for wrong in ["a", "a=", "a=int", "=x"] {
-            assert!(types(&[wrong.to_owned()]).is_err(), "{wrong}");
-        }
-    }
 }

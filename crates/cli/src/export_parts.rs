@@ -15,9 +15,7 @@ use onecopy_wire::lock::lock;
 
 use crate::args::{Export, ProgressForm};
 use crate::console::notice;
-use crate::export::{
-    Done, Rows, is_folder, open_target, progress_of, report, row_options, write_to,
-};
+use crate::export::{Done, Rows, is_folder, open_target, report, row_options, write_to};
 use crate::failure::Failure;
 use crate::input;
 use crate::interrupt::Interrupt;
@@ -150,7 +148,7 @@ fn planned_here(
     let plan =
         plan::plan(&connection, source.sql(), source.values(), &plan_options).map_err(failed)?;
     go_on(interrupt)?;
-    if !args.quiet && args.progress != ProgressForm::Json {
+    if args.reporting().shows_notices() {
         plan.notes.iter().for_each(|note| notice(note));
     }
     parts.export(plan, None, Some(connection))
@@ -186,7 +184,7 @@ impl Parts<'_> {
     }
 
     fn show_notices(&self, connection: &Connection) {
-        if !self.args.quiet && self.args.progress != ProgressForm::Json {
+        if self.args.reporting().shows_notices() {
             connection.notices().iter().for_each(|n| notice(n));
         }
     }
@@ -255,7 +253,7 @@ impl Parts<'_> {
             (manifest, _) => {
                 let is_whole = manifest.is_some();
                 report(args, &written, self.started);
-                if is_whole && !args.quiet && args.progress != ProgressForm::Json {
+                if is_whole && args.reporting().shows_notices() {
                     notice(&format!(
                         "all {n_parts} parts are complete; the manifest is written"
                     ));
@@ -298,11 +296,10 @@ impl Parts<'_> {
             progress: Mutex::new(Totals {
                 n_rows: n_complete,
                 n_bytes: complete.iter().map(Manifest::n_bytes).sum(),
-                display: progress_of(
-                    self.args,
-                    self.interrupt,
-                    estimated.map(|rows| rows + n_complete),
-                ),
+                display: self
+                    .args
+                    .reporting()
+                    .progress(self.interrupt, estimated.map(|rows| rows + n_complete)),
             }),
             cancels: Arc::new(Mutex::new(vec![None; n_jobs])),
             next: AtomicUsize::new(0),

@@ -5,9 +5,9 @@
 //! |---|---|
 //! | [`args`] | the arguments of the command line |
 //! | [`exit`] | exit codes |
-//! | `query`, `export` with `export_parts`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
+//! | `query`, `export` with `export_parts`, `copy`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
 //! | `supervisor` | starts the process that serves, and starts it again when it crashes |
-//! | `statement` | the SQL statement of `query`, `export` and `plan` |
+//! | `statement` | the SQL statement of `query`, `export`, `copy` and `plan` |
 //! | `row_progress` | the progress of rows that are written |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | converts `--param` arguments to values for the placeholders of the SQL |
@@ -21,6 +21,7 @@
 pub mod args;
 mod bson;
 mod console;
+mod copy;
 mod crashes;
 mod doctor;
 pub mod exit;
@@ -120,6 +121,7 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     match cli.command {
         args::Command::Query(query) => query::run(&query),
         args::Command::Export(export) => export::run(&export),
+        args::Command::Copy(copy) => copy::run(&copy),
         args::Command::Verify(verify) => verify::run(&verify),
         args::Command::Plan(plan) => plan::run(&plan),
         args::Command::Serve(serve) => {

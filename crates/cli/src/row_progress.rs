@@ -1,16 +1,118 @@
-//! [`RowProgress`]: the progress of rows that are written, on a terminal or as JSON, and the end of
-//! the writing by a signal.
+//! [`Reporting`] and [`RowProgress`]: the progress and the result of rows that are written, on a
+//! terminal or as JSON, and the end of the writing by a signal.
 
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
+use indicatif::{HumanBytes, HumanCount};
 use onecopy_export::Observer;
 use onecopy_wire::CancelHandle;
 
-use crate::console::{Progress, print_line, push_json_text, time_left};
-use crate::interrupt::Interrupt;
+use crate::args::ProgressForm;
+use crate::console::{self, Progress, coloured, print_line, push_json_text, time_left};
+use crate::exit;
+use crate::failure::Failure;
+use crate::interrupt::{Interrupt, Stop};
+use crate::statement;
 
 /// The time between two events of the progress as JSON.
 const EVENT_EVERY: Duration = Duration::from_millis(500);
+
+/// How a command reports its progress and its result (`--progress` and `--quiet`).
+#[derive(Clone, Copy)]
+pub(crate) struct Reporting {
+    pub(crate) form: ProgressForm,
+    pub(crate) is_quiet: bool,
+}
+
+impl Reporting {
+    /// Runs a command that a signal or the end of the time limit cancels, and reports its failure;
+    /// returns its exit code.
+    pub(crate) fn run(
+        self,
+        time_limit: Option<Duration>,
+        command: impl FnOnce(&Interrupt) -> Result<(), Failure>,
+    ) -> i32 {
+        if self.form != ProgressForm::Json {
+            return statement::run(time_limit, self.is_quiet, command);
+        }
+        let interrupt = match Interrupt::start(time_limit) {
+            Ok(interrupt) => interrupt,
+            Err(source) => return Failure::System(source).report(),
+        };
+        let Err(failure) = command(&interrupt) else {
+            return exit::OK;
+        };
+        let (message, code) = match interrupt.stopped() {
+            Some(Stop::Signal) => ("stopped".to_owned(), exit::STOPPED),
+            Some(Stop::Timeout) if failure.is_cancel() => {
+                (statement::time_limit_message(time_limit), exit::FAILED)
+            }
+            _ => (failure.to_string(), failure.exit_code()),
+        };
+        let members = [
+            ("message", json_text(&message)),
+            ("exit_code", code.to_string()),
+        ];
+        event("error", &members);
+        code
+    }
+
+    /// Returns `true` if the progress is shown.
+    pub(crate) fn shows_progress(self) -> bool {
+        match self.form {
+            ProgressForm::Auto => !self.is_quiet && io::stderr().is_terminal(),
+            ProgressForm::Json => true,
+            ProgressForm::None => false,
+        }
+    }
+
+    /// Returns `true` if notices for people are printed.
+    pub(crate) fn shows_notices(self) -> bool {
+        !self.is_quiet && self.form != ProgressForm::Json
+    }
+
+    /// Returns the display of the progress. `n_estimated` is an estimate of the number of rows.
+    pub(crate) fn progress(
+        self,
+        interrupt: &Interrupt,
+        n_estimated: Option<u64>,
+    ) -> RowProgress<'_> {
+        match self.form {
+            ProgressForm::Json => RowProgress::json(interrupt, n_estimated),
+            _ => RowProgress::line(interrupt, self.shows_progress(), n_estimated),
+        }
+    }
+
+    /// Prints the result; `members` are further members of the JSON event.
+    pub(crate) fn done(
+        self,
+        n_rows: u64,
+        n_bytes: u64,
+        started: Instant,
+        members: Vec<(&'static str, String)>,
+    ) {
+        let elapsed = started.elapsed();
+        if self.form == ProgressForm::Json {
+            let mut all = counts(n_rows, n_bytes, elapsed);
+            all.extend(members);
+            event("done", &all);
+        } else if !self.is_quiet {
+            let rate = n_bytes as f64 / elapsed.as_secs_f64().max(1e-3);
+            let text = format!(
+                "{} {}, {} ({} bytes) in {}, {}/s",
+                HumanCount(n_rows),
+                if n_rows == 1 { "row" } else { "rows" },
+                HumanBytes(n_bytes),
+                HumanCount(n_bytes),
+                duration(elapsed),
+                HumanBytes(rate as u64)
+            );
+            let colour = coloured(io::stderr().is_terminal());
+            print_line(&console::styled(&text, "2", colour));
+        }
+    }
+}
 
 /// The observer of an export, for a command.
 pub(crate) struct RowProgress<'i> {

@@ -4,7 +4,9 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
+use onecopy_export::Manifest;
 use onecopy_export::plan::Plan;
+use onecopy_rows::arrow::DataType;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{ConnectOptions, Dialect, Format, Value};
 use onecopy_text::{Chunk, Ledger, Policy};
@@ -65,8 +67,25 @@ impl Source {
         sql: &str,
         params: &[String],
     ) -> Result<Source, Failure> {
-        let target = database(database_argument).map_err(Failure::Usage)?;
         let given_sql = text_of(sql, "the SQL").map_err(Failure::Usage)?;
+        Source::of_sql(database_argument, given_sql, params)
+    }
+
+    /// Returns the statement of a manifest, which does not contain the values of its parameters.
+    pub(crate) fn of_manifest(
+        database_argument: &str,
+        manifest: &Manifest,
+        params: &[String],
+    ) -> Result<Source, Failure> {
+        Source::of_sql(database_argument, manifest.query.clone(), params)
+    }
+
+    fn of_sql(
+        database_argument: &str,
+        given_sql: String,
+        params: &[String],
+    ) -> Result<Source, Failure> {
+        let target = database(database_argument).map_err(Failure::Usage)?;
         let dialect = Connection::dialect_of(&target);
         let (sql, values) = parameter::bind(&given_sql, params, dialect).map_err(Failure::Usage)?;
         Ok(Source {
@@ -95,6 +114,12 @@ impl Source {
     /// Returns the values of the parameters.
     pub(crate) fn values(&self) -> &[Value] {
         &self.values
+    }
+
+    /// Returns `true` if a DATABASE argument is that of this statement.
+    pub(crate) fn is_at(&self, database_argument: &str) -> Result<bool, Failure> {
+        let target = database(database_argument).map_err(Failure::Usage)?;
+        Ok(self.target == target)
     }
 
     /// Connects to the database.
@@ -154,6 +179,20 @@ impl Source {
     }
 }
 
+/// Connects to the database of a DATABASE argument, which must exist, to write to it.
+pub(crate) fn open_to_write(
+    database_argument: &str,
+    time_limit: Option<Duration>,
+) -> Result<Connection, Failure> {
+    let target = database(database_argument).map_err(Failure::Usage)?;
+    let options = ConnectOptions {
+        create: false,
+        login_timeout_s: login_timeout_s(time_limit),
+        ..ConnectOptions::default()
+    };
+    Ok(Connection::open(&target, &options)?)
+}
+
 /// Returns the number of rows of a plan in JSON. Its first node, which returns the rows of the
 /// statement, has the first of these members.
 fn rows_of_plan(plan: &str) -> Option<u64> {
@@ -177,6 +216,24 @@ pub(crate) fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
         None => Ok(()),
         Some(_) => Err(Failure::Stopped("")),
     }
+}
+
+/// Parses the values of `--types`. Both a column and a type may contain `=`.
+pub(crate) fn arrow_types(given: &[String]) -> Result<Vec<(String, DataType)>, Failure> {
+    let parsed = given.iter().map(|text| {
+        let mut parts = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let found = parts.find_map(|(column, name)| {
+            Some((column.to_owned(), DataType::of_name(name)?))
+        });
+        found.ok_or_else(|| {
+            Failure::Usage(format!(
+                "`--types {text}` is not a column and an Arrow type\n\
+                 write a type such as int64, double, string, decimal128(12, 2) or timestamp[us, tz=UTC]: \
+                 `--types price=double`"
+            ))
+        })
+    });
+    parsed.collect()
 }
 
 /// Converts the DATABASE argument to a connection string: reads it from the file for `@FILE`, and
@@ -229,5 +286,22 @@ mod tests {
         let plan = r#"{"QUERY PLAN":[{"Plan":{"Node Type":"Sort","Plan Rows": 120,"Plans":[{"Plan Rows": 7}]}}]}"#;
         assert_eq!(rows_of_plan(plan), Some(120));
         assert_eq!(rows_of_plan("{}"), None);
+    }
+
+    #[test]
+    fn types_and_columns_may_contain_an_equals_sign() {
+        let given = ["a=timestamp[us, tz=UTC]", "b=c=decimal128(12, 2)"].map(str::to_owned);
+        let parsed = arrow_types(&given).ok().unwrap();
+        let names: Vec<_> = parsed
+            .iter()
+            .map(|(name, made)| format!("{name}: {made}"))
+            .collect();
+        assert_eq!(
+            names,
+            ["a: timestamp[us, tz=UTC]", "b=c: decimal128(12, 2)"]
+        );
+        for wrong in ["a", "a=", "a=int", "=x"] {
+            assert!(arrow_types(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,14 +1,18 @@
-//! `onecopy verify`: compares exported files with their manifest.
+//! `onecopy verify`: compares exported files with their manifest, and the number of their rows with
+//! that of the database.
 
 use std::io::{self, Write};
 
 use indicatif::{HumanBytes, HumanCount};
-use onecopy_export::{Observer, verify};
+use onecopy_export::{Manifest, Observer, plan, verify};
+use onecopy_text::Policy;
 
 use crate::args::Verify;
 use crate::console::{ByteProgress, notice, shown};
 use crate::exit;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::statement::{self, Source, go_on};
 
 /// Shows the number of bytes that were read.
 struct Reading(ByteProgress);
@@ -28,25 +32,63 @@ pub(crate) fn run(args: &Verify) -> i32 {
         Ok(report) => report,
         Err(error) => return Failure::of_export(error, false).report(),
     };
-    let mut out = io::stdout().lock();
     for problem in &report.problems {
-        // A name of a file may contain a line end.
-        let line = shown(problem).replace('\n', " ");
-        if let Err(error) = writeln!(out, "{line}") {
-            return Failure::Stdout(error).report();
+        if let Err(failure) = print(problem) {
+            return failure.report();
         }
     }
-    if !report.problems.is_empty() {
+    let manifest = &report.manifest;
+    let mut is_same = report.problems.is_empty();
+    let mut counted = String::new();
+    if let Some(database) = &args.database {
+        let code = statement::run(args.time_limit, args.quiet, |interrupt| {
+            let found = count(args, database, manifest, interrupt)?;
+            if found == manifest.n_rows() {
+                counted = format!("; the statement has {} rows now", HumanCount(found));
+                return Ok(());
+            }
+            is_same = false;
+            let listed = manifest.n_rows();
+            print(&format!(
+                "the manifest has {listed} rows, and the statement has {found} now"
+            ))
+        });
+        if code != exit::OK {
+            return code;
+        }
+    }
+    if !is_same {
         return exit::FAILED;
     }
     if !args.quiet {
-        let n_files = report.manifest.files.len();
+        let n_files = manifest.files.len();
         notice(&format!(
-            "{n_files} {}, {} rows, {}: no difference",
+            "{n_files} {}, {} rows, {}: no difference{counted}",
             if n_files == 1 { "file" } else { "files" },
-            HumanCount(report.manifest.n_rows()),
-            HumanBytes(report.manifest.n_bytes()),
+            HumanCount(manifest.n_rows()),
+            HumanBytes(manifest.n_bytes()),
         ));
     }
     exit::OK
+}
+
+/// Writes a difference to stdout as one line: a name of a file may contain a line end.
+fn print(problem: &str) -> Result<(), Failure> {
+    let line = shown(problem).replace('\n', " ");
+    writeln!(io::stdout().lock(), "{line}").map_err(Failure::Stdout)
+}
+
+/// Returns the number of rows that the statement of the manifest has in the database.
+fn count(
+    args: &Verify,
+    database: &str,
+    manifest: &Manifest,
+    interrupt: &Interrupt,
+) -> Result<u64, Failure> {
+    let source = Source::of_manifest(database, manifest, &args.params)?;
+    let connection = source.connect(true, Policy::Strict, args.time_limit)?;
+    interrupt.cancels(connection.cancel_handle());
+    let found = plan::count(&connection, source.sql(), source.values(), None);
+    go_on(interrupt)?;
+    found.map_err(|error| Failure::of_export(error, false))
 }

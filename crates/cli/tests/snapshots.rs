@@ -396,6 +396,7 @@ fn help_of_each_command() {
     for command in [
         "query",
         "export",
+        "copy",
         "verify",
         "plan",
         "serve",

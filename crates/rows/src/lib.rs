@@ -22,6 +22,7 @@
 //! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
 //! | [`arrow`] | rows as Arrow's columns, and Arrow's columns as parameters |
 //! | [`arrow_c`] | Arrow's C data interface |
+//! | [`table_copy`] | the rows of Arrow batches inserted into a table, without a change of a value |
 //! | [`task`] | calls that suspend instead of blocking, for event loops |
 //! | [`deadlock`] | detection of deadlocks between threads |
 //! | [`row_stream`] | a source and a sink as a [`onecopy_wire::ChunkSource`] |
@@ -59,6 +60,7 @@ pub mod sql;
 #[allow(unsafe_code)] // Boundary: SQLite's C functions.
 pub mod sqlite;
 pub mod stored_results;
+pub mod table_copy;
 #[allow(unsafe_code)] // Boundary: the pointer to a thread's current task.
 pub mod task;
 pub mod value;

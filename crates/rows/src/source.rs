@@ -258,8 +258,9 @@ pub trait Source: Send {
     fn cancel_handle(&self) -> CancelHandle;
 
     /// Returns the number of bytes of text that fetches have moved in memory since the last call: a
-    /// long value is collected in one buffer, which may have to grow. The caller adds the number to
-    /// its `Ledger`, at [`onecopy_text::Stage::Fetch`].
+    /// long value is collected in one buffer, which may have to grow; and a row that was received
+    /// only in part at the end of a buffer is moved to the next buffer. The caller adds the number
+    /// to its `Ledger`, at [`onecopy_text::Stage::Fetch`].
     fn take_moved_bytes(&mut self) -> usize {
         0
     }

@@ -42,9 +42,9 @@ use crate::{Measured, Units};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// From the driver to a block of rows. The driver writes directly to the block. The only bytes
-    /// counted as copied are those of a long value that move because the buffer in which its parts
-    /// are collected grows.
+    /// From the driver or the socket to a block of rows, directly. The only bytes counted as copied
+    /// are those of a long value that move because the buffer in which its parts are collected
+    /// grows, and those of a row that was received only in part and moves to the next buffer.
     Fetch,
     /// From a cell to a Python `str`.
     Decode,

@@ -9,6 +9,7 @@ use onecopy_export::{Compression, Format};
 use onecopy_text::Policy;
 
 use crate::failure::Failure;
+use crate::row_progress::Reporting;
 
 use super::values::{ROW_POLICIES, policies, seconds};
 
@@ -132,20 +133,47 @@ pub struct Export {
     pub quiet: bool,
 }
 
+impl Export {
+    /// Returns how the progress and the result are reported.
+    pub(crate) fn reporting(&self) -> Reporting {
+        Reporting {
+            form: self.progress,
+            is_quiet: self.quiet,
+        }
+    }
+}
+
 /// `onecopy verify`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   onecopy verify cities.parquet
   onecopy verify backup/
+  onecopy verify backup/ --database @secret.url
 
 Each file of the manifest is read once: its length, its BLAKE3 hash and its number of rows are compared. In a folder, a
 file that the manifest does not list is a difference too. One line per difference is written to stdout.
-Exit codes: 0 no difference, 1 differences, or the manifest cannot be read.")]
+
+With --database, the rows of the manifest's query are counted now, and not in the snapshot of the export: rows that
+were added or deleted since then are a difference. `onecopy export --check` counts in the snapshot.
+Exit codes: 0 no difference, 1 differences, or the manifest cannot be read, 3 cannot connect.")]
 pub struct Verify {
     /// A folder or file that `onecopy export` wrote, or a manifest
     #[arg(value_name = "FOLDER|FILE")]
     pub path: PathBuf,
+
+    /// Compare the number of rows with `count(*)` of the manifest's query in this database, as for
+    /// `query`
+    #[arg(long, value_name = "DATABASE")]
+    pub database: Option<String>,
+
+    /// A parameter of the manifest's query, as for `query`; may be repeated
+    #[arg(short, long = "param", value_name = "VALUE", requires = "database")]
+    pub params: Vec<String>,
+
+    /// Cancel the count after this number of seconds
+    #[arg(long, value_name = "S", value_parser = seconds, requires = "database")]
+    pub time_limit: Option<std::time::Duration>,
 
     /// Print only errors on stderr
     #[arg(short, long)]

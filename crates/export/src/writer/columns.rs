@@ -1,6 +1,10 @@
-//! Writes Arrow IPC and Parquet: the batches of an Arrow stream.
+//! Writes Arrow IPC and Parquet: the batches of an Arrow stream. A thread reads the next batches
+//! while the current one is encoded and compressed.
 
 use std::io::BufWriter;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
@@ -21,6 +25,9 @@ use crate::observer::Observer;
 
 /// The approximate size of a batch in bytes.
 const BATCH_BYTES: usize = 2 << 20;
+
+/// The number of batches that wait to be encoded, besides the one that is being read.
+const WAITING_BATCHES: usize = 1;
 
 /// Writes all rows; returns their number, and the columns.
 pub(super) fn write(
@@ -48,15 +55,52 @@ pub(super) fn write(
         true => Writer::Parquet(Box::new(ParquetWriter::new(out, &schema, options.file)?)),
         false => Writer::ipc(out, &schema, options.file)?,
     };
-    while let Some(batch) = next_batch(&mut stream, &schema)? {
+    let cancel = stream.cancel_handle();
+    let (sender, batches) = sync_channel(WAITING_BATCHES);
+    let n_rows = thread::scope(|scope| {
+        let reader = scope.spawn(|| read_batches(&mut stream, &schema, sender));
+        let written = write_batches(batches, &mut writer, observer);
+        if written.is_err() {
+            // The reader may be waiting for the database.
+            cancel.cancel();
+        }
+        let read = reader.join().unwrap_or_else(|panic| resume_unwind(panic));
+        written.and_then(|n_rows| read.map(|()| n_rows))
+    })?;
+    writer.finish()?;
+    Ok((n_rows, fields))
+}
+
+/// Reads all batches, unless the receiver was dropped after an error.
+fn read_batches(
+    stream: &mut ArrowStream,
+    schema: &SchemaRef,
+    batches: SyncSender<RecordBatch>,
+) -> Result<(), Error> {
+    while let Some(batch) = next_batch(stream, schema)? {
+        if batches.send(batch).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Writes all batches; returns the number of their rows.
+fn write_batches(
+    batches: Receiver<RecordBatch>,
+    writer: &mut Writer<'_, '_>,
+    observer: &mut dyn Observer,
+) -> Result<u64, Error> {
+    let mut n_rows = 0;
+    for batch in batches {
         if observer.stops() {
             return Err(Error::Stopped);
         }
+        n_rows += batch.num_rows() as u64;
         writer.write(batch)?;
-        observer.progress(stream.n_rows(), writer.n_bytes());
+        observer.progress(n_rows, writer.n_bytes());
     }
-    writer.finish()?;
-    Ok((stream.n_rows(), fields))
+    Ok(n_rows)
 }
 
 /// A writer of batches.

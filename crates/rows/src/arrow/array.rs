@@ -51,6 +51,20 @@ impl Array {
     }
 }
 
+impl Batch {
+    /// Returns the size of the values of all columns in bytes.
+    #[must_use]
+    pub fn n_bytes(&self) -> u64 {
+        fn of(array: &Array) -> u64 {
+            let buffers = array.validity.iter().chain(&array.buffers);
+            let inner = array.dictionary.iter().chain(&array.items);
+            let n_bytes: usize = buffers.map(|memory| memory.bytes().len()).sum();
+            n_bytes as u64 + inner.map(|array| of(array)).sum::<u64>()
+        }
+        self.columns.iter().map(of).sum()
+    }
+}
+
 /// Returns bit `at` of a bitmap, counted from the least significant bit of the first byte; `false`
 /// after the end of the bitmap.
 #[inline]

@@ -37,6 +37,7 @@ mod type_from_values;
 pub mod types;
 
 pub use array::{Array, Batch};
+pub(crate) use date_time::{parse_date, parse_time, parse_timestamp};
 pub use number_column::{NumberColumn, NumberMisfit, Numbers};
 pub use plan::{ArrowOptions, has_fractions, type_of};
 pub use read::BatchRows;

@@ -113,8 +113,8 @@ impl Buffer {
     }
 
     /// Keeps the first `n` unconsumed bytes, and moves the bytes after them to `next`, which must
-    /// be empty.
-    pub(super) fn split_into(&mut self, n: usize, next: &mut Buffer) -> Result<(), Error> {
+    /// be empty. Returns the number of moved bytes if they are the start of a row, else 0.
+    pub(super) fn split_into(&mut self, n: usize, next: &mut Buffer) -> Result<usize, Error> {
         let at = (self.start + n).min(self.end);
         let rest = &self.pages.bytes()[at..self.end];
         next.clear();
@@ -124,7 +124,10 @@ impl Buffer {
         next.pages.bytes_mut()[..rest.len()].copy_from_slice(rest);
         next.end = rest.len();
         self.end = at;
-        Ok(())
+        Ok(match next.bytes().first() {
+            Some(b'D') => next.end,
+            _ => 0,
+        })
     }
 }
 
@@ -144,7 +147,7 @@ mod tests {
         fill(&mut buffer, b"read;rows;rest");
         buffer.consume(5);
         let mut next = Buffer::new().unwrap();
-        buffer.split_into(5, &mut next).unwrap();
+        assert_eq!(buffer.split_into(5, &mut next).unwrap(), 0, "not a row");
         assert_eq!(
             (buffer.bytes(), next.bytes()),
             (&b"rows;"[..], &b"rest"[..])

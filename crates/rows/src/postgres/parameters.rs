@@ -85,7 +85,7 @@ pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> 
             let mut error = Error::new(
                 ErrorKind::Data,
                 format!(
-                    "parameter {} contains a NUL character, which PostgreSQL has not in text",
+                    "parameter {} contains a NUL character, which PostgreSQL cannot store in text",
                     i + 1
                 ),
             );

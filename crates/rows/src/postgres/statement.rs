@@ -50,6 +50,8 @@ pub struct Statement {
     /// The index (from 0) of the deferred column that was read last in the current row; `None` if
     /// none was.
     last_read: Option<usize>,
+    /// The bytes for `take_moved_bytes`.
+    moved_bytes: usize,
 }
 
 impl Statement {
@@ -77,6 +79,7 @@ impl Statement {
         std::mem::swap(&mut self.rows, &mut next.rows);
         std::mem::swap(&mut self.delivery, &mut next.delivery);
         std::mem::swap(&mut self.state, &mut next.state);
+        self.moved_bytes += next.moved_bytes;
         self.row_count = next.row_count;
     }
 
@@ -122,6 +125,7 @@ impl Statement {
             further: None,
             takes_more: true,
             last_read: None,
+            moved_bytes: 0,
         }
     }
 
@@ -176,6 +180,7 @@ impl Statement {
         pulled: Result<(Option<Buffer>, Option<ResultEnd>), Error>,
         wire: &mut Wire,
     ) -> Result<(), Error> {
+        self.moved_bytes += std::mem::take(&mut wire.moved_bytes);
         let (rows, end) = pulled.inspect_err(|_| wire.reader = None)?;
         if let Some(rows) = rows {
             self.rows.replace(rows);
@@ -431,6 +436,10 @@ impl Source for Statement {
             is_cancelled.store(true, SeqCst);
             activity.cancel(Some(id.load(SeqCst)));
         })
+    }
+
+    fn take_moved_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.moved_bytes)
     }
 
     fn text_policy(&self) -> Policy {

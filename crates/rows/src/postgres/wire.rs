@@ -1,5 +1,4 @@
-//! `Wire`: the socket of a session, with received bytes and bytes to send. It sends messages and
-//! returns events. Every use requires the connection's lock.
+//! `Wire`: the socket, received bytes and bytes to send of a session, used under a lock.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -61,6 +60,8 @@ pub(super) struct Wire {
     pub(super) further: Option<Waiting>,
     /// The position in a row whose first pieces were passed to the reader.
     split: Option<SplitRow>,
+    /// The number of bytes of incomplete rows that were moved and that no statement has counted.
+    pub(super) moved_bytes: usize,
     /// `true` while the data of a COPY is transferred, so that nothing else can run.
     pub(super) is_copying: bool,
     /// `true` if the session has ended, or a message boundary was lost.
@@ -86,6 +87,7 @@ impl Wire {
             activity,
             further: None,
             split: None,
+            moved_bytes: 0,
             is_copying: false,
             is_lost: false,
         }
@@ -379,8 +381,7 @@ impl Wire {
     }
 
     /// Returns the next rows of the current result, in the buffer into which they were received, or
-    /// the end of the result. If the end was received with the last rows, returns both. Further
-    /// bytes are received into `spare`.
+    /// the end of the result, or both. Further bytes are received into `spare`.
     ///
     /// # Errors
     /// The errors of [`Wire::event`]. An error of the statement itself is returned as the end of
@@ -395,7 +396,7 @@ impl Wire {
             let n = received.inspect_err(|_| self.is_lost = true)?;
             if n > 0 {
                 let mut next = spare.take().map_or_else(Buffer::new, Ok)?;
-                self.inbox.split_into(n, &mut next)?;
+                self.moved_bytes += self.inbox.split_into(n, &mut next)?;
                 let rows = std::mem::replace(&mut self.inbox, next);
                 return Ok((Some(rows), self.end_if_received()?));
             }

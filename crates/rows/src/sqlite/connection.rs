@@ -1,7 +1,9 @@
 //! `Connection`: opens a SQLite database, executes statements, ends transactions, closes the
 //! database.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -134,6 +136,23 @@ impl Connection {
         guard.check_open()?;
         // SAFETY: the handle is open, and this thread holds the lock.
         Ok(unsafe { ffi::sqlite3_total_changes64(guard.db()) })
+    }
+
+    /// Returns the path of the database's file; `None` for a database in memory.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Interface`] if the connection is closed.
+    pub fn file(&self) -> Result<Option<PathBuf>, Error> {
+        let guard = self.database.enter()?;
+        guard.check_open()?;
+        // SAFETY: this thread holds the lock of the open connection; SQLite returns NULL or a text
+        // with NUL at its end, which it keeps while the connection is open.
+        let name = unsafe {
+            let name = ffi::sqlite3_db_filename(guard.db(), c"main".as_ptr());
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes().to_vec())
+        };
+        let name = name.filter(|name| !name.is_empty());
+        Ok(name.map(|name| PathBuf::from(OsString::from_vec(name))))
     }
 
     pub(super) fn database(&self) -> &Database {

@@ -7,7 +7,6 @@
 use onecopy_wire::datetime::Date;
 use pyo3::ffi;
 
-use super::attributes::Attribute;
 use super::bson_types::{BsonClass, ShortValue};
 use super::builtin_types::{self, ObjectKind};
 use super::classes::{Class, ClassForm, RecentClasses};
@@ -205,8 +204,6 @@ pub(super) unsafe fn read(
     }
     // SAFETY: an `int`, where it is called.
     let is_long = || unsafe { !is_short(object, natives.exact_ints) };
-    // SAFETY: an instance of the class that has this attribute.
-    let attribute = |of: &Attribute| unsafe { of.read(object) };
     match &class.form {
         ClassForm::EnumContents(ObjectKind::Int) if is_long() => Native::Other,
         ClassForm::EnumContents(kind) if natives.enums => Native::Contents(*kind),
@@ -229,7 +226,9 @@ pub(super) unsafe fn read(
             Native::Array
         }
         ClassForm::Enum(value) if natives.enums => {
-            attribute(value).map_or(Native::Other, Native::Instead)
+            // SAFETY: an instance of the class that has this attribute.
+            let value = unsafe { value.read(object) };
+            value.map_or(Native::Other, Native::Instead)
         }
         ClassForm::Fields(fields) if natives.dataclasses => {
             // SAFETY: an instance of the class that has these fields.
@@ -240,7 +239,8 @@ pub(super) unsafe fn read(
             }
         }
         ClassForm::Uuid(number) if natives.uuid => {
-            let number = attribute(number).and_then(|number| {
+            // SAFETY: an instance of the class that has this attribute.
+            let number = unsafe { number.read(object) }.and_then(|number| {
                 // SAFETY: an attribute is alive as long as its object is.
                 unsafe { builtin_types::u128(number) }
             });

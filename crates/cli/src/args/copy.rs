@@ -1,0 +1,75 @@
+//! The arguments of `onecopy copy`.
+
+use clap::Args;
+use onecopy_text::Policy;
+
+use super::export::ProgressForm;
+use super::values::{ROW_POLICIES, policies, seconds};
+use crate::row_progress::Reporting;
+
+/// `onecopy copy`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  onecopy copy sqlite:shop.db 'select * from orders' @secret.url orders
+  onecopy copy @from.url 'select id, name from customer where region = :r' @to.url sales.customer --param r=EU
+  onecopy copy @from.url 'select id, price from item' sqlite:shop.db item --types price=double
+
+TABLE must exist. Its columns are those of the query, by name, in any order. The rows are inserted in one transaction:
+after an error or Ctrl-C, TABLE is as before. A value that TABLE would change (a rounded number, a shorter fraction of
+a second, NaN in SQLite) is an error, with its column and row.
+
+Within one database, use `onecopy query DATABASE 'insert into … select …'`.
+Parameters are those of `onecopy query`. Exit codes: 0 all rows are in TABLE, 1 none, 2 usage, 3 cannot connect, 130
+stopped.")]
+pub struct Copy {
+    /// The database to read, as for `query`; it is opened read-only
+    pub from: String,
+
+    /// One SQL statement, which returns the rows; `@FILE` reads it from a file, `-` from stdin
+    pub sql: String,
+
+    /// The database to write, as for `query`; `@FILE` reads it from a file
+    pub to: String,
+
+    /// The table to insert into; a dot separates the schema from the name
+    pub table: String,
+
+    /// A parameter: VALUE for the next `?`, or name=VALUE for `:name`; may be repeated
+    #[arg(short, long = "param", value_name = "VALUE")]
+    pub params: Vec<String>,
+
+    /// The Arrow type by which a column is read, such as `active=bool`; may be repeated
+    #[arg(long, value_name = "COLUMN=TYPE")]
+    pub types: Vec<String>,
+
+    /// Allow columns of TABLE that the query does not have: they get their default values
+    #[arg(long)]
+    pub allow_defaults: bool,
+
+    /// The progress on stderr
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
+    pub progress: ProgressForm,
+
+    /// Cancel the copy after this number of seconds
+    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
+    pub time_limit: Option<std::time::Duration>,
+
+    /// The treatment of malformed text in a cell
+    #[arg(long, value_parser = policies(ROW_POLICIES), value_name = "HOW", default_value = "strict")]
+    pub errors: Policy,
+
+    /// Print only errors on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Copy {
+    /// Returns how the progress and the result are reported.
+    pub(crate) fn reporting(&self) -> Reporting {
+        Reporting {
+            form: self.progress,
+            is_quiet: self.quiet,
+        }
+    }
+}

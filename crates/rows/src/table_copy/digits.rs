@@ -1,0 +1,161 @@
+//! `DecimalDigits`: a number in decimal notation, by which numbers of different forms are compared.
+
+/// A finite number: its significant digits, as an integer, times a power of ten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DecimalDigits {
+    is_negative: bool,
+    /// The digits, without zeros at their begin and their end; empty for 0.
+    digits: String,
+    /// The number of digits after the decimal point; negative for a multiple of ten.
+    scale: i64,
+}
+
+impl DecimalDigits {
+    /// Parses a number as databases write it, such as `-12.50` or `1.5e-07`. Returns `None` for any
+    /// other text, also for a number with a plus sign or with zeros at its begin: `007` is a code.
+    pub(super) fn parse(text: &str) -> Option<DecimalDigits> {
+        let (is_negative, unsigned) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        let has_point_only = mantissa.contains('.') && fraction.is_empty();
+        if !is_digits(whole)
+            || !is_digits(fraction)
+            || whole.is_empty()
+            || has_point_only
+            || (whole.len() > 1 && whole.starts_with('0'))
+        {
+            return None;
+        }
+        let all = format!("{whole}{fraction}");
+        let significant = all.trim_end_matches('0');
+        if significant.is_empty() {
+            return Some(DecimalDigits {
+                is_negative: false,
+                digits: String::new(),
+                scale: 0,
+            });
+        }
+        let n_zeros = all.len() - significant.len();
+        Some(DecimalDigits {
+            is_negative,
+            digits: significant.trim_start_matches('0').to_owned(),
+            scale: fraction.len() as i64 - n_zeros as i64 - i64::from(exponent),
+        })
+    }
+
+    /// Returns the number that a finite float has in its shortest notation.
+    pub(super) fn of_f64(value: f64) -> Option<DecimalDigits> {
+        DecimalDigits::parse(&format!("{value:e}"))
+    }
+
+    /// Returns the float whose shortest notation is this number; `None` if there is none.
+    pub(super) fn to_f64(&self, text: &str) -> Option<f64> {
+        let value: f64 = text.parse().ok()?;
+        (DecimalDigits::of_f64(value)? == *self).then_some(value)
+    }
+
+    /// Returns the 32-bit float whose shortest notation is this number; `None` if there is none.
+    pub(super) fn to_f32(&self, text: &str) -> Option<f32> {
+        let value: f32 = text.parse().ok()?;
+        (DecimalDigits::parse(&format!("{value:e}"))? == *self).then_some(value)
+    }
+
+    /// Returns the smallest number of digits after the decimal point that represents the number; it
+    /// is negative for a multiple of ten.
+    pub(super) fn scale(&self) -> i64 {
+        self.scale
+    }
+
+    /// Returns the number without an exponent; `None` if it had more than 1,000 zeros.
+    pub(super) fn plain(&self) -> Option<String> {
+        const MOST_ZEROS: usize = 1000;
+        let sign = if self.is_negative { "-" } else { "" };
+        let n_zeros = usize::try_from(self.scale.unsigned_abs()).ok()?;
+        if self.digits.is_empty() {
+            return Some("0".to_owned());
+        }
+        if self.scale <= 0 {
+            let zeros = (n_zeros <= MOST_ZEROS).then(|| "0".repeat(n_zeros))?;
+            return Some(format!("{sign}{}{zeros}", self.digits));
+        }
+        let n_missing = n_zeros.saturating_sub(self.digits.len());
+        let zeros = (n_missing <= MOST_ZEROS).then(|| "0".repeat(n_missing))?;
+        let padded = format!("{zeros}{}", self.digits);
+        let (whole, fraction) = padded.split_at(padded.len() - n_zeros);
+        let whole = if whole.is_empty() { "0" } else { whole };
+        Some(format!("{sign}{whole}.{fraction}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> DecimalDigits {
+        DecimalDigits::parse(text).unwrap_or_else(|| panic!("{text}"))
+    }
+
+    #[test]
+    fn equal_numbers_have_equal_digits() {
+        for (a, b) in [
+            ("0", "-0.00"),
+            ("1", "1.0"),
+            ("1e3", "1000"),
+            ("1.5e-07", "0.00000015"),
+            ("-12.50", "-1.25E+01"),
+            ("0.05", "5e-2"),
+        ] {
+            assert_eq!(parsed(a), parsed(b), "{a}");
+        }
+        assert_ne!(parsed("1"), parsed("-1"));
+        assert_ne!(parsed("1"), parsed("10"));
+        for text in [
+            "", "-", ".", "1.", ".5", "+1", "007", "00", " 1", "1 ", "0x1", "1e", "e1", "NaN",
+            "inf", "1.2.3", "1_000", "--1",
+        ] {
+            assert_eq!(DecimalDigits::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_without_an_exponent_are_written_back() {
+        for (text, plain, scale) in [
+            ("0.00", "0", 0),
+            ("1e3", "1000", -3),
+            ("-1.50", "-1.5", 1),
+            ("1.5e-07", "0.00000015", 8),
+            ("120", "120", -1),
+            ("12.34", "12.34", 2),
+        ] {
+            let number = parsed(text);
+            assert_eq!(number.plain().as_deref(), Some(plain), "{text}");
+            assert_eq!(number.scale(), scale, "{text}");
+        }
+        assert_eq!(parsed("1e2000").plain(), None);
+        assert_eq!(parsed("1e-2000").plain(), None);
+    }
+
+    #[test]
+    fn floats_have_the_digits_of_their_shortest_notation() {
+        for text in ["0.1", "19.99", "-1e300", "5e-324", "123456789"] {
+            assert!(parsed(text).to_f64(text).is_some(), "{text}");
+        }
+        for text in [
+            "0.1000000000000000055",
+            "9007199254740993",
+            "1e400",
+            "1e-400",
+        ] {
+            assert_eq!(parsed(text).to_f64(text), None, "{text}");
+        }
+        assert_eq!(parsed("0.1").to_f32("0.1"), Some(0.1));
+        assert_eq!(parsed("16777217").to_f32("16777217"), None);
+    }
+}

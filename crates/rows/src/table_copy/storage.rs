@@ -1,0 +1,355 @@
+//! `ColumnStorage`: the values that a column of a table stores without a change. The databases
+//! convert values of other types on their own: PostgreSQL rounds a float for an integer column,
+//! and SQLite stores NaN as NULL. Here such a value is an error.
+
+use super::digits::DecimalDigits;
+use crate::arrow::{DataType, parse_date, parse_time, parse_timestamp, type_of};
+use crate::cell::{Time, Timestamp};
+use crate::database::Names;
+use crate::plain_text::{n_digits, parse_uuid};
+use crate::schema::{Column, ColumnType};
+use crate::sql::dialect::Dialect;
+use crate::value::Value;
+
+/// The reason for which a value is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The column stores values of another kind.
+    Kind,
+    /// The column would store another value: a rounded number, a shorter text.
+    Change,
+    /// The value is a text with a NUL, which PostgreSQL cannot store.
+    Nul,
+    /// One of value and column has an offset from UTC, and the other has none.
+    Offset,
+}
+
+/// A class of column types, by the values that they store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnStorage {
+    /// SQLite: a column with the affinity TEXT, which stores numbers as text.
+    SqliteText,
+    /// SQLite: a column with a numeric affinity, which stores the text of a number as a number.
+    SqliteNumber {
+        /// `true` if integers are stored as floats.
+        is_real: bool,
+    },
+    /// SQLite: a column that stores each value as it is.
+    SqliteAny,
+    Bool,
+    Integer,
+    Real,
+    Double,
+    /// Decimals with at most `scale` digits after the decimal point; `None` if unlimited.
+    Decimal {
+        scale: Option<i8>,
+    },
+    Text {
+        /// `true` for text of PostgreSQL, which has no NUL.
+        is_postgres: bool,
+        /// The number of characters after which PostgreSQL omits spaces.
+        most_chars: Option<usize>,
+    },
+    Binary,
+    Date,
+    Time {
+        digits: u8,
+    },
+    Timestamp {
+        digits: u8,
+        with_offset: bool,
+    },
+    Uuid,
+    /// Any other type, whose values are written as text: the database parses the text.
+    Parsed,
+}
+
+impl ColumnStorage {
+    /// Returns the class of a column of a table in a database with this dialect.
+    pub(super) fn new(column: &Column, dialect: Dialect, names: &Names) -> ColumnStorage {
+        match column.column_type {
+            ColumnType::Any => ColumnStorage::of_sqlite(column),
+            ColumnType::Bool => ColumnStorage::Bool,
+            ColumnType::Integer { .. } => ColumnStorage::Integer,
+            ColumnType::Real => ColumnStorage::Real,
+            ColumnType::Double => ColumnStorage::Double,
+            ColumnType::Decimal { precision, scale } => {
+                // psqlodbc describes a `numeric` without a precision as one of 28 digits.
+                let is_unlimited =
+                    precision == 0 || (column.type_name == "numeric" && precision == 28);
+                ColumnStorage::Decimal {
+                    scale: (!is_unlimited).then_some(scale),
+                }
+            }
+            ColumnType::Text => {
+                let is_postgres = dialect == Dialect::Postgres;
+                // Other drivers report a size for a type without one.
+                let is_limited = is_postgres
+                    && names.driver == "onecopy"
+                    && column.type_name == "varchar"
+                    && column.size > 0;
+                ColumnStorage::Text {
+                    is_postgres,
+                    most_chars: is_limited.then_some(column.size),
+                }
+            }
+            ColumnType::Binary => ColumnStorage::Binary,
+            ColumnType::Date => ColumnStorage::Date,
+            ColumnType::Time { digits } => ColumnStorage::Time { digits },
+            ColumnType::Timestamp {
+                digits,
+                with_offset,
+            } => ColumnStorage::Timestamp {
+                digits,
+                with_offset,
+            },
+            ColumnType::Uuid => ColumnStorage::Uuid,
+            _ => ColumnStorage::Parsed,
+        }
+    }
+
+    /// Returns the class of a column of SQLite, by the affinity of its declared type.
+    fn of_sqlite(column: &Column) -> ColumnStorage {
+        match type_of(column) {
+            Some(DataType::Utf8) => ColumnStorage::SqliteText,
+            Some(DataType::Binary) => ColumnStorage::SqliteAny,
+            None if column.type_name.is_empty() => ColumnStorage::SqliteAny,
+            other => ColumnStorage::SqliteNumber {
+                is_real: other == Some(DataType::Float64),
+            },
+        }
+    }
+
+    /// Converts a value to the type of the column, so that the database stores it unchanged.
+    ///
+    /// # Errors
+    /// The column would store another value, or has no value for it.
+    pub(super) fn convert(self, value: Value) -> Result<Value, Refusal> {
+        if value == Value::Null {
+            return Ok(value);
+        }
+        match self {
+            ColumnStorage::SqliteText => Ok(number_as_text(value)),
+            ColumnStorage::SqliteNumber { is_real } => sqlite_number(value, is_real),
+            ColumnStorage::SqliteAny => match value {
+                Value::F64(f) if f.is_nan() => Err(Refusal::Change),
+                Value::Decimal(_) => sqlite_number(value, false),
+                value => Ok(value),
+            },
+            ColumnStorage::Bool => match value {
+                Value::I64(n @ (0 | 1)) => Ok(Value::Bool(n == 1)),
+                Value::Bool(_) | Value::Text(_) => Ok(value),
+                _ => Err(Refusal::Kind),
+            },
+            ColumnStorage::Integer => integer(value),
+            ColumnStorage::Real | ColumnStorage::Double => {
+                float(&value, self == ColumnStorage::Real).map(Value::F64)
+            }
+            ColumnStorage::Decimal { scale } => decimal(value, scale),
+            ColumnStorage::Text {
+                is_postgres,
+                most_chars,
+            } => {
+                let value = number_as_text(value);
+                match &value {
+                    Value::Bytes(_) => Err(Refusal::Kind),
+                    Value::Text(text) if is_postgres && text.contains('\0') => Err(Refusal::Nul),
+                    // PostgreSQL refuses a longer text, except if it has only spaces too many.
+                    Value::Text(text)
+                        if text.ends_with(' ')
+                            && most_chars.is_some_and(|n| text.chars().count() > n) =>
+                    {
+                        Err(Refusal::Change)
+                    }
+                    _ => Ok(value),
+                }
+            }
+            ColumnStorage::Binary => match value {
+                Value::Bytes(_) => Ok(value),
+                _ => Err(Refusal::Kind),
+            },
+            ColumnStorage::Date
+            | ColumnStorage::Time { .. }
+            | ColumnStorage::Timestamp { .. }
+            | ColumnStorage::Uuid => self.temporal_or_uuid(value),
+            ColumnStorage::Parsed => match value {
+                Value::Bytes(_) => Err(Refusal::Kind),
+                value => Ok(value),
+            },
+        }
+    }
+
+    /// Converts a value for a column of dates, times, timestamps or UUIDs, also from text.
+    fn temporal_or_uuid(self, value: Value) -> Result<Value, Refusal> {
+        let value = match value {
+            // The infinite dates of PostgreSQL, which other databases refuse.
+            Value::Text(text) if matches!(text.as_str(), "infinity" | "-infinity") => {
+                return Ok(Value::Text(text));
+            }
+            Value::Text(text) => self.parse(&text).ok_or(Refusal::Kind)?,
+            value => value,
+        };
+        match (self, value) {
+            (ColumnStorage::Uuid, Value::Uuid(uuid)) => Ok(Value::Uuid(uuid)),
+            (ColumnStorage::Date, Value::Date(date)) => Ok(Value::Date(date)),
+            (ColumnStorage::Date, Value::Timestamp(stamp)) => match stamp.offset_minutes {
+                None if stamp.time == Time::default() => Ok(Value::Date(stamp.date)),
+                _ => Err(Refusal::Change),
+            },
+            (ColumnStorage::Time { digits }, Value::Time(time)) => match n_digits(time) <= digits {
+                true => Ok(Value::Time(time)),
+                false => Err(Refusal::Change),
+            },
+            (ColumnStorage::Timestamp { .. }, Value::Date(date)) => {
+                self.timestamp(date.midnight(None))
+            }
+            (ColumnStorage::Timestamp { .. }, Value::Timestamp(stamp)) => self.timestamp(stamp),
+            _ => Err(Refusal::Kind),
+        }
+    }
+
+    fn parse(self, text: &str) -> Option<Value> {
+        let bytes = text.as_bytes();
+        match self {
+            ColumnStorage::Date => match parse_date(bytes) {
+                Some(date) => Some(Value::Date(date)),
+                None => parse_timestamp(bytes).map(Value::Timestamp),
+            },
+            ColumnStorage::Time { .. } => parse_time(bytes).map(Value::Time),
+            ColumnStorage::Timestamp { .. } => parse_timestamp(bytes).map(Value::Timestamp),
+            _ => parse_uuid(bytes).map(Value::Uuid),
+        }
+    }
+
+    fn timestamp(self, stamp: Timestamp) -> Result<Value, Refusal> {
+        match self {
+            ColumnStorage::Timestamp { with_offset, .. }
+                if with_offset != stamp.offset_minutes.is_some() =>
+            {
+                Err(Refusal::Offset)
+            }
+            ColumnStorage::Timestamp { digits, .. } if n_digits(stamp.time) > digits => {
+                Err(Refusal::Change)
+            }
+            _ => Ok(Value::Timestamp(stamp)),
+        }
+    }
+}
+
+/// Converts a value for a numeric column of SQLite, which stores the text of a number as a number.
+fn sqlite_number(value: Value, is_real: bool) -> Result<Value, Refusal> {
+    let number = match &value {
+        Value::F64(f) if f.is_nan() => return Err(Refusal::Change),
+        Value::I64(_) | Value::Bool(_) if is_real => return float(&value, false).map(Value::F64),
+        Value::Decimal(text) | Value::Text(text) => text,
+        _ => return Ok(value),
+    };
+    let Some(digits) = DecimalDigits::parse(number) else {
+        // SQLite would store `007` or ` 1.` as a number. Other text stays text.
+        let trimmed = number.trim_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+        let is_read = trimmed.parse::<f64>().is_ok()
+            && !trimmed.contains(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E'));
+        return match is_read {
+            true => Err(Refusal::Change),
+            false => Ok(value),
+        };
+    };
+    if !is_real
+        && digits.scale() <= 0
+        && let Some(integer) = digits.plain().and_then(|text| text.parse().ok())
+    {
+        return Ok(Value::I64(integer));
+    }
+    digits.to_f64(number).map(Value::F64).ok_or(Refusal::Change)
+}
+
+/// Converts a value for a column of integers.
+fn integer(value: Value) -> Result<Value, Refusal> {
+    let digits = match &value {
+        Value::I64(_) => return Ok(value),
+        Value::Bool(b) => return Ok(Value::I64(i64::from(*b))),
+        Value::F64(f) if !f.is_finite() => return Err(Refusal::Change),
+        Value::F64(f) => DecimalDigits::of_f64(*f),
+        Value::Decimal(text) | Value::Text(text) => DecimalDigits::parse(text),
+        _ => None,
+    };
+    let digits = digits.ok_or(Refusal::Kind)?;
+    match digits.plain() {
+        Some(plain) if digits.scale() <= 0 => Ok(match plain.parse() {
+            Ok(n) => Value::I64(n),
+            // An unsigned column may store it; any other one refuses it.
+            Err(_) => Value::Decimal(plain),
+        }),
+        _ => Err(Refusal::Change),
+    }
+}
+
+/// Converts a value for a column of floats, of 32 bits if `is_real`.
+fn float(value: &Value, is_real: bool) -> Result<f64, Refusal> {
+    let digits = match value {
+        Value::F64(f) if !is_real || !f.is_finite() => return Ok(*f),
+        Value::F64(f) => f.to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::Decimal(text) => text.clone(),
+        Value::Text(text) => match text.as_str() {
+            "NaN" => return Ok(f64::NAN),
+            "Infinity" => return Ok(f64::INFINITY),
+            "-Infinity" => return Ok(f64::NEG_INFINITY),
+            text => text.to_owned(),
+        },
+        Value::Bool(b) => return Ok(f64::from(u8::from(*b))),
+        _ => return Err(Refusal::Kind),
+    };
+    let number = DecimalDigits::parse(&digits).ok_or(Refusal::Kind)?;
+    let found = match (is_real, value) {
+        // The 64-bit float may be that of a 32-bit float, or that of its shortest notation.
+        (true, Value::F64(f)) if f64::from(*f as f32).to_bits() == f.to_bits() => Some(*f),
+        (true, _) => number.to_f32(&digits).map(onecopy_wire::number::widen),
+        (false, _) => number.to_f64(&digits),
+    };
+    found.ok_or(Refusal::Change)
+}
+
+/// Converts a value for a column of decimals with at most `scale` digits after the decimal point.
+fn decimal(value: Value, scale: Option<i8>) -> Result<Value, Refusal> {
+    let text = match &value {
+        Value::I64(n) => n.to_string(),
+        // The database decides: PostgreSQL has NaN and infinities.
+        Value::F64(f) if !f.is_finite() => return Ok(value),
+        Value::F64(f) => format!("{f:e}"),
+        Value::Decimal(text) => text.clone(),
+        Value::Text(text) if matches!(text.as_str(), "NaN" | "Infinity" | "-Infinity") => {
+            return Ok(value);
+        }
+        Value::Text(text) => text.clone(),
+        _ => return Err(Refusal::Kind),
+    };
+    let number = DecimalDigits::parse(&text).ok_or(Refusal::Kind)?;
+    if scale.is_some_and(|scale| number.scale() > i64::from(scale)) {
+        return Err(Refusal::Change);
+    }
+    // Zeros at the end are kept: 1.50 stays 1.50.
+    match text.contains(['e', 'E']) {
+        false => Ok(Value::Decimal(text)),
+        true => number.plain().map(Value::Decimal).ok_or(Refusal::Change),
+    }
+}
+
+/// Converts a number to text, whose digits a database could round; returns other values unchanged.
+fn number_as_text(value: Value) -> Value {
+    Value::Text(match value {
+        Value::Decimal(digits) => digits,
+        Value::Bool(b) => b.to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::F64(f) if f.is_infinite() => match f > 0.0 {
+            true => "Infinity".to_owned(),
+            false => "-Infinity".to_owned(),
+        },
+        Value::F64(f) => f.to_string(),
+        value => return value,
+    })
+}
+
+#[cfg(test)]
+#[path = "storage_tests.rs"]
+mod tests;

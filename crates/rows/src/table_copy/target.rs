@@ -1,0 +1,294 @@
+//! [`TargetTable`]: a table into which the rows of Arrow batches are copied.
+
+use std::path::PathBuf;
+
+use onecopy_text::Tally;
+
+use super::storage::{ColumnStorage, Refusal};
+use crate::arrow::{Batch, BatchRows, DataType};
+use crate::arrow_c::Batches;
+use crate::connect::Connection;
+use crate::error::{Error, ErrorKind};
+use crate::schema::{Column, ColumnType, Schema};
+use crate::sql::dialect::Dialect;
+use crate::sql::insert::TableInsert;
+use crate::value::Value;
+
+/// The side of a copy that has failed, and its error.
+#[derive(Debug)]
+pub enum CopyError {
+    /// The rows cannot be read.
+    Source(Error),
+    /// The rows do not fit the table, or cannot be inserted.
+    Target(Error),
+}
+
+/// A table of a connected database, with its columns.
+#[derive(Debug)]
+pub struct TargetTable<'c> {
+    connection: &'c Connection,
+    name: String,
+    columns: Vec<(Column, ColumnStorage)>,
+}
+
+/// Returns Arrow types by which the values of a result keep their value: decimals and arrays as
+/// text. The types in `given` have precedence.
+#[must_use]
+pub fn exact_types(schema: &Schema, given: &[(String, DataType)]) -> Vec<(String, DataType)> {
+    let open = schema.columns.iter().filter(|column| {
+        let is_text = matches!(
+            column.column_type,
+            ColumnType::Decimal { .. } | ColumnType::Array(_)
+        );
+        is_text && !given.iter().any(|(name, _)| *name == column.name)
+    });
+    let exact = open.map(|column| (column.name.clone(), DataType::Utf8));
+    given.iter().cloned().chain(exact).collect()
+}
+
+impl<'c> TargetTable<'c> {
+    /// Reads the names and types of the columns of a table. A dot in `name` separates schema and
+    /// table, whose names are quoted.
+    ///
+    /// # Errors
+    /// The error of the database, with a remedy if the table does not exist.
+    pub fn open(connection: &'c Connection, name: &str) -> Result<TargetTable<'c>, Error> {
+        let dialect = connection.dialect();
+        let table = TableInsert::new(name, &[], dialect).table;
+        let sql = format!("select * from {table} where 1 = 0");
+        let statement = connection.execute(&sql, &[]).map_err(|mut error| {
+            if error.kind == ErrorKind::Programming {
+                error
+                    .message
+                    .push_str("\ncreate the table before the copy, or correct its name");
+                if dialect == Dialect::Postgres {
+                    error.message.push_str(", also its upper and lower case");
+                }
+            }
+            error
+        })?;
+        let names = connection.names();
+        let columns = statement.schema().columns.iter();
+        let columns = columns
+            .map(|column| {
+                let storage = ColumnStorage::new(column, dialect, &names);
+                (column.clone(), storage)
+            })
+            .collect();
+        Ok(TargetTable {
+            connection,
+            name: name.to_owned(),
+            columns,
+        })
+    }
+
+    /// Returns `true` if the table is in the SQLite file that `source` reads, whose lock a copy would
+    /// need twice.
+    ///
+    /// # Errors
+    /// A connection was closed.
+    pub fn is_in_file_of(&self, source: &Connection) -> Result<bool, Error> {
+        let (Ok(source), Ok(target)) = (source.sqlite(), self.connection.sqlite()) else {
+            return Ok(false);
+        };
+        let files = source.file()?.zip(target.file()?);
+        let is_same = |(a, b): (PathBuf, PathBuf)| match (a.canonicalize(), b.canonicalize()) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => false,
+        };
+        Ok(files.is_some_and(is_same))
+    }
+
+    /// Returns the column of the table for each of the names of a result.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Programming`] with the name of a column that only one of the two has, or that
+    /// the result has twice. With `allow_defaults`, the table may have further columns.
+    pub fn match_columns(
+        &self,
+        names: &[&str],
+        allow_defaults: bool,
+    ) -> Result<MatchedColumns<'_>, Error> {
+        let ignores_case = !matches!(
+            self.connection.dialect(),
+            Dialect::Postgres | Dialect::Generic
+        );
+        let is_same = |a: &str, b: &str| match ignores_case {
+            true => a.eq_ignore_ascii_case(b),
+            false => a == b,
+        };
+        let table = &self.name;
+        let failed = |message: String| Err(Error::new(ErrorKind::Programming, message));
+        for (i, name) in names.iter().enumerate() {
+            if names[..i].iter().any(|other| is_same(other, name)) {
+                return failed(format!(
+                    "the query has the column `{name}` twice\nrename one with `as`"
+                ));
+            }
+            if self
+                .columns
+                .iter()
+                .any(|(column, _)| is_same(&column.name, name))
+            {
+                continue;
+            }
+            let similar = self.columns.iter().map(|(column, _)| &column.name);
+            let mut similar = similar.filter(|other| other.eq_ignore_ascii_case(name));
+            return failed(match similar.next() {
+                Some(other) => format!(
+                    "the table `{table}` has no column `{name}`, but `{other}`\n\
+                     rename it in the query: `{name} as \"{other}\"`"
+                ),
+                None => format!(
+                    "the table `{table}` has no column `{name}`\n\
+                     leave it out of the query, or rename it there with `as`"
+                ),
+            });
+        }
+        let missing = self.columns.iter().map(|(column, _)| &column.name);
+        let mut missing = missing.filter(|column| !names.iter().any(|name| is_same(column, name)));
+        if let (Some(name), false) = (missing.next(), allow_defaults) {
+            return failed(format!(
+                "the query has no column `{name}`, which the table `{table}` has\n\
+                 add it to the query, or permit its default value (`--allow-defaults`)"
+            ));
+        }
+        let columns = names.iter().filter_map(|name| {
+            let mut columns = self.columns.iter();
+            columns.find(|(column, _)| is_same(&column.name, name))
+        });
+        Ok(MatchedColumns {
+            table: self,
+            columns: columns.collect(),
+        })
+    }
+}
+
+/// Columns of a table, one for each column of the rows that are inserted.
+#[derive(Debug)]
+pub struct MatchedColumns<'t> {
+    table: &'t TargetTable<'t>,
+    columns: Vec<&'t (Column, ColumnStorage)>,
+}
+
+impl MatchedColumns<'_> {
+    /// Inserts the rows of all batches; returns their number. The caller commits the transaction,
+    /// or rolls it back after an error. `observe` is called with each batch before it is inserted,
+    /// and can end the copy.
+    ///
+    /// # Errors
+    /// The error of the batches, of a value that its column would change, or of the database; with
+    /// the index of the row, from 0.
+    pub fn insert(
+        &self,
+        batches: &mut impl Batches,
+        mut observe: impl FnMut(&Batch) -> Result<(), Error>,
+    ) -> Result<u64, CopyError> {
+        let names: Vec<&str> = self.columns.iter().map(|(c, _)| c.name.as_str()).collect();
+        let connection = self.table.connection;
+        let insert = TableInsert::new(&self.table.name, &names, connection.dialect());
+        let next_batch = || {
+            let batch = batches.next_batch()?;
+            batch.as_ref().map_or(Ok(()), &mut observe)?;
+            Ok(batch)
+        };
+        let owned = names.iter().map(|&name| name.to_owned()).collect();
+        let mut rows = ExactRows {
+            rows: BatchRows::new(owned, next_batch),
+            columns: &self.columns,
+            n_rows: 0,
+            refused: None,
+        };
+        let inserted = connection.insert_rows(&insert, &mut rows);
+        let ExactRows {
+            rows,
+            n_rows,
+            refused,
+            ..
+        } = rows;
+        match (rows.failure(), refused, inserted) {
+            (Some(error), ..) => Err(CopyError::Source(error)),
+            (None, Some(error), _) | (None, None, Err(error)) => Err(CopyError::Target(error)),
+            (None, None, Ok(_)) => Ok(n_rows),
+        }
+    }
+}
+
+/// An iterator over rows whose values are converted to the types of the columns. After an error it
+/// ends.
+struct ExactRows<'t, F> {
+    rows: BatchRows<F>,
+    columns: &'t [&'t (Column, ColumnStorage)],
+    n_rows: u64,
+    refused: Option<Error>,
+}
+
+impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for ExactRows<'_, F> {
+    type Item = Vec<Value>;
+
+    fn next(&mut self) -> Option<Vec<Value>> {
+        if self.refused.is_some() {
+            return None;
+        }
+        let mut values = self.rows.next()?;
+        // The counts of copied text are not reported.
+        self.rows.tally = Tally::default();
+        for (i, (value, (column, storage))) in values.iter_mut().zip(self.columns).enumerate() {
+            let given = std::mem::replace(value, Value::Null);
+            let kind = kind_of(&given);
+            match storage.convert(given) {
+                Ok(converted) => *value = converted,
+                Err(refusal) => {
+                    let error = refused(refusal, kind, column);
+                    self.refused = Some(error.at_column(i, &column.name).at_row(self.n_rows));
+                    return None;
+                }
+            }
+        }
+        self.n_rows += 1;
+        Some(values)
+    }
+}
+
+/// Returns the kind of a value, for an error message.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "a boolean",
+        Value::I64(_) => "an integer",
+        Value::F64(f) if !f.is_finite() => "a float that is not finite",
+        Value::F64(_) => "a float",
+        Value::Decimal(_) => "a decimal",
+        Value::Bytes(_) => "a binary value",
+        Value::Date(_) => "a date",
+        Value::Time(_) => "a time",
+        Value::Timestamp(stamp) if stamp.offset_minutes.is_some() => "a timestamp with an offset",
+        Value::Timestamp(_) => "a timestamp",
+        Value::Uuid(_) => "a UUID",
+        _ => "text",
+    }
+}
+
+fn refused(refusal: Refusal, kind: &str, column: &Column) -> Error {
+    let type_name = match column.type_name.as_str() {
+        "" => "a column without a type".to_owned(),
+        name => format!("a column of the type `{name}`"),
+    };
+    let message = match refusal {
+        Refusal::Kind => format!(
+            "{kind} of this form does not go into {type_name}\n\
+             convert it in the query, or change the type of the column"
+        ),
+        Refusal::Change => format!(
+            "{kind} would change in {type_name}\n\
+             convert it in the query, or change the type of the column"
+        ),
+        Refusal::Nul => "text with a NUL character, which PostgreSQL cannot store\n\
+             remove it in the query"
+            .to_owned(),
+        Refusal::Offset => format!(
+            "{kind} does not go into {type_name}: one of them has an offset from UTC\n\
+             convert it in the query, as by `at time zone 'UTC'`"
+        ),
+    };
+    Error::new(ErrorKind::Data, message)
+}
