@@ -349,9 +349,9 @@ def main() -> int:
         if measured and not arguments.once:
             return finish(arguments, measured, sum(r["ratio"] < r["at_least"] for r in measured))
         return 0
-    if definition.get("kind") == "java":
+    if definition.get("kind") in ("java", "simulation"):
         engine = importlib.import_module(f"benches.engines.{definition['engine']}")
-        return finish(arguments, *engine.measure(definition, arguments), draw=engine.plot)
+        return finish(arguments, *engine.measure(definition, arguments), draw=getattr(engine, "plot", plot))
     if definition.get("kind") == "calls":
         return finish(arguments, *measure_calls(definition, arguments))
     if definition.get("kind") == "codecs":

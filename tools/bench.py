@@ -28,13 +28,16 @@ _RUN = ROOT / "benches" / "run.py"
 _DEFINITIONS = ROOT / "benches" / "definitions"
 
 
-def _is_java(name: str) -> bool:
-    """Returns true if Maven builds the benchmark.
+def _needs_no_extension(name: str) -> bool:
+    """Returns true if Maven builds the benchmark, or if it is a simulation.
 
     Such a benchmark needs neither the Python extension nor its peers.
     """
     path = _DEFINITIONS / f"{name}.toml"
-    return path.is_file() and re.search(r'^kind = "java"$', path.read_text(encoding="utf-8"), re.M) is not None
+    return (
+        path.is_file()
+        and re.search(r'^kind = "(java|simulation)"$', path.read_text(encoding="utf-8"), re.M) is not None
+    )
 
 
 def _main() -> int:
@@ -42,7 +45,7 @@ def _main() -> int:
     if not arguments or arguments[0].startswith("-"):
         names = ", ".join(sorted(path.stem for path in _DEFINITIONS.glob("*.toml")))
         give_up(f"which benchmark? There are: {names}\nmake bench NAME={names.split(',')[0]}", 2)
-    if _is_java(arguments[0]):
+    if _needs_no_extension(arguments[0]):
         directory = CACHE / "plots"
         dev.venv(directory, sys.executable, ROOT / "benches" / "plots.txt")
         command = [str(directory / "bin" / "python"), str(_RUN), *arguments]

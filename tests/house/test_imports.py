@@ -64,7 +64,7 @@ def _collected() -> list[Path]:
 
 
 def test_no_test_imports_packages_missing_on_other_cpythons() -> None:
-    known = installed() | sys.stdlib_module_names | {"onecopy", "tests"}
+    known = installed() | sys.stdlib_module_names | {"onecopy", "tests", "benches"}
     files = _collected()
     assert len(files) > 50
     foreign = {str(file.relative_to(ROOT)): imported(file.read_text(encoding="utf-8")) - known for file in files}
