@@ -232,12 +232,8 @@ impl Staging {
         self,
         check: &mut dyn FnMut(&Manifest) -> Result<(), Error>,
     ) -> Result<Option<Manifest>, Error> {
-        let mut parts = Vec::with_capacity(self.plan.parts.len());
-        for part in &self.plan.parts {
-            match self.complete(part)? {
-                Some(manifest) => parts.push(manifest),
-                None => return Ok(None),
-            }
+        if self.all_complete()?.is_none() {
+            return Ok(None);
         }
         // The shared lock ends here even if this fails, so that of several processes one succeeds.
         let operation = FlockOperation::NonBlockingLockExclusive;
@@ -252,6 +248,10 @@ impl Staging {
         let manifest = match path.exists() {
             true => Manifest::read(&path)?,
             false => {
+                // Only now does no other process write: it may have replaced a part since.
+                let Some(parts) = self.all_complete()? else {
+                    return Ok(None);
+                };
                 let manifest = self.whole(parts)?;
                 check(&manifest)?;
                 commit(manifest_file(&path, &manifest)?, IfExists::Replace)?;
@@ -260,6 +260,12 @@ impl Staging {
         };
         self.move_files(&manifest)?;
         Ok(Some(manifest))
+    }
+
+    /// Returns the manifests of all parts; `None` if a part is not complete.
+    fn all_complete(&self) -> Result<Option<Vec<Manifest>>, Error> {
+        let parts = self.plan.parts.iter();
+        parts.map(|part| self.complete(part)).collect()
     }
 
     /// Returns the manifest of all parts.
