@@ -68,8 +68,6 @@ class Export:
     #: The time of each kind of step; others need none.
     step_s: Mapping[Kind, float]
     faults: Faults = Faults()
-    #: Parts with the most estimated rows are started first; otherwise in the order of the plan.
-    largest_first: bool = True
 
     def ideal_s(self) -> float:
         """A lower bound of the makespan: all work without failures, evenly divided, however large a
@@ -306,8 +304,8 @@ class Cluster:
         self._dispatch()
 
     def _push(self, part: int) -> None:
-        order = -self._export.estimated[part] if self._export.largest_first else part
-        heapq.heappush(self._waiting, (order, part))
+        # Parts with the most estimated rows first.
+        heapq.heappush(self._waiting, (-self._export.estimated[part], part))
 
     def _is_missed(self, attempt: _Attempt) -> None:
         """The coordinator starts the part of an attempt again, which is dead, stalled or refused."""
