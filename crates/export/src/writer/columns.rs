@@ -1,7 +1,7 @@
 //! Writes Arrow IPC and Parquet: the batches of an Arrow stream. A thread reads the next batches
 //! while the current one is encoded and compressed.
 
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -58,7 +58,10 @@ pub(super) fn write(
     let cancel = stream.cancel_handle();
     let (sender, batches) = sync_channel(WAITING_BATCHES);
     let n_rows = thread::scope(|scope| {
-        let reader = scope.spawn(|| read_batches(&mut stream, &schema, sender));
+        let reader = thread::Builder::new()
+            .name("batches".to_owned())
+            .spawn_scoped(scope, || read_batches(&mut stream, &schema, sender))
+            .map_err(not_started)?;
         let written = write_batches(batches, &mut writer, observer);
         if written.is_err() {
             // The reader may be waiting for the database.
@@ -69,6 +72,13 @@ pub(super) fn write(
     })?;
     writer.finish()?;
     Ok((n_rows, fields))
+}
+
+fn not_started(source: io::Error) -> Error {
+    let message = format!(
+        "a thread that reads rows cannot be started: {source}\nraise the limit of threads (`ulimit -u`)"
+    );
+    Error::Rows(RowsError::new(ErrorKind::Operational, message))
 }
 
 /// Reads all batches, unless the receiver was dropped after an error.
