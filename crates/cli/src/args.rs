@@ -5,6 +5,7 @@ mod copy;
 mod export;
 mod plan;
 mod query;
+mod rows;
 mod serve_files;
 mod values;
 

@@ -17,8 +17,9 @@ use crate::statement::{Source, arrow_types, go_on, open_to_write};
 
 /// Runs `onecopy copy`.
 pub(crate) fn run(args: &Copy) -> i32 {
-    args.reporting()
-        .run(args.time_limit, |interrupt| copy(args, interrupt))
+    args.rows
+        .reporting()
+        .run(args.rows.time_limit, |interrupt| copy(args, interrupt))
 }
 
 fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -27,17 +28,17 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
     refuse_same_database(source.is_at(&args.to)?)?;
     let started = Instant::now();
     // Before the query, which may take long.
-    let to = open_to_write(&args.to, args.time_limit)?;
+    let to = open_to_write(&args.to, args.rows.time_limit)?;
     interrupt.cancels(to.cancel_handle());
     let table = TargetTable::open(&to, &args.table)?;
     go_on(interrupt)?;
-    let from = source.connect(true, args.errors, args.time_limit)?;
+    let from = source.connect(true, args.rows.errors, args.rows.time_limit)?;
     refuse_same_database(table.is_in_file_of(&from)?)?;
-    if args.reporting().shows_notices() {
+    if args.rows.reporting().shows_notices() {
         let notices = from.notices().into_iter().chain(to.notices());
         notices.for_each(|text| notice(&text));
     }
-    let n_estimated = match args.reporting().shows_progress() {
+    let n_estimated = match args.rows.reporting().shows_progress() {
         true => source.estimated_rows(&from),
         false => None,
     };
@@ -54,7 +55,7 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
         ..ArrowOptions::default()
     };
     let mut stream = ArrowStream::new(statement, &options, &Ledger::off())?;
-    let mut progress = args.reporting().progress(interrupt, n_estimated);
+    let mut progress = args.rows.reporting().progress(interrupt, n_estimated);
     let (reading, writing) = (stream.cancel_handle(), to.cancel_handle());
     progress.cancels(CancelHandle::new(move || {
         reading.cancel();
@@ -81,7 +82,9 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
     });
     match ended {
         Ok(n_rows) => {
-            args.reporting().done(n_rows, n_bytes, started, Vec::new());
+            args.rows
+                .reporting()
+                .done(n_rows, n_bytes, started, Vec::new());
             Ok(())
         }
         Err(failure) => {

@@ -24,8 +24,9 @@ use crate::{export_parts, input};
 
 /// Runs `onecopy export`.
 pub(crate) fn run(args: &Export) -> i32 {
-    args.reporting()
-        .run(args.time_limit, |interrupt| export(args, interrupt))
+    args.rows
+        .reporting()
+        .run(args.rows.time_limit, |interrupt| export(args, interrupt))
 }
 
 /// The destination of the rows.
@@ -64,11 +65,11 @@ fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     // Before the query, which may take long.
     let target = open_target(args, options.file)?;
     let started = Instant::now();
-    let connection = source.connect(true, args.errors, args.time_limit)?;
-    if args.reporting().shows_notices() {
+    let connection = source.connect(true, args.rows.errors, args.rows.time_limit)?;
+    if args.rows.reporting().shows_notices() {
         connection.notices().iter().for_each(|n| notice(n));
     }
-    let n_estimated = match args.reporting().shows_progress() {
+    let n_estimated = match args.rows.reporting().shows_progress() {
         true => source.estimated_rows(&connection),
         false => None,
     };
@@ -103,7 +104,7 @@ pub(crate) fn write_to(
     interrupt: &Interrupt,
     started: Instant,
 ) -> Result<(), Failure> {
-    let mut progress = args.reporting().progress(interrupt, rows.n_estimated);
+    let mut progress = args.rows.reporting().progress(interrupt, rows.n_estimated);
     let to_stdout = matches!(target, Target::Stdout(_));
     let done = write(target, rows.statement, rows.sql, options, &mut progress);
     progress.end();
@@ -154,7 +155,8 @@ pub(crate) fn report(args: &Export, done: &Done, started: Instant) {
             members.push(("manifest", json_text(&path)));
         }
     }
-    args.reporting()
+    args.rows
+        .reporting()
         .done(done.n_rows, done.n_bytes, started, members);
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
             let part = &plan.parts[number - 1];
             // Before the query, which may take long.
             let target = open_target(args, options.file)?;
-            let connection = source.connect(true, args.errors, args.time_limit)?;
+            let connection = source.connect(true, args.rows.errors, args.rows.time_limit)?;
             interrupt.cancels(connection.cancel_handle());
             let rows = Rows {
                 statement: execute(&connection, part, interrupt)?,
@@ -148,7 +148,7 @@ fn planned_here(
     let plan =
         plan::plan(&connection, source.sql(), source.values(), &plan_options).map_err(failed)?;
     go_on(interrupt)?;
-    if args.reporting().shows_notices() {
+    if args.rows.reporting().shows_notices() {
         plan.notes.iter().for_each(|note| notice(note));
     }
     parts.export(plan, None, Some(connection))
@@ -180,11 +180,11 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn connect(&self) -> Result<Connection, Failure> {
         self.source
-            .connect(true, self.args.errors, self.args.time_limit)
+            .connect(true, self.args.rows.errors, self.args.rows.time_limit)
     }
 
     fn show_notices(&self, connection: &Connection) {
-        if self.args.reporting().shows_notices() {
+        if self.args.rows.reporting().shows_notices() {
             connection.notices().iter().for_each(|n| notice(n));
         }
     }
@@ -197,9 +197,9 @@ impl Parts<'_> {
     fn already_complete(&self, manifest: Manifest) -> Result<(), Failure> {
         let cleaned = remove_leftovers(&self.args.output);
         cleaned.map_err(|error| Failure::of_export(error, false))?;
-        if self.args.progress == ProgressForm::Json {
+        if self.args.rows.progress == ProgressForm::Json {
             report(self.args, &Done::of(manifest), self.started);
-        } else if !self.args.quiet {
+        } else if !self.args.rows.quiet {
             notice("the export is complete already");
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Parts<'_> {
             true => IfExists::Replace,
             false => IfExists::Refuse,
         };
-        let settings = Settings::new(&self.options, args.errors);
+        let settings = Settings::new(&self.options, args.rows.errors);
         let staging =
             Staging::open(&args.output, plan, settings, begin, if_exists).map_err(failed)?;
         let (complete, open) = self.divide(&staging, number)?;
@@ -253,7 +253,7 @@ impl Parts<'_> {
             (manifest, _) => {
                 let is_whole = manifest.is_some();
                 report(args, &written, self.started);
-                if is_whole && args.reporting().shows_notices() {
+                if is_whole && args.rows.reporting().shows_notices() {
                     notice(&format!(
                         "all {n_parts} parts are complete; the manifest is written"
                     ));
@@ -298,6 +298,7 @@ impl Parts<'_> {
                 n_bytes: complete.iter().map(Manifest::n_bytes).sum(),
                 display: self
                     .args
+                    .rows
                     .reporting()
                     .progress(self.interrupt, estimated.map(|rows| rows + n_complete)),
             }),
@@ -379,7 +380,7 @@ impl Parts<'_> {
     }
 
     fn announce(&self, part: &PartSpec, manifest: &Manifest) {
-        if self.args.progress != ProgressForm::Json {
+        if self.args.rows.progress != ProgressForm::Json {
             return;
         }
         let members = [

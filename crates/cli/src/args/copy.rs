@@ -1,11 +1,8 @@
 //! The arguments of `onecopy copy`.
 
 use clap::Args;
-use onecopy_text::Policy;
 
-use super::export::ProgressForm;
-use super::values::{ROW_POLICIES, policies, seconds};
-use crate::row_progress::Reporting;
+use super::rows::RowsArgs;
 
 /// `onecopy copy`.
 #[derive(Args, Debug)]
@@ -47,29 +44,7 @@ pub struct Copy {
     #[arg(long)]
     pub allow_defaults: bool,
 
-    /// The progress on stderr
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
-    pub progress: ProgressForm,
-
-    /// Cancel the copy after this number of seconds
-    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
-    pub time_limit: Option<std::time::Duration>,
-
-    /// The treatment of malformed text in a cell
-    #[arg(long, value_parser = policies(ROW_POLICIES), value_name = "HOW", default_value = "strict")]
-    pub errors: Policy,
-
-    /// Print only errors on stderr
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-impl Copy {
-    /// Returns how the progress and the result are reported.
-    pub(crate) fn reporting(&self) -> Reporting {
-        Reporting {
-            form: self.progress,
-            is_quiet: self.quiet,
-        }
-    }
+    /// How the rows are read and the progress is reported
+    #[command(flatten)]
+    pub rows: RowsArgs,
 }

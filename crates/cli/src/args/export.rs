@@ -6,12 +6,11 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args, ValueEnum};
 use onecopy_export::plan;
 use onecopy_export::{Compression, Format};
-use onecopy_text::Policy;
 
 use crate::failure::Failure;
-use crate::row_progress::Reporting;
 
-use super::values::{ROW_POLICIES, policies, seconds};
+use super::rows::RowsArgs;
+use super::values::seconds;
 
 /// `onecopy export`.
 #[derive(Args, Debug)]
@@ -116,31 +115,9 @@ pub struct Export {
     #[arg(long)]
     pub no_manifest: bool,
 
-    /// The progress on stderr
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
-    pub progress: ProgressForm,
-
-    /// Cancel the query after this number of seconds
-    #[arg(long, value_name = "S", value_parser = seconds, env = "ONECOPY_TIME_LIMIT")]
-    pub time_limit: Option<std::time::Duration>,
-
-    /// The treatment of malformed text in a cell
-    #[arg(long, value_parser = policies(ROW_POLICIES), value_name = "HOW", default_value = "strict")]
-    pub errors: Policy,
-
-    /// Print only errors on stderr
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-impl Export {
-    /// Returns how the progress and the result are reported.
-    pub(crate) fn reporting(&self) -> Reporting {
-        Reporting {
-            form: self.progress,
-            is_quiet: self.quiet,
-        }
-    }
+    /// How the rows are read and the progress is reported
+    #[command(flatten)]
+    pub rows: RowsArgs,
 }
 
 /// `onecopy verify`.
