@@ -96,6 +96,8 @@ impl DecimalDigits {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parsed(text: &str) -> DecimalDigits {
@@ -157,5 +159,42 @@ mod tests {
         }
         assert_eq!(parsed("0.1").to_f32("0.1"), Some(0.1));
         assert_eq!(parsed("16777217").to_f32("16777217"), None);
+    }
+
+    /// Returns a number in a notation with this many digits after the point and this exponent, and
+    /// its exact value times 10^24.
+    fn notation(mantissa: i64, n_fraction: u32, exponent: i32) -> (String, i128) {
+        let digits = mantissa.unsigned_abs().to_string();
+        let padded = format!("{digits:0>width$}", width = n_fraction as usize + 1);
+        let (whole, fraction) = padded.split_at(padded.len() - n_fraction as usize);
+        let sign = if mantissa < 0 { "-" } else { "" };
+        let point = if fraction.is_empty() { "" } else { "." };
+        let text = format!("{sign}{whole}{point}{fraction}e{exponent}");
+        let power = 24 + exponent - n_fraction as i32;
+        (text, i128::from(mantissa) * 10_i128.pow(power as u32))
+    }
+
+    proptest! {
+        #[test]
+        fn digits_are_equal_if_the_exact_values_are(
+            a in -99_999_i64..100_000, b in -99_999_i64..100_000,
+            fractions in (0_u32..8, 0_u32..8), exponents in (-6_i32..7, -6_i32..7),
+        ) {
+            let (a, exact_a) = notation(a, fractions.0, exponents.0);
+            let (b, exact_b) = notation(b, fractions.1, exponents.1);
+            prop_assert_eq!(parsed(&a) == parsed(&b), exact_a == exact_b, "{} {}", a, b);
+            let (same, exact_same) = notation(-1230, fractions.0, exponents.0);
+            let plain = parsed(&same).plain().unwrap_or_default();
+            let n_fraction = plain.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+            let whole: i128 = plain.replace('.', "").parse().unwrap_or_default();
+            prop_assert_eq!(whole * 10_i128.pow(24 - n_fraction as u32), exact_same, "{}", plain);
+        }
+
+        #[test]
+        fn only_numbers_are_parsed(text in "[-+0-9.eE ]{0,12}|\\PC{0,8}") {
+            if DecimalDigits::parse(&text).is_some() {
+                prop_assert!(text.parse::<f64>().is_ok());
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of [`ColumnStorage`].
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn text(text: &str) -> Value {
@@ -145,4 +147,39 @@ fn an_offset_is_neither_added_nor_removed() {
     assert_eq!(column(false).convert(text(utc)), Err(Refusal::Offset));
     let nanoseconds = text("2024-01-01 10:00:00.000000001");
     assert_eq!(column(false).convert(nanoseconds), Err(Refusal::Change));
+}
+
+proptest! {
+    /// Text of another database, in a column of any type, is converted or refused, and a converted
+    /// value is converted to itself.
+    #[test]
+    fn any_text_is_converted_or_refused(
+        given in "[-+0-9.:eETZ ]{0,30}|\\PC{0,12}|NaN|-?(I|i)nfinity|[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        is_decimal in any::<bool>(), digits in 0_u8..7, flag in any::<bool>(),
+    ) {
+        for column in [
+            ColumnStorage::SqliteText,
+            ColumnStorage::SqliteNumber { is_real: flag },
+            ColumnStorage::SqliteAny,
+            ColumnStorage::Bool,
+            ColumnStorage::Integer,
+            ColumnStorage::Real,
+            ColumnStorage::Double,
+            ColumnStorage::Decimal { scale: flag.then_some(2) },
+            ColumnStorage::Text { is_postgres: flag, most_chars: Some(3) },
+            ColumnStorage::Binary,
+            ColumnStorage::Date,
+            ColumnStorage::Time { digits },
+            ColumnStorage::Timestamp { digits, with_offset: flag },
+            ColumnStorage::Uuid,
+            ColumnStorage::Parsed,
+        ] {
+            let value = if is_decimal { decimal(&given) } else { text(&given) };
+            if let Ok(converted) = column.convert(value) {
+                let again = column.convert(converted.clone());
+                let is_nan = matches!(converted, Value::F64(f) if f.is_nan());
+                prop_assert!(is_nan || again == Ok(converted), "{:?} {:?}", column, given);
+            }
+        }
+    }
 }
