@@ -158,6 +158,7 @@ def onecopy_insert_arrow(target: dict[str, Any], size: int) -> Job:
         connection.execute(_CREATE.format("ingested_ours"))
         return int(connection.cursor().insert_arrow("ingested_ours", table).rowcount)
 
+    job.before = connection.rollback  # type: ignore[attr-defined]
     return job
 
 
