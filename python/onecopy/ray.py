@@ -50,10 +50,16 @@ def read_sql(
     """Return a `ray.data.Dataset` of the rows of a query.
 
     ``options`` are passed to `ray.data.read_datasource`, for example ``concurrency``. The other
-    arguments are those of `OnecopyDatasource`.
+    arguments are those of `OnecopyDatasource`. If neither ``parts`` nor ``override_num_blocks`` is
+    given, there are two parts for each CPU of the cluster, but at most one for 100,000 rows. Ray
+    does not divide the blocks of the parts further, unless ``override_num_blocks`` is larger.
     """
+    if not ray.is_initialized():
+        ray.init()
+    blocks = options.pop("override_num_blocks", None)
     source = OnecopyDatasource(database, sql, parameters, parts=parts, key=key, types=types)
-    return ray.data.read_datasource(source, **options)
+    n_parts = len(source.planned(blocks or 2 * int(ray.cluster_resources().get("CPU", 1))))
+    return ray.data.read_datasource(source, override_num_blocks=blocks or n_parts, **options)
 
 
 class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed for type checks.
@@ -86,9 +92,12 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
         self._parts = parts
         self._key = (key,) if isinstance(key, str) else tuple(key)
         with contextlib.closing(_database.connect(database)) as connection:
-            whole = sql if isinstance(sql, Plan) else plan(connection, sql, self._parameters, parts=1, key=self._key)
-            self._schema = _columns.schema(connection, whole.parts[0], types)
-        rows = [part.rows for part in whole.parts]
+            n_parts = parts or 1
+            made = sql if isinstance(sql, Plan) else plan(connection, sql, parameters, parts=n_parts, key=self._key)
+            self._schema = _columns.schema(connection, made.parts[0], types)
+        # The parts by their number, since Ray requests the tasks several times.
+        self._plans = {n_parts: made.parts}
+        rows = [part.rows for part in made.parts]
         self._rows = None if None in rows else sum(n for n in rows if n is not None)
 
     def get_name(self) -> str:
@@ -104,17 +113,22 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
     ) -> list[ReadTask]:
         """One task for each part. With ``per_task_row_limit`` a task reads at most this number of
         rows."""
-        return [self._task(part, per_task_row_limit) for part in self._planned(parallelism)]
+        return [self._task(part, per_task_row_limit) for part in self.planned(parallelism)]
 
-    def _planned(self, parallelism: int) -> tuple[PartSpec, ...]:
+    def planned(self, parallelism: int) -> tuple[PartSpec, ...]:
+        """The parts that are read: those of the plan or of ``parts``; otherwise at most ``parallelism``
+        parts."""
         if isinstance(self._sql, Plan):
             return self._sql.parts
         n_parts = self._parts
         if n_parts is None:
             useful = parallelism if self._rows is None else -(-self._rows // _MIN_ROWS)
             n_parts = max(1, min(parallelism, useful))
-        with contextlib.closing(_database.connect(self._database)) as connection:
-            return plan(connection, self._sql, self._parameters, parts=n_parts, key=self._key).parts
+        if n_parts not in self._plans:
+            with contextlib.closing(_database.connect(self._database)) as connection:
+                made = plan(connection, self._sql, self._parameters, parts=n_parts, key=self._key)
+            self._plans[n_parts] = made.parts
+        return self._plans[n_parts]
 
     def _task(self, part: PartSpec, max_rows: int | None) -> ReadTask:
         n_bytes = None if part.rows is None else part.rows * len(self._schema) * _VALUE_BYTES

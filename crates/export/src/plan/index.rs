@@ -12,8 +12,8 @@ use crate::json::{self, Json, items, member};
 pub(crate) struct Explained<'a> {
     pub(crate) sql: &'a str,
     pub(crate) values: &'a [Value],
-    /// The name of the key's first column.
-    pub(crate) column: &'a str,
+    /// The names of the key's columns.
+    pub(crate) columns: &'a [&'a str],
 }
 
 /// Returns a sentence: does the predicate of a part reach an index?
@@ -42,7 +42,7 @@ pub(crate) fn sentence(connection: &Connection, part: &Explained<'_>) -> Result<
                 part.values,
             )?;
             let details: Vec<String> = plan.iter().map(|row| text(row.get(3))).collect();
-            sqlite(&details, part.column).map_or_else(misses, |scan| reaches(&scan))
+            sqlite(&details, part.columns).map_or_else(misses, |scan| reaches(&scan))
         }
         Dialect::MySql => match mariadb(connection, part)? {
             Some(index) => reaches(&format!("the index `{index}`")),
@@ -75,7 +75,7 @@ fn postgres(connection: &Connection, part: &Explained<'_>) -> Result<Option<Stri
     let plan = json::parse(&text(plan.first().and_then(|row| row.first())));
     let nodes = plan.as_ref().and_then(items).unwrap_or_default();
     let root = nodes.first().and_then(|node| member(node, "Plan"));
-    Ok(root.and_then(|root| scan_of_postgres(root, part.column)))
+    Ok(root.and_then(|root| scan_of_postgres(root, part.columns)))
 }
 
 /// Returns the plan that PostgreSQL would use if reading a whole table were expensive.
@@ -86,9 +86,12 @@ fn possible(connection: &Connection, part: &Explained<'_>) -> Result<Option<Stri
     plan
 }
 
-fn scan_of_postgres(node: &Json, column: &str) -> Option<String> {
+fn scan_of_postgres(node: &Json, columns: &[&str]) -> Option<String> {
     let of = |name| member(node, name).and_then(json::text);
-    let names = |condition: Option<String>| condition.is_some_and(|c| contains_name(&c, column));
+    let names = |condition: Option<String>| {
+        let has = |condition: String| columns.iter().any(|name| contains_name(&condition, name));
+        condition.is_some_and(has)
+    };
     if names(of("TID Cond")) {
         return Some("the pages of the table (`ctid`)".to_owned());
     }
@@ -98,7 +101,9 @@ fn scan_of_postgres(node: &Json, column: &str) -> Option<String> {
         return Some(format!("the index `{index}`"));
     }
     let below = member(node, "Plans").and_then(items).unwrap_or_default();
-    below.iter().find_map(|node| scan_of_postgres(node, column))
+    below
+        .iter()
+        .find_map(|node| scan_of_postgres(node, columns))
 }
 
 /// Returns `true` if a condition names a column, in quotes or not.
@@ -112,20 +117,21 @@ fn contains_name(condition: &str, column: &str) -> bool {
 }
 
 /// Returns the index in the lines of `explain query plan` whose range is that of the key.
-fn sqlite(details: &[String], column: &str) -> Option<String> {
+fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     details.iter().find_map(|detail| {
-        let (head, ranges) = detail.strip_prefix("SEARCH ")?.rsplit_once(" (")?;
+        let (head, ranges) = detail.strip_prefix("SEARCH ")?.split_once(" (")?;
         let is_rowid = head.ends_with("INTEGER PRIMARY KEY");
+        // A range of one column, or of a row value that begins with it.
         let has = |name: &str| {
-            ["<", ">"]
-                .iter()
-                .any(|op| ranges.contains(&format!("{name}{op}")))
+            let forms = [format!("{name}<"), format!("{name}>"), format!("({name},")];
+            forms.iter().any(|form| ranges.contains(form))
         };
         if is_rowid && has("rowid") {
             return Some("the row ids of the table".to_owned());
         }
         let (_, index) = head.rsplit_once("INDEX ")?;
-        has(column).then(|| format!("the index `{index}`"))
+        let is_of_key = columns.iter().any(|name| has(name));
+        is_of_key.then(|| format!("the index `{index}`"))
     })
 }
 
@@ -139,13 +145,15 @@ fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<Strin
         .map(|c| c.name.to_lowercase())
         .collect();
     for index in ranges(&names, &plan) {
-        let values = [&index, part.column].map(|text| Value::Text(text.to_owned()));
+        let values = [Value::Text(index.clone())];
         let (_, found) = rows(
             connection,
-            "select 1 from information_schema.statistics where index_name = ? and column_name = ?",
+            "select column_name from information_schema.statistics where index_name = ?",
             &values,
         )?;
-        if !found.is_empty() {
+        let of_index = found.iter().map(|row| text(row.first()));
+        let is_of_key = |name: &String| part.columns.iter().any(|c| c.eq_ignore_ascii_case(name));
+        if of_index.collect::<Vec<_>>().iter().any(is_of_key) {
             return Ok(Some(index));
         }
     }
@@ -187,13 +195,18 @@ mod tests {
                 "k",
                 Some("the index `i`"),
             ),
+            (
+                "SEARCH t USING INDEX i ((k,b)>(?,?) AND (k,b)<(?,?))",
+                "k",
+                Some("the index `i`"),
+            ),
             ("SEARCH t USING INDEX i (a=?)", "k", None),
             ("SCAN t", "k", None),
             ("SCAN t USING INDEX i", "k", None),
             ("CO-ROUTINE t", "k", None),
         ] {
             assert_eq!(
-                sqlite(&[detail.to_owned()], column).as_deref(),
+                sqlite(&[detail.to_owned()], &[column]).as_deref(),
                 expected,
                 "{detail}"
             );
@@ -202,7 +215,7 @@ mod tests {
 
     #[test]
     fn an_index_of_postgres_counts_only_with_a_condition_on_the_key() {
-        let plan = |text| scan_of_postgres(&json::parse(text).unwrap(), "id");
+        let plan = |text| scan_of_postgres(&json::parse(text).unwrap(), &["id"]);
         let nested = r#"{"Node Type":"Gather","Plans":[
             {"Index Name":"t_pkey","Index Cond":"((id >= 5) AND (id < 9))"}]}"#;
         assert_eq!(plan(nested).unwrap(), "the index `t_pkey`");

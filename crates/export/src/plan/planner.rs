@@ -6,6 +6,7 @@ use onecopy_rows::{Dialect, Schema, Value};
 
 use super::boundaries;
 use super::catalog::{self, Address, Table};
+use super::count::count;
 use super::hash::{plan_hash, schema_hash, statement_hash, type_name};
 use super::index::{self, Explained};
 use super::key::{self, Key, TableOfKey};
@@ -336,6 +337,13 @@ impl Planner<'_> {
         }
         let n = self.options.n_parts;
         let mut columns = key.columns.clone();
+        if n == 1 {
+            let rows = self.n_rows(template)?;
+            return Ok(Ranges {
+                columns,
+                conditions: vec![(Condition::all(), rows)],
+            });
+        }
         let (mut best, mut scale) = self.quantiles(key, &columns, template)?;
         for further in &key.further {
             if best.skew(n) <= BALANCED || best.n_rows() < n as u64 {
@@ -363,13 +371,31 @@ impl Planner<'_> {
         let mut conditions: Vec<(Condition, Option<u64>)> = bounds
             .windows(2)
             .zip(sizes)
-            .map(|(pair, size)| (predicate::range(&columns, pair[0], pair[1]), estimate(size)))
+            .map(|(pair, size)| {
+                let range = predicate::range(&columns, pair[0], pair[1], self.dialect);
+                (range, estimate(size))
+            })
             .collect();
         conditions.extend(predicate::null(&columns).map(|null| (null, estimate(best.n_null))));
         Ok(Ranges {
             columns,
             conditions,
         })
+    }
+
+    /// Returns the number of rows of the statement, or an estimate.
+    fn n_rows(&self, template: &Template) -> Result<Option<u64>, Error> {
+        let estimate = self.table.as_ref().and_then(|table| table.rows);
+        match self.dialect {
+            // The estimate of SQLite is only an upper bound.
+            Dialect::Postgres | Dialect::MySql if self.has_no_condition() && estimate.is_some() => {
+                Ok(estimate)
+            }
+            _ => {
+                let (sql, values) = template.with(&Condition::all());
+                count(self.connection, &sql, &values, None).map(Some)
+            }
+        }
     }
 
     fn has_no_condition(&self) -> bool {
@@ -462,7 +488,7 @@ impl Planner<'_> {
         let explained = Explained {
             sql: &middle.sql,
             values: &middle.values,
-            column: &columns[0].name,
+            columns: &columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(),
         };
         index::sentence(self.connection, &explained)
     }

@@ -2,11 +2,11 @@
 //! NULL.
 //!
 //! The predicates of all parts select each row exactly once, for any boundaries that are in
-//! ascending order, so boundaries that have become old cost only balance. They use only `<`, `<=`,
-//! `>`, `>=`, `and`, `or` and `is null`, which every database has. The order is that of the
-//! database's own operators.
+//! ascending order, so boundaries that have become old cost only balance. They use only `=`, `<`,
+//! `<=`, `>`, `>=`, `and`, `or` and `is null`, which every database has, and row values where the
+//! database compares them by an index. The order is that of the database's own operators.
 
-use onecopy_rows::Value;
+use onecopy_rows::{Dialect, Value};
 
 /// A condition with `?` for its values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,19 +60,38 @@ pub(crate) struct KeyColumn {
 
 /// Returns the condition for the rows with `lower` <= key < `upper`, without NULL in any column of
 /// the key. A bound is a value for each column; `None` is no bound.
+///
+/// In columns in which both bounds have the same value, the rows have this value: with the test for
+/// equality an index leads to the rows between the later columns.
 pub(crate) fn range(
     key: &[KeyColumn],
     lower: Option<&[Value]>,
     upper: Option<&[Value]>,
+    dialect: Dialect,
 ) -> Condition {
     let mut condition = Condition::default();
     let columns: Vec<&str> = key.iter().map(|column| column.sql.as_str()).collect();
-    if let Some(values) = lower {
-        compare(&mut condition, &columns, values, &LOWER);
-    }
-    if let Some(values) = upper {
+    let bounds = lower.unwrap_or_default().iter();
+    let pairs = bounds.zip(upper.unwrap_or_default());
+    // The last column is compared, since a range whose bounds are equal has no row.
+    let n_equal = pairs.take_while(|(lower, upper)| lower == upper).count();
+    let n_equal = n_equal.min(key.len().saturating_sub(1));
+    for (column, value) in columns.iter().zip(lower.unwrap_or_default()).take(n_equal) {
         condition.and();
-        compare(&mut condition, &columns, values, &UPPER);
+        condition.sql.push_str(column);
+        condition.push(" = ", value);
+    }
+    for (values, operators) in [(lower, &LOWER), (upper, &UPPER)] {
+        let Some(values) = values else { continue };
+        condition.and();
+        let (columns, values) = (&columns[n_equal..], &values[n_equal..]);
+        match dialect {
+            // The only dialects in which an index serves a comparison of row values.
+            Dialect::Postgres | Dialect::Sqlite if columns.len() > 1 => {
+                compare_rows(&mut condition, columns, values, operators);
+            }
+            _ => compare(&mut condition, columns, values, operators),
+        }
     }
     // A comparison with the first column excludes the rows in which that column is NULL. A row with
     // NULL in a later column satisfies it if the first column decides.
@@ -156,6 +175,23 @@ fn compare(condition: &mut Condition, columns: &[&str], values: &[Value], operat
     condition.sql.push(')');
 }
 
+/// Appends a comparison of row values: `(a, b) >= (?, ?)`.
+fn compare_rows(
+    condition: &mut Condition,
+    columns: &[&str],
+    values: &[Value],
+    operators: &Operators,
+) {
+    condition.sql += &format!("({})", columns.join(", "));
+    condition.sql += operators.last;
+    let mut before = "(";
+    for value in values {
+        condition.push(before, value);
+        before = ", ";
+    }
+    condition.sql.push(')');
+}
+
 /// Returns a SQL expression that compares the columns `before` with the columns `now` in the order
 /// of a key: 1 if `before` is less, -1 if it is greater, otherwise 0.
 pub(crate) fn sign(before: &[String], now: &[String]) -> String {
@@ -201,7 +237,8 @@ mod tests {
             (Some(&low), None, "k >= ?", &[3]),
             (None, None, "k is not null", &[]),
         ] {
-            let condition = range(&key, lower.map(Vec::as_slice), upper.map(Vec::as_slice));
+            let (lower, upper) = (lower.map(Vec::as_slice), upper.map(Vec::as_slice));
+            let condition = range(&key, lower, upper, Dialect::Postgres);
             assert_eq!(
                 (condition.sql.as_str(), condition.values),
                 (sql, ints(values))
@@ -214,14 +251,14 @@ mod tests {
     fn a_key_without_null_has_no_part_for_it() {
         let key = key(&[("a", false), ("b", false)]);
         assert_eq!(null(&key), None);
-        assert_eq!(range(&key, None, None), Condition::all());
+        assert_eq!(range(&key, None, None, Dialect::Generic), Condition::all());
     }
 
     #[test]
     fn a_key_of_several_columns_is_compared_in_their_order() {
         let key = key(&[("a", true), ("b", true), ("c", false)]);
         let (low, high) = (ints(&[1, 2, 3]), ints(&[4, 5, 6]));
-        let condition = range(&key, Some(&low), Some(&high));
+        let condition = range(&key, Some(&low), Some(&high), Dialect::MySql);
         assert_eq!(
             condition.sql,
             "a >= ? and (a > ? or b >= ? and (b > ? or c >= ?)) \
@@ -229,6 +266,61 @@ mod tests {
         );
         assert_eq!(condition.values, ints(&[1, 1, 2, 2, 3, 4, 4, 5, 5, 6]));
         assert_eq!(null(&key).unwrap().sql, "a is null or b is null");
+    }
+
+    #[test]
+    fn row_values_are_compared_where_an_index_serves_them() {
+        let key = key(&[("a", true), ("b", true), ("c", false)]);
+        let (low, high) = (ints(&[1, 2, 3]), ints(&[4, 5, 6]));
+        for dialect in [Dialect::Postgres, Dialect::Sqlite] {
+            let condition = range(&key, Some(&low), Some(&high), dialect);
+            assert_eq!(
+                condition.sql,
+                "(a, b, c) >= (?, ?, ?) and (a, b, c) < (?, ?, ?) and b is not null"
+            );
+            assert_eq!(condition.values, ints(&[1, 2, 3, 4, 5, 6]));
+        }
+    }
+
+    #[test]
+    fn a_range_inside_of_one_value_tests_for_equality() {
+        let key = key(&[("a", true), ("b", false), ("c", false)]);
+        for (low, high, dialect, sql, values) in [
+            (
+                [1, 2, 3],
+                [1, 5, 6],
+                Dialect::MySql,
+                "a = ? and b >= ? and (b > ? or c >= ?) and b <= ? and (b < ? or c < ?)",
+                &[1, 2, 2, 3, 5, 5, 6][..],
+            ),
+            (
+                [1, 2, 3],
+                [1, 5, 6],
+                Dialect::Postgres,
+                "a = ? and (b, c) >= (?, ?) and (b, c) < (?, ?)",
+                &[1, 2, 3, 5, 6],
+            ),
+            (
+                [1, 2, 3],
+                [1, 2, 6],
+                Dialect::Postgres,
+                "a = ? and b = ? and c >= ? and c < ?",
+                &[1, 2, 3, 6],
+            ),
+            (
+                [1, 2, 3],
+                [1, 2, 3],
+                Dialect::Generic,
+                "a = ? and b = ? and c >= ? and c < ?",
+                &[1, 2, 3, 3],
+            ),
+        ] {
+            let condition = range(&key, Some(&ints(&low)), Some(&ints(&high)), dialect);
+            assert_eq!(
+                (condition.sql.as_str(), condition.values),
+                (sql, ints(values))
+            );
+        }
     }
 
     #[test]

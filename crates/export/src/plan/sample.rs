@@ -3,9 +3,14 @@
 use super::catalog::{Sampling, Table};
 use super::predicate::Condition;
 
+/// A table with this number of rows is read completely, if the caller does not choose a number.
+const WHOLE_ROWS: u64 = 200_000;
 /// The least number of rows of a sample, and the number for each part.
-const LEAST_ROWS: u64 = 100_000;
+const LEAST_ROWS: u64 = 20_000;
 const ROWS_PER_PART: u64 = 5_000;
+/// The least number of rows of a sample of pages: the keys of one page are often neighbours, and
+/// then count as one key.
+const LEAST_ROWS_OF_PAGES: u64 = 100_000;
 
 /// A sample of a table, as parts of a query.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,9 +41,13 @@ impl Sample {
         n_parts: usize,
         n_rows: Option<u64>,
     ) -> Option<Sample> {
-        let wanted = n_rows.unwrap_or(LEAST_ROWS.max(ROWS_PER_PART * n_parts as u64));
+        let least = match table.sampling {
+            Sampling::Pages => LEAST_ROWS_OF_PAGES,
+            _ => LEAST_ROWS,
+        };
+        let wanted = n_rows.unwrap_or(least.max(ROWS_PER_PART * n_parts as u64));
         let rows = table.rows?;
-        if rows / 2 <= wanted {
+        if rows / 2 <= wanted || n_rows.is_none() && rows <= WHOLE_ROWS {
             return None;
         }
         let fraction = (wanted as f64 / rows as f64).max(1e-6);
@@ -94,7 +103,7 @@ mod tests {
         );
         let sample = of(Some(1_000_000), Sampling::Rowid("rowid")).unwrap();
         assert!(
-            sample.condition.sql.ends_with("< 429496729"),
+            sample.condition.sql.ends_with("< 171798691"),
             "{}",
             sample.condition.sql
         );

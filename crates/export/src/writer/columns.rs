@@ -16,6 +16,7 @@ use onecopy_rows::connect::Statement;
 use onecopy_rows::{Error as RowsError, ErrorKind, Schema};
 
 use super::RowOptions;
+use super::groups::{RowGroup, RowGroups};
 use super::parquet::ParquetWriter;
 use crate::arrow_array::{next_batch, schema_of};
 use crate::counted::CountedWrite;
@@ -107,7 +108,7 @@ fn write_batches(
             return Err(Error::Stopped);
         }
         n_rows += batch.num_rows() as u64;
-        writer.write(batch)?;
+        writer.write(&batch)?;
         observer.progress(n_rows, writer.n_bytes());
     }
     Ok(n_rows)
@@ -115,12 +116,50 @@ fn write_batches(
 
 /// A writer of batches.
 enum Writer<'w, 'o> {
-    Ipc(Box<FileWriter<BufWriter<&'w mut CountedWrite<'o>>>>),
+    Ipc(Box<IpcWriter<'w, 'o>>),
     Parquet(Box<ParquetWriter<'w, 'o>>),
 }
 
 impl<'w, 'o> Writer<'w, 'o> {
     fn ipc(
+        out: &'w mut CountedWrite<'o>,
+        schema: &SchemaRef,
+        file: FileFormat,
+    ) -> Result<Self, Error> {
+        Ok(Writer::Ipc(Box::new(IpcWriter::new(out, schema, file)?)))
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        match self {
+            Writer::Ipc(writer) => writer.write(batch),
+            Writer::Parquet(writer) => writer.write(batch),
+        }
+    }
+
+    fn n_bytes(&self) -> u64 {
+        match self {
+            Writer::Ipc(writer) => writer.file.get_ref().get_ref().n_bytes(),
+            Writer::Parquet(writer) => writer.n_bytes(),
+        }
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        match self {
+            Writer::Ipc(writer) => writer.finish(),
+            Writer::Parquet(writer) => writer.finish(),
+        }
+    }
+}
+
+/// Writes an Arrow IPC file.
+struct IpcWriter<'w, 'o> {
+    file: FileWriter<BufWriter<&'w mut CountedWrite<'o>>>,
+    schema: SchemaRef,
+    groups: RowGroups,
+}
+
+impl<'w, 'o> IpcWriter<'w, 'o> {
+    fn new(
         out: &'w mut CountedWrite<'o>,
         schema: &SchemaRef,
         file: FileFormat,
@@ -132,32 +171,33 @@ impl<'w, 'o> Writer<'w, 'o> {
         let options = IpcWriteOptions::default().try_with_compression(compression)?;
         // The writer makes a call for each buffer and its padding.
         let out = BufWriter::with_capacity(64 << 10, out);
-        let writer = FileWriter::try_new_with_options(out, schema, options)?;
-        Ok(Writer::Ipc(Box::new(writer)))
+        Ok(IpcWriter {
+            file: FileWriter::try_new_with_options(out, schema, options)?,
+            schema: SchemaRef::clone(schema),
+            groups: RowGroups::new(BATCH_BYTES, usize::MAX),
+        })
     }
 
-    fn write(&mut self, batch: RecordBatch) -> Result<(), Error> {
-        match self {
-            Writer::Ipc(writer) => Ok(writer.write(&batch)?),
-            Writer::Parquet(writer) => writer.write(batch),
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        for group in self.groups.add(batch) {
+            self.write_group(group)?;
         }
+        Ok(())
     }
 
-    fn n_bytes(&self) -> u64 {
-        match self {
-            Writer::Ipc(writer) => writer.get_ref().get_ref().n_bytes(),
-            Writer::Parquet(writer) => writer.n_bytes(),
-        }
+    fn write_group(&mut self, group: RowGroup) -> Result<(), Error> {
+        let columns = group.into_columns().collect::<Result<Vec<_>, _>>()?;
+        let batch = RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?;
+        Ok(self.file.write(&batch)?)
     }
 
-    fn finish(self) -> Result<(), Error> {
-        match self {
-            Writer::Ipc(mut writer) => {
-                writer.finish()?;
-                Ok(writer.flush()?)
-            }
-            Writer::Parquet(writer) => writer.finish(),
+    fn finish(mut self) -> Result<(), Error> {
+        let last = self.groups.take();
+        if last.n_rows > 0 {
+            self.write_group(last)?;
         }
+        self.file.finish()?;
+        Ok(self.file.flush()?)
     }
 }
 

@@ -11,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
+use super::groups::{RowGroup, RowGroups};
 use crate::counted::CountedWrite;
 use crate::error::Error;
 use crate::format::{Compression, FileFormat};
@@ -38,10 +39,7 @@ pub(super) struct ParquetWriter<'w, 'o> {
     file: SerializedFileWriter<&'w mut CountedWrite<'o>>,
     columns: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// The batches of the next row group.
-    batches: Vec<RecordBatch>,
-    n_batch_bytes: usize,
-    n_batch_rows: usize,
+    groups: RowGroups,
     n_row_groups: usize,
 }
 
@@ -71,42 +69,33 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
             file,
             columns,
             schema: Arc::clone(schema),
-            batches: Vec::new(),
-            n_batch_bytes: 0,
-            n_batch_rows: 0,
+            groups: RowGroups::new(ROW_GROUP_BYTES, ROW_GROUP_ROWS),
             n_row_groups: 0,
         })
     }
 
-    /// Adds a batch to the row group, and writes the row group if it is large enough.
-    pub(super) fn write(&mut self, batch: RecordBatch) -> Result<(), Error> {
-        self.n_batch_bytes += batch.get_array_memory_size();
-        self.n_batch_rows += batch.num_rows();
-        self.batches.push(batch);
-        if self.n_batch_bytes >= ROW_GROUP_BYTES || self.n_batch_rows >= ROW_GROUP_ROWS {
-            self.write_row_group()?;
+    /// Adds a batch, and writes the row groups that it completes.
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        for group in self.groups.add(batch) {
+            self.write_row_group(group)?;
         }
         Ok(())
     }
 
-    fn write_row_group(&mut self) -> Result<(), Error> {
+    fn write_row_group(&mut self, group: RowGroup) -> Result<(), Error> {
         let writers = self.columns.create_column_writers(self.n_row_groups)?;
         let mut row_group = self.file.next_row_group()?;
         // Each type that a stream makes has one leaf, also a list.
-        for (column, mut writer) in writers.into_iter().enumerate() {
-            let field = self.schema.field(column);
-            for batch in &self.batches {
-                for leaf in compute_leaves(field, batch.column(column))? {
-                    writer.write(&leaf)?;
-                }
+        for ((array, mut writer), field) in
+            group.into_columns().zip(writers).zip(self.schema.fields())
+        {
+            for leaf in compute_leaves(field, &array?)? {
+                writer.write(&leaf)?;
             }
             writer.close()?.append_to_row_group(&mut row_group)?;
         }
         row_group.close()?;
         self.n_row_groups += 1;
-        self.batches.clear();
-        self.n_batch_bytes = 0;
-        self.n_batch_rows = 0;
         Ok(())
     }
 
@@ -117,8 +106,9 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
 
     /// Writes the last row group and the footer.
     pub(super) fn finish(mut self) -> Result<(), Error> {
-        if !self.batches.is_empty() {
-            self.write_row_group()?;
+        let last = self.groups.take();
+        if last.n_rows > 0 {
+            self.write_row_group(last)?;
         }
         self.file.close()?;
         Ok(())

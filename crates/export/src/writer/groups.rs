@@ -1,0 +1,220 @@
+//! [`RowGroups`]: joins batches to groups of rows that depend only on the rows.
+//!
+//! The sizes of batches follow what a connection received at once. With their limits in a file, two
+//! exports of the same rows would differ.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType};
+use arrow_select::concat::concat;
+
+/// Collects batches until a group is full. Collecting copies nothing.
+pub(super) struct RowGroups {
+    /// A group ends with the row with which its values reach this number of bytes.
+    most_bytes: usize,
+    most_rows: usize,
+    group: RowGroup,
+    n_bytes: usize,
+}
+
+/// Consecutive rows, as slices of the batches in which they were received.
+#[derive(Default)]
+pub(super) struct RowGroup {
+    /// The slices of each column.
+    columns: Vec<Vec<ArrayRef>>,
+    pub(super) n_rows: usize,
+}
+
+impl RowGroups {
+    /// Begins the first group.
+    pub(super) fn new(most_bytes: usize, most_rows: usize) -> RowGroups {
+        RowGroups {
+            most_bytes,
+            most_rows,
+            group: RowGroup::default(),
+            n_bytes: 0,
+        }
+    }
+
+    /// Adds a batch; returns the groups that it completes.
+    pub(super) fn add(&mut self, batch: &RecordBatch) -> Vec<RowGroup> {
+        let mut complete = Vec::new();
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let rest = batch.slice(start, batch.num_rows() - start);
+            let (n_rows, n_bytes) = self.fitting(&rest);
+            self.group.push(&rest.slice(0, n_rows));
+            self.n_bytes += n_bytes;
+            start += n_rows;
+            if self.n_bytes >= self.most_bytes || self.group.n_rows >= self.most_rows {
+                complete.push(self.take());
+            }
+        }
+        complete
+    }
+
+    /// Returns the rows that no group has yet, and begins a new group.
+    pub(super) fn take(&mut self) -> RowGroup {
+        self.n_bytes = 0;
+        std::mem::take(&mut self.group)
+    }
+
+    /// Returns the number of the first rows of a batch that complete the group, or of all its rows;
+    /// and the number of their bytes.
+    fn fitting(&self, batch: &RecordBatch) -> (usize, usize) {
+        let n_bytes = |n_rows| -> usize {
+            let columns = batch.columns().iter();
+            columns.map(|column| value_bytes(column, n_rows)).sum()
+        };
+        let most = batch.num_rows().min(self.most_rows - self.group.n_rows);
+        let (mut enough, mut few) = (most, 0);
+        if self.n_bytes + n_bytes(most) >= self.most_bytes {
+            // `few` rows do not complete the group, `enough` rows do.
+            while few + 1 < enough {
+                let middle = few.midpoint(enough);
+                match self.n_bytes + n_bytes(middle) >= self.most_bytes {
+                    true => enough = middle,
+                    false => few = middle,
+                }
+            }
+        }
+        (enough, n_bytes(enough))
+    }
+}
+
+impl RowGroup {
+    fn push(&mut self, batch: &RecordBatch) {
+        self.columns.resize(batch.num_columns(), Vec::new());
+        for (slices, column) in self.columns.iter_mut().zip(batch.columns()) {
+            slices.push(column.clone());
+        }
+        self.n_rows += batch.num_rows();
+    }
+
+    /// Returns the columns one after the other, each as one array. The slices of a column are
+    /// released when it is dropped.
+    pub(super) fn into_columns(self) -> impl Iterator<Item = Result<ArrayRef, ArrowError>> {
+        self.columns
+            .into_iter()
+            .map(|mut slices| match slices.len() {
+                1 => Ok(slices.remove(0)),
+                _ => {
+                    let slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
+                    concat(&slices)
+                }
+            })
+    }
+}
+
+/// Returns the number of bytes of the first `n_rows` values, independent of the buffers in which
+/// they are.
+fn value_bytes(array: &dyn Array, n_rows: usize) -> usize {
+    let in_offsets = |first: usize, last: usize| last - first + n_rows * 4;
+    match array.data_type() {
+        DataType::Null => 0,
+        DataType::Boolean => n_rows,
+        DataType::FixedSizeBinary(width) => n_rows * usize::try_from(*width).unwrap_or(0),
+        DataType::Utf8 => {
+            let offsets = array.as_string::<i32>().offsets();
+            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
+        }
+        DataType::LargeUtf8 => {
+            let offsets = array.as_string::<i64>().offsets();
+            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
+        }
+        DataType::Binary => {
+            let offsets = array.as_binary::<i32>().offsets();
+            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
+        }
+        DataType::LargeBinary => {
+            let offsets = array.as_binary::<i64>().offsets();
+            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let (first, last) = (list.offsets()[0] as usize, list.offsets()[n_rows] as usize);
+            let items = list.values().slice(first, last - first);
+            n_rows * 4 + value_bytes(&items, last - first)
+        }
+        other => n_rows * other.primitive_width().unwrap_or(8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, ListArray, StringArray, types::Int32Type};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn batch(rows: &[(i64, String)]) -> RecordBatch {
+        let numbers: Int64Array = rows
+            .iter()
+            .map(|(n, _)| (n % 3 != 0).then_some(*n))
+            .collect();
+        let texts: StringArray = rows.iter().map(|(_, text)| Some(text)).collect();
+        let lists = rows
+            .iter()
+            .map(|(n, text)| (n % 5 != 0).then(|| [Some(1_i32), None].repeat(text.len() % 4)));
+        let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(lists);
+        let columns: [(&str, ArrayRef); 3] = [
+            ("n", Arc::new(numbers)),
+            ("text", Arc::new(texts)),
+            ("list", Arc::new(lists)),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, c)| (name, c, true))).unwrap()
+    }
+
+    fn groups(rows: &[(i64, String)], cuts: &[usize], most: (usize, usize)) -> Vec<Vec<ArrayRef>> {
+        let mut groups = RowGroups::new(most.0, most.1);
+        let mut found = Vec::new();
+        let mut take = |group: RowGroup| {
+            found.push(group.into_columns().collect::<Result<Vec<_>, _>>().unwrap());
+        };
+        let mut start = 0;
+        for n in cuts.iter().chain([&rows.len()]) {
+            let end = (start + n).min(rows.len());
+            for group in groups.add(&batch(&rows[start..end])) {
+                take(group);
+            }
+            start = end;
+        }
+        take(groups.take());
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn groups_do_not_depend_on_the_batches(
+            rows in prop::collection::vec((any::<i64>(), "[a-c]{0,20}"), 1..200),
+            cuts in prop::collection::vec(0_usize..40, 0..10),
+            most_bytes in 1_usize..2000,
+            most_rows in 1_usize..60,
+        ) {
+            let most = (most_bytes, most_rows);
+            let whole = groups(&rows, &[], most);
+            prop_assert_eq!(&groups(&rows, &cuts, most), &whole);
+            let n_rows = whole.iter().filter_map(|group| group.first()).map(|c| c.len());
+            let n_rows: Vec<usize> = n_rows.collect();
+            prop_assert_eq!(n_rows.iter().sum::<usize>(), rows.len());
+            prop_assert!(n_rows.iter().all(|n| *n >= 1 && *n <= most_rows));
+        }
+    }
+
+    #[test]
+    fn a_group_ends_with_the_row_that_fills_it() {
+        let rows: Vec<(i64, String)> = (1..=6).map(|n| (n, "x".repeat(100))).collect();
+        // 8 bytes for the number, 104 for the text, 4 for the empty list: 116 in each row.
+        let n_rows = |most_bytes| -> Vec<usize> {
+            let groups = groups(&rows, &[3, 3], (most_bytes, 100));
+            let columns = groups.iter().filter_map(|group| group.first());
+            columns.map(|column| column.len()).collect()
+        };
+        assert_eq!(n_rows(1), [1, 1, 1, 1, 1, 1]);
+        assert_eq!(n_rows(2 * 116), [2, 2, 2]);
+        assert_eq!(n_rows(2 * 116 + 1), [3, 3]);
+        assert_eq!(n_rows(10_000), [6]);
+    }
+}
