@@ -23,6 +23,7 @@ import onecopy
 from tests.cli.test_export import Done, rows_of
 from tests.cli.test_export import onecopy as command
 from tests.conftest import Database
+from tests.support.relay import Relay
 
 N_ROWS = 20_000
 SQL = "select id, name, price, note from item"
@@ -348,3 +349,22 @@ def test_a_snapshot_that_has_ended_is_an_error(tmp_path: Path, postgres_native: 
     con.commit()
     con.close()
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("format", ["csv", "arrow", "parquet"])
+def test_a_file_does_not_depend_on_how_the_network_divides_the_rows(
+    tmp_path: Path, format: str, postgres_native: Database
+) -> None:
+    sql = (
+        "select n, case when n % 7 > 0 then md5(n::text) || repeat('x', n % 90) end as text, array[n, n / 2] as list,"
+        " n / 8.0 as decimal, n % 3 = 0 as flag, now()::date as day from generate_series(1, 60000) n"
+    )
+    made = []
+    for most_bytes in (1 << 16, 3001):
+        with Relay(postgres_native.native["port"], most_bytes) as relay:
+            database = postgres_native.odbc.replace(f":{postgres_native.native['port']}/", f":{relay.port}/")
+            assert str(relay.port) in database
+            export(tmp_path, sql, "-o", f"{most_bytes}.{format}", database=database)
+        made.append((tmp_path / f"{most_bytes}.{format}").read_bytes())
+    assert len(made[0]) > 1_000_000
+    assert made[0] == made[1]

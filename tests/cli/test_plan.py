@@ -344,6 +344,31 @@ def test_the_sentence_about_the_index_is_that_of_the_database(targets: Any) -> N
                 assert ("reaches no index" not in index) is has_index, (profile, sql, index)
 
 
+def test_a_part_inside_of_one_value_reads_only_its_own_rows(postgres_native: Database) -> None:
+    target = postgres_native.odbc
+    with contextlib.closing(onecopy.connect(target)) as connection:
+        connection.execute("drop table if exists part_heavy")
+        connection.execute(
+            "create table part_heavy as select case when n % 10 = 0 then n else 5 end as a, n as b"
+            " from generate_series(1, 40000) n"
+        )
+        connection.execute("alter table part_heavy add primary key (a, b)")
+        connection.commit()
+        connection.execute("analyze part_heavy")
+        connection.commit()
+        sql = "select * from part_heavy"
+        made = plan(target, sql, 8, "--key", "a,b")
+        counts = sizes(connection, sql, made)
+        assert sum(counts) == 40_000 and max(counts) < 1.3 * 5000
+        connection.execute("set enable_seqscan = off")
+        for part in made["parts"]:
+            values = [value(typed) for typed in part["values"]]
+            lines = connection.execute("explain (analyze) " + part["sql"], values).fetchall()
+            assert not any("Rows Removed" in line for (line,) in lines), lines
+        connection.execute("drop table part_heavy")
+        connection.commit()
+
+
 def read_plan(process: subprocess.Popen[str]) -> dict[str, Any]:
     """The plan on the stdout of a command that continues."""
     assert process.stdout is not None

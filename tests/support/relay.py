@@ -8,15 +8,17 @@ import threading
 
 
 class Relay:
-    """Passes bytes between its clients and the server on ``port``, until `silence` is called."""
+    """Passes bytes between its clients and the server on ``port``, at most ``most_bytes`` at once,
+    until `silence` is called."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, most_bytes: int = 1 << 16) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
         self.silent = threading.Event()
         #: Set when a client has sent something that the silent relay keeps.
         self.received = threading.Event()
         self._server_port = port
+        self._most_bytes = most_bytes
         self._peers: dict[socket.socket, socket.socket] = {}
         #: Data for an end that it has not accepted yet.
         self._unsent: dict[socket.socket, bytes] = {}
@@ -60,7 +62,7 @@ class Relay:
         if one not in self._peers:
             return False
         try:
-            data = one.recv(1 << 16)
+            data = one.recv(self._most_bytes)
         except BlockingIOError:
             return False
         except ConnectionError:
