@@ -99,16 +99,16 @@ pub(crate) fn push_json_text(out: &mut String, text: &str) {
 
 /// A progress line for a long output, with a bar if the number of rows was estimated. It appears
 /// only on a terminal, and after one second.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     bar: ProgressBar,
     started: Instant,
     n_estimated: Option<u64>,
 }
 
-impl Progress {
+impl ProgressLine {
     /// Creates a progress line, which is hidden unless `show`. `n_estimated` is an estimate of the
     /// number of rows.
-    pub(crate) fn new(show: bool, n_estimated: Option<u64>) -> Progress {
+    pub(crate) fn new(show: bool, n_estimated: Option<u64>) -> ProgressLine {
         let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
         let target = match show {
             true => ProgressDrawTarget::stderr_with_hz(5),
@@ -124,7 +124,7 @@ impl Progress {
                 .unwrap_or_else(|_| ProgressStyle::default_spinner())
                 .progress_chars("=> "),
         );
-        Progress {
+        ProgressLine {
             bar,
             started: Instant::now(),
             n_estimated,

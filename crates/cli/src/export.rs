@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Export) -> i32 {
 }
 
 /// The destination of the rows.
-pub(crate) enum Target {
+pub(crate) enum ExportTarget {
     Stdout(Output),
     File(Box<FileTarget>),
     Folder(FolderTarget),
@@ -97,7 +97,7 @@ pub(crate) struct Rows<'a> {
 
 /// Writes rows to the target, shows the progress, and prints the result.
 pub(crate) fn write_to(
-    target: Target,
+    target: ExportTarget,
     rows: Rows<'_>,
     args: &Export,
     options: &RowOptions,
@@ -105,7 +105,7 @@ pub(crate) fn write_to(
     started: Instant,
 ) -> Result<(), Failure> {
     let mut progress = args.rows.reporting().progress(interrupt, rows.n_estimated);
-    let to_stdout = matches!(target, Target::Stdout(_));
+    let to_stdout = matches!(target, ExportTarget::Stdout(_));
     let done = write(target, rows.statement, rows.sql, options, &mut progress);
     progress.end();
     let done = done.map_err(|error| Failure::of_export(error, to_stdout))?;
@@ -123,14 +123,14 @@ pub(crate) fn row_options(args: &Export) -> Result<RowOptions, Failure> {
 }
 
 fn write(
-    target: Target,
+    target: ExportTarget,
     statement: Statement,
     sql: &str,
     options: &RowOptions,
     progress: &mut RowProgress<'_>,
 ) -> Result<Done, onecopy_export::Error> {
     let manifest = match target {
-        Target::Stdout(mut out) => {
+        ExportTarget::Stdout(mut out) => {
             let written = write_rows(statement, options, out.as_write(), false, progress)?;
             return Ok(Done {
                 n_rows: written.n_rows,
@@ -138,8 +138,8 @@ fn write(
                 manifest: None,
             });
         }
-        Target::File(target) => target.write(statement, sql, options, progress)?,
-        Target::Folder(target) => target.write(statement, sql, options, progress)?,
+        ExportTarget::File(target) => target.write(statement, sql, options, progress)?,
+        ExportTarget::Folder(target) => target.write(statement, sql, options, progress)?,
     };
     Ok(Done::of(manifest))
 }
@@ -215,14 +215,14 @@ fn file_format(args: &Export) -> Result<FileFormat, Failure> {
 }
 
 /// Opens the target.
-pub(crate) fn open_target(args: &Export, file: FileFormat) -> Result<Target, Failure> {
+pub(crate) fn open_target(args: &Export, file: FileFormat) -> Result<ExportTarget, Failure> {
     if input::is_stdin(&args.output) {
         if file.format().is_binary() && io::stdout().is_terminal() {
             let name = file.format().title();
             let message = format!("{name} is not for a terminal\ngive a file, or write to a pipe");
             return Err(Failure::Usage(message));
         }
-        return Output::stdout().map(Target::Stdout);
+        return Output::stdout().map(ExportTarget::Stdout);
     }
     let if_exists = match args.overwrite {
         true => IfExists::Replace,
@@ -233,9 +233,9 @@ pub(crate) fn open_target(args: &Export, file: FileFormat) -> Result<Target, Fai
             let message = "a folder always has a manifest\nleave `--no-manifest` out";
             return Err(Failure::Usage(message.to_owned()));
         }
-        true => FolderTarget::open(&args.output, if_exists).map(Target::Folder),
+        true => FolderTarget::open(&args.output, if_exists).map(ExportTarget::Folder),
         false => FileTarget::create(&args.output, if_exists, !args.no_manifest)
-            .map(|file| Target::File(Box::new(file))),
+            .map(|file| ExportTarget::File(Box::new(file))),
     };
     opened.map_err(|error| Failure::of_export(error, false))
 }

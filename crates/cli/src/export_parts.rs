@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
             };
             write_to(target, rows, args, &options, interrupt, started)
         }
-        number => Parts {
+        number => PartsExport {
             args,
             interrupt,
             options,
@@ -117,7 +117,7 @@ fn planned_here(
         true => Staging::plan_of(&args.output).map_err(failed)?,
         false => None,
     };
-    let parts = Parts {
+    let parts = PartsExport {
         args,
         interrupt,
         options: options.clone(),
@@ -169,7 +169,7 @@ fn execute(
 }
 
 /// The export of parts into a folder.
-struct Parts<'a> {
+struct PartsExport<'a> {
     args: &'a Export,
     interrupt: &'a Interrupt,
     options: RowOptions,
@@ -177,7 +177,7 @@ struct Parts<'a> {
     started: Instant,
 }
 
-impl Parts<'_> {
+impl PartsExport<'_> {
     fn connect(&self) -> Result<Connection, Failure> {
         self.source
             .connect(true, self.args.rows.errors, self.args.rows.time_limit)
@@ -291,7 +291,7 @@ impl Parts<'_> {
         let estimated = open.iter().map(|part| part.rows).sum::<Option<u64>>();
         let n_jobs = self.n_jobs().min(open.len());
         let n_complete = complete.iter().map(Manifest::n_rows).sum::<u64>();
-        let shared = Shared {
+        let shared = JobState {
             interrupt: self.interrupt,
             progress: Mutex::new(Totals {
                 n_rows: n_complete,
@@ -344,7 +344,7 @@ impl Parts<'_> {
         &self,
         staging: &Staging,
         open: &[PartSpec],
-        shared: &Shared<'_>,
+        shared: &JobState<'_>,
         slot: usize,
     ) -> Result<(), Failure> {
         let connection = self.connect()?;
@@ -426,7 +426,7 @@ fn cancel_all(cancels: &Mutex<Vec<Option<CancelHandle>>>) {
 }
 
 /// The state that the threads of an export share.
-struct Shared<'a> {
+struct JobState<'a> {
     interrupt: &'a Interrupt,
     progress: Mutex<Totals<'a>>,
     /// The handle of each thread's statement.
@@ -444,7 +444,7 @@ struct Totals<'a> {
     display: RowProgress<'a>,
 }
 
-impl Shared<'_> {
+impl JobState<'_> {
     /// Keeps the first failure, and cancels the statements of the other threads.
     fn fail(&self, failure: Failure) {
         lock(&self.failure).get_or_insert(failure);
@@ -455,7 +455,7 @@ impl Shared<'_> {
 
 /// The observer of one part: it adds the part to the totals.
 struct PartObserver<'s, 'a> {
-    shared: &'s Shared<'a>,
+    shared: &'s JobState<'a>,
     /// The number of the thread.
     slot: usize,
     n_rows: u64,

@@ -9,7 +9,7 @@ use onecopy_export::Observer;
 use onecopy_wire::CancelHandle;
 
 use crate::args::ProgressForm;
-use crate::console::{self, Progress, coloured, print_line, push_json_text, time_left};
+use crate::console::{self, ProgressLine, coloured, print_line, push_json_text, time_left};
 use crate::exit;
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, Stop};
@@ -124,7 +124,7 @@ pub(crate) struct RowProgress<'i> {
 }
 
 enum Display {
-    Line(Progress),
+    Line(ProgressLine),
     /// Contains the time of the last event.
     Json(Instant),
 }
@@ -139,7 +139,7 @@ impl<'i> RowProgress<'i> {
     ) -> RowProgress<'i> {
         RowProgress {
             interrupt,
-            display: Display::Line(Progress::new(show, n_estimated)),
+            display: Display::Line(ProgressLine::new(show, n_estimated)),
             started: Instant::now(),
             n_estimated,
         }

@@ -141,9 +141,9 @@ fn data_of(array: Array) -> Result<ArrayData, Error> {
 }
 
 /// Bytes whose owner is a [`Memory`].
-struct Shared(Memory);
+struct SharedMemory(Memory);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedMemory {
     fn as_ref(&self) -> &[u8] {
         self.0.bytes()
     }
@@ -154,6 +154,6 @@ fn buffer_of(memory: Memory) -> Buffer {
     match memory.bytes().is_empty() {
         // Of an aligned address, which `bytes` does not promise for no bytes.
         true => Buffer::from(arrow_buffer::MutableBuffer::new(0)),
-        false => Buffer::from(bytes::Bytes::from_owner(Shared(memory))),
+        false => Buffer::from(bytes::Bytes::from_owner(SharedMemory(memory))),
     }
 }

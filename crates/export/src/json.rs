@@ -27,7 +27,7 @@ pub(crate) fn items(json: &Json) -> Option<&[Json]> {
 
 /// A JSON text under construction; the methods insert commas, line ends and indents.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub(crate) struct JsonWriter {
     out: Vec<u8>,
     depth: usize,
     needs_comma: bool,
@@ -37,12 +37,12 @@ pub(crate) struct Writer {
 /// The depth from which a value is written on one line.
 const LINE_DEPTH: usize = 3;
 
-impl Writer {
+impl JsonWriter {
     /// Creates a writer whose text has one line.
-    pub(crate) fn of_line() -> Writer {
-        Writer {
+    pub(crate) fn of_line() -> JsonWriter {
+        JsonWriter {
             depth: LINE_DEPTH,
-            ..Writer::default()
+            ..JsonWriter::default()
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::format::{Compression, FileFormat, Format};
-use crate::json::Writer;
+use crate::json::JsonWriter;
 use crate::writer::WrittenColumn;
 
 /// The version of the form of the manifest.
@@ -66,7 +66,7 @@ impl Manifest {
     /// Returns the manifest as JSON, with a line for each column and each file.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = Writer::default();
+        let mut out = JsonWriter::default();
         out.open('{');
         out.key("manifest");
         out.raw(&FORM.to_string());

@@ -4,7 +4,7 @@ use onecopy_text::Policy;
 
 use crate::error::Error;
 use crate::format::{Compression, FileFormat, Format};
-use crate::json::{self, Writer, items, member, text};
+use crate::json::{self, JsonWriter, items, member, text};
 use crate::writer::RowOptions;
 
 /// The version of the JSON of [`Settings`].
@@ -36,7 +36,7 @@ impl Settings {
     /// Returns the settings as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = Writer::default();
+        let mut out = JsonWriter::default();
         out.open('{');
         out.key("version");
         out.raw(&VERSION.to_string());

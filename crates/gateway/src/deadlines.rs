@@ -32,30 +32,30 @@ struct DeadlineQueue {
 /// thousands of requests per second.
 #[derive(Default)]
 struct State {
-    runs: BTreeMap<(Instant, Key), Weak<Run>>,
-    times: HashMap<Key, Instant>,
+    runs: BTreeMap<(Instant, DeadlineKey), Weak<Run>>,
+    times: HashMap<DeadlineKey, Instant>,
     ended: bool,
 }
 
 /// The address of a [`Run`], which identifies the run as long as a reference to it (also a weak
 /// one) exists.
-type Key = usize;
+type DeadlineKey = usize;
 
-fn key(run: &Arc<Run>) -> Key {
+fn key(run: &Arc<Run>) -> DeadlineKey {
     Arc::as_ptr(run).addr()
 }
 
 impl State {
     /// Sets the time of the next check of `run` to `when`. Returns `true` if this check is the
     /// earliest one, so that the thread must be woken to wait for it.
-    fn plan(&mut self, when: Instant, key: Key, run: Weak<Run>) -> bool {
+    fn plan(&mut self, when: Instant, key: DeadlineKey, run: Weak<Run>) -> bool {
         self.remove(key);
         self.times.insert(key, when);
         self.runs.insert((when, key), run);
         self.runs.keys().next() == Some(&(when, key))
     }
 
-    fn remove(&mut self, key: Key) {
+    fn remove(&mut self, key: DeadlineKey) {
         if let Some(when) = self.times.remove(&key) {
             self.runs.remove(&(when, key));
         }

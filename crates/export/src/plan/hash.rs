@@ -4,15 +4,15 @@ use onecopy_rows::{ColumnType, Schema, Value};
 
 use super::spec::PartSpec;
 use super::value_json;
-use crate::json::Writer;
+use crate::json::JsonWriter;
 
 /// A BLAKE3 hash of fields, each of which is preceded by its length.
-struct Fields(blake3::Hasher);
+struct FieldHasher(blake3::Hasher);
 
-impl Fields {
+impl FieldHasher {
     /// `kind` separates the hashes of different kinds.
-    fn new(kind: &str) -> Fields {
-        let mut fields = Fields(blake3::Hasher::new());
+    fn new(kind: &str) -> FieldHasher {
+        let mut fields = FieldHasher(blake3::Hasher::new());
         fields.add("onecopy plan 1");
         fields.add(kind);
         fields
@@ -26,7 +26,7 @@ impl Fields {
     fn add_values(&mut self, values: &[Value]) {
         self.add(&values.len().to_string());
         for value in values {
-            let mut out = Writer::default();
+            let mut out = JsonWriter::default();
             value_json::write(&mut out, value);
             self.add(&out.finish());
         }
@@ -41,7 +41,7 @@ impl Fields {
 /// result.
 #[must_use]
 pub(super) fn statement_hash(sql: &str, values: &[Value], schema: &str) -> String {
-    let mut fields = Fields::new("statement");
+    let mut fields = FieldHasher::new("statement");
     fields.add(sql);
     fields.add_values(values);
     fields.add(schema);
@@ -52,7 +52,7 @@ pub(super) fn statement_hash(sql: &str, values: &[Value], schema: &str) -> Strin
 /// some drivers report differently before and after an execution.
 #[must_use]
 pub(super) fn schema_hash(schema: &Schema) -> String {
-    let mut fields = Fields::new("schema");
+    let mut fields = FieldHasher::new("schema");
     for column in schema.columns.iter() {
         fields.add(&column.name);
         fields.add(type_name(column.column_type));
@@ -62,7 +62,7 @@ pub(super) fn schema_hash(schema: &Schema) -> String {
 
 /// Returns the hash of a plan: the statements of its parts and the snapshot.
 pub(crate) fn plan_hash(statement: &str, parts: &[PartSpec]) -> String {
-    let mut fields = Fields::new("plan");
+    let mut fields = FieldHasher::new("plan");
     fields.add(statement);
     for part in parts {
         fields.add(&part.sql);

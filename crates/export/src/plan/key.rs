@@ -3,7 +3,7 @@
 use onecopy_rows::sql::query_shape::{TableShape, column_names};
 use onecopy_rows::{Dialect, Schema};
 
-use super::catalog::{Address, Table};
+use super::catalog::{RowAddress, Table};
 use super::predicate::KeyColumn;
 use crate::error::Error;
 
@@ -150,7 +150,7 @@ impl<'a> TableOfKey<'a> {
             }
             columns.push(column);
         }
-        let address = self.table.address.as_ref().map(Address::name);
+        let address = self.table.address.as_ref().map(RowAddress::name);
         let is_address = columns.len() == 1 && Some(columns[0].name.as_str()) == address;
         Ok(Some(Key {
             further: self.further(&columns),
@@ -239,10 +239,10 @@ mod tests {
     use onecopy_rows::{Column as ResultColumn, ColumnType};
 
     use super::*;
-    use crate::plan::catalog::{Column, Index};
+    use crate::plan::catalog::{TableColumn, TableIndex};
 
-    fn table(primary: &[&str], address: Option<Address>) -> Table {
-        let column = |(name, is_nullable): (&str, bool)| Column {
+    fn table(primary: &[&str], address: Option<RowAddress>) -> Table {
+        let column = |(name, is_nullable): (&str, bool)| TableColumn {
             name: name.to_owned(),
             is_nullable,
             unfit: (name == "j").then_some("its type has no order"),
@@ -253,7 +253,7 @@ mod tests {
                 .to_vec(),
             indexes: match primary {
                 [] => Vec::new(),
-                names => vec![Index {
+                names => vec![TableIndex {
                     columns: names.iter().map(|&n| n.to_owned()).collect(),
                     is_primary: true,
                     is_unique: true,
@@ -292,7 +292,7 @@ mod tests {
             (sql(&key.columns), sql(&key.further)),
             (vec!["x.\"n\""], vec!["x.\"id\""])
         );
-        let heap = table(&[], Some(Address::Ctid { n_pages: 1 }));
+        let heap = table(&[], Some(RowAddress::Ctid { n_pages: 1 }));
         let key = of(&heap).named(&["n".to_owned()]).unwrap().unwrap();
         assert_eq!(sql(&key.further), ["x.ctid"]);
         assert_eq!(of(&heap).choose().unwrap().kind, "physical address");

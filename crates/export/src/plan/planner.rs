@@ -5,7 +5,7 @@ use onecopy_rows::sql::query_shape::{PLACEHOLDER, QueryShape};
 use onecopy_rows::{Dialect, Schema, Value};
 
 use super::boundaries;
-use super::catalog::{self, Address, Table};
+use super::catalog::{self, RowAddress, Table};
 use super::count::count;
 use super::hash::{plan_hash, schema_hash, statement_hash, type_name};
 use super::index::{self, Explained};
@@ -312,7 +312,7 @@ impl Planner<'_> {
 
     /// Returns the condition of each part.
     fn ranges(&mut self, key: &Key, template: &Template) -> Result<Ranges, Error> {
-        if let Some(Address::Ctid { n_pages }) =
+        if let Some(RowAddress::Ctid { n_pages }) =
             self.table.as_ref().and_then(|t| t.address.as_ref())
             && key.kind == "physical address"
         {

@@ -8,7 +8,7 @@ use super::snapshot::begin_part;
 use super::template::Position;
 use super::value_json;
 use crate::error::Error;
-use crate::json::{self, Json, Writer, items, member, text};
+use crate::json::{self, Json, JsonWriter, items, member, text};
 
 /// One part of a statement: all that is needed to read it from a connection of one's own. It
 /// contains no connection string and no password.
@@ -67,7 +67,7 @@ impl PartSpec {
     /// Returns the part as JSON, on one line.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = Writer::of_line();
+        let mut out = JsonWriter::of_line();
         self.write(&mut out);
         out.finish()
     }
@@ -103,7 +103,7 @@ impl PartSpec {
         }
     }
 
-    fn write(&self, out: &mut Writer) {
+    fn write(&self, out: &mut JsonWriter) {
         out.open('{');
         for (name, text) in [
             ("plan", Some(self.plan.as_str())),
@@ -169,7 +169,7 @@ impl Plan {
     /// Returns the plan as JSON. Each part is an object of its own line.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = Writer::default();
+        let mut out = JsonWriter::default();
         out.open('{');
         out.key("version");
         out.raw(&VERSION.to_string());
@@ -265,7 +265,7 @@ impl Plan {
     }
 }
 
-fn write_values(out: &mut Writer, values: &[Value]) {
+fn write_values(out: &mut JsonWriter, values: &[Value]) {
     out.key("values");
     out.open('[');
     for value in values {

@@ -2,7 +2,7 @@
 
 use onecopy_rows::{Date, Time, Timestamp, Value};
 
-use crate::json::{Json, Writer, member, text};
+use crate::json::{Json, JsonWriter, member, text};
 
 /// Returns `true` if [`write`] writes the whole value: the type that a statement or a caller
 /// declares for it is not part of the JSON.
@@ -11,7 +11,7 @@ pub(crate) fn is_complete(value: &Value) -> bool {
 }
 
 /// Writes a value, for which [`is_complete`] returns `true`.
-pub(crate) fn write(out: &mut Writer, value: &Value) {
+pub(crate) fn write(out: &mut JsonWriter, value: &Value) {
     let (name, text) = encoded(value).expect("a plan has no other values");
     out.open('{');
     out.key("type");
@@ -186,7 +186,7 @@ mod tests {
             stamp(Some(60)),
             Value::Uuid([7; 16]),
         ] {
-            let mut out = Writer::default();
+            let mut out = JsonWriter::default();
             write(&mut out, &value);
             assert_eq!(read(&json::parse(&out.finish()).unwrap()), Some(value));
         }

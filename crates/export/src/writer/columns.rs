@@ -53,8 +53,8 @@ pub(super) fn write(
     let fields = stream.fields()?;
     let schema = schema_of(&fields)?;
     let mut writer = match is_parquet {
-        true => Writer::Parquet(Box::new(ParquetWriter::new(out, &schema, options.file)?)),
-        false => Writer::ipc(out, &schema, options.file)?,
+        true => BatchWriter::Parquet(Box::new(ParquetWriter::new(out, &schema, options.file)?)),
+        false => BatchWriter::ipc(out, &schema, options.file)?,
     };
     let cancel = stream.cancel_handle();
     let (sender, batches) = sync_channel(WAITING_BATCHES);
@@ -99,7 +99,7 @@ fn read_batches(
 /// Writes all batches; returns the number of their rows.
 fn write_batches(
     batches: Receiver<RecordBatch>,
-    writer: &mut Writer<'_, '_>,
+    writer: &mut BatchWriter<'_, '_>,
     observer: &mut dyn Observer,
 ) -> Result<u64, Error> {
     let mut n_rows = 0;
@@ -115,38 +115,40 @@ fn write_batches(
 }
 
 /// A writer of batches.
-enum Writer<'w, 'o> {
+enum BatchWriter<'w, 'o> {
     Ipc(Box<IpcWriter<'w, 'o>>),
     Parquet(Box<ParquetWriter<'w, 'o>>),
 }
 
-impl<'w, 'o> Writer<'w, 'o> {
+impl<'w, 'o> BatchWriter<'w, 'o> {
     fn ipc(
         out: &'w mut CountedWrite<'o>,
         schema: &SchemaRef,
         file: FileFormat,
     ) -> Result<Self, Error> {
-        Ok(Writer::Ipc(Box::new(IpcWriter::new(out, schema, file)?)))
+        Ok(BatchWriter::Ipc(Box::new(IpcWriter::new(
+            out, schema, file,
+        )?)))
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         match self {
-            Writer::Ipc(writer) => writer.write(batch),
-            Writer::Parquet(writer) => writer.write(batch),
+            BatchWriter::Ipc(writer) => writer.write(batch),
+            BatchWriter::Parquet(writer) => writer.write(batch),
         }
     }
 
     fn n_bytes(&self) -> u64 {
         match self {
-            Writer::Ipc(writer) => writer.file.get_ref().get_ref().n_bytes(),
-            Writer::Parquet(writer) => writer.n_bytes(),
+            BatchWriter::Ipc(writer) => writer.file.get_ref().get_ref().n_bytes(),
+            BatchWriter::Parquet(writer) => writer.n_bytes(),
         }
     }
 
     fn finish(self) -> Result<(), Error> {
         match self {
-            Writer::Ipc(writer) => writer.finish(),
-            Writer::Parquet(writer) => writer.finish(),
+            BatchWriter::Ipc(writer) => writer.finish(),
+            BatchWriter::Parquet(writer) => writer.finish(),
         }
     }
 }
@@ -186,7 +188,7 @@ impl<'w, 'o> IpcWriter<'w, 'o> {
     }
 
     fn write_group(&mut self, group: RowGroup) -> Result<(), Error> {
-        let columns = group.into_columns().collect::<Result<Vec<_>, _>>()?;
+        let columns = group.joined().collect::<Result<Vec<_>, _>>()?;
         let batch = RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?;
         Ok(self.file.write(&batch)?)
     }

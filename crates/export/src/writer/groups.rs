@@ -8,6 +8,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
 
+/// The number of rows that the writer of Parquet receives at once. It decides after a number of
+/// values of such a call if a page or a dictionary ends, so the calls must not depend on the batches.
+const RUN_ROWS: usize = 4096;
+
 /// Collects batches until a group is full. Collecting copies nothing.
 pub(super) struct RowGroups {
     /// A group ends with the row with which its values reach this number of bytes.
@@ -91,19 +95,55 @@ impl RowGroup {
         self.n_rows += batch.num_rows();
     }
 
-    /// Returns the columns one after the other, each as one array. The slices of a column are
-    /// released when it is dropped.
-    pub(super) fn into_columns(self) -> impl Iterator<Item = Result<ArrayRef, ArrowError>> {
-        self.columns
-            .into_iter()
-            .map(|mut slices| match slices.len() {
-                1 => Ok(slices.remove(0)),
-                _ => {
-                    let slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
-                    concat(&slices)
-                }
-            })
+    /// Returns the columns one after the other, each as one array.
+    pub(super) fn joined(self) -> impl Iterator<Item = Result<ArrayRef, ArrowError>> {
+        self.columns.into_iter().map(|slices| join(&slices))
     }
+
+    /// Returns the columns one after the other, each as arrays of [`RUN_ROWS`] rows; the last one may
+    /// be shorter. Only the values next to the limits of slices are copied.
+    pub(super) fn into_runs(self) -> impl Iterator<Item = Result<Vec<ArrayRef>, ArrowError>> {
+        self.columns.into_iter().map(|slices| runs(&slices))
+    }
+}
+
+/// Returns a copy of the values of all slices as one array.
+fn join(slices: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+    let mut slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
+    // With a second array `concat` copies the first one. The unused bits of a bitmap are then 0; at
+    // the end of a slice they are those of other rows.
+    let empty = slices.first().map(|slice| slice.slice(0, 0));
+    slices.extend(empty.as_deref());
+    concat(&slices)
+}
+
+fn runs(slices: &[ArrayRef]) -> Result<Vec<ArrayRef>, ArrowError> {
+    let mut runs = Vec::new();
+    // Less than a run, from the ends and beginnings of slices.
+    let (mut pieces, mut n_pieces) = (Vec::new(), 0);
+    for slice in slices {
+        let mut start = 0;
+        while start < slice.len() {
+            let n_rows = (slice.len() - start).min(RUN_ROWS - n_pieces);
+            let piece = slice.slice(start, n_rows);
+            start += n_rows;
+            if n_rows == RUN_ROWS {
+                runs.push(piece);
+                continue;
+            }
+            pieces.push(piece);
+            n_pieces += n_rows;
+            if n_pieces == RUN_ROWS {
+                runs.push(join(&pieces)?);
+                pieces.clear();
+                n_pieces = 0;
+            }
+        }
+    }
+    if n_pieces > 0 {
+        runs.push(join(&pieces)?);
+    }
+    Ok(runs)
 }
 
 /// Returns the number of bytes of the first `n_rows` values, independent of the buffers in which
@@ -171,7 +211,7 @@ mod tests {
         let mut groups = RowGroups::new(most.0, most.1);
         let mut found = Vec::new();
         let mut take = |group: RowGroup| {
-            found.push(group.into_columns().collect::<Result<Vec<_>, _>>().unwrap());
+            found.push(group.joined().collect::<Result<Vec<_>, _>>().unwrap());
         };
         let mut start = 0;
         for n in cuts.iter().chain([&rows.len()]) {
@@ -200,6 +240,30 @@ mod tests {
             let n_rows: Vec<usize> = n_rows.collect();
             prop_assert_eq!(n_rows.iter().sum::<usize>(), rows.len());
             prop_assert!(n_rows.iter().all(|n| *n >= 1 && *n <= most_rows));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn runs_do_not_depend_on_the_slices(
+            n_rows in 1_usize..20_000,
+            cuts in prop::collection::vec(0_usize..9000, 0..8),
+        ) {
+            let rows: Vec<(i64, String)> = (0..n_rows as i64).map(|n| (n, n.to_string())).collect();
+            let whole = batch(&rows);
+            let mut groups = RowGroups::new(usize::MAX, usize::MAX);
+            let mut start = 0;
+            for n in cuts.into_iter().chain([n_rows]) {
+                let n = n.min(n_rows - start);
+                groups.add(&whole.slice(start, n));
+                start += n;
+            }
+            for (column, runs) in groups.take().into_runs().enumerate() {
+                let runs = runs.unwrap();
+                let lens = runs[..runs.len() - 1].iter().map(|run| run.len());
+                prop_assert!(lens.into_iter().all(|len| len == RUN_ROWS));
+                prop_assert_eq!(&join(&runs).unwrap(), whole.column(column));
+            }
         }
     }
 

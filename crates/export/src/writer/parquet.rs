@@ -86,11 +86,12 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
         let writers = self.columns.create_column_writers(self.n_row_groups)?;
         let mut row_group = self.file.next_row_group()?;
         // Each type that a stream makes has one leaf, also a list.
-        for ((array, mut writer), field) in
-            group.into_columns().zip(writers).zip(self.schema.fields())
-        {
-            for leaf in compute_leaves(field, &array?)? {
-                writer.write(&leaf)?;
+        let columns = group.into_runs().zip(self.schema.fields());
+        for ((runs, field), mut writer) in columns.zip(writers) {
+            for run in runs? {
+                for leaf in compute_leaves(field, &run)? {
+                    writer.write(&leaf)?;
+                }
             }
             writer.close()?.append_to_row_group(&mut row_group)?;
         }

@@ -207,7 +207,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         };
         // Usually the block is not wider than the previous ones. It is then validated while it is
         // decoded.
-        if let Some(Ok(Made { made, .. })) = convert::make_large(units, &mut Parts(self)) {
+        if let Some(Ok(Made { made, .. })) = convert::make_large(units, &mut PartsOfStr(self)) {
             self.widest = self.widest.max(made.shape.kind);
             self.n_chars += made.shape.n_chars;
             return self.is_turned(block);
@@ -304,7 +304,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
 }
 
 /// Provides the memory for the next characters of the `str`, in the kind of the `str`.
-struct Parts<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
+struct PartsOfStr<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
 
 /// The memory in the `str` for the next characters.
 struct StrPart<'py> {
@@ -313,12 +313,12 @@ struct StrPart<'py> {
     shape: Shape,
 }
 
-impl<'py> NewStr for Parts<'_, '_, 'py> {
+impl<'py> NewStr for PartsOfStr<'_, '_, 'py> {
     type Str = StrPart<'py>;
     type Error = ();
 
     fn new_str(&mut self, shape: Shape) -> Result<StrPart<'py>, ()> {
-        let Parts(string) = self;
+        let PartsOfStr(string) = self;
         if shape.kind != string.shape.kind {
             return Err(());
         }

@@ -9,7 +9,7 @@ use super::date_time;
 use super::decimal::{self, Int256};
 use super::error::{ValueError, exact_f32, exact_f64};
 use super::lists::Lists;
-use super::plan::Plan;
+use super::plan::ColumnPlan;
 use super::text::Strings;
 use super::types::{DataType, TimeUnit};
 use crate::arrow_c::Memory;
@@ -73,16 +73,18 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// Creates an empty column of the type that `plan` determines.
-    pub(crate) fn new(plan: &Plan, policy: Policy, was_requested: bool) -> Builder {
+    pub(crate) fn new(plan: &ColumnPlan, policy: Policy, was_requested: bool) -> Builder {
         let values = match plan {
-            Plan::Type(DataType::List(item)) => {
-                let items = Plan::Type(DataType::clone(item));
+            ColumnPlan::Type(DataType::List(item)) => {
+                let items = ColumnPlan::Type(DataType::clone(item));
                 Values::List(Box::new(Lists::new(&items, policy, was_requested)))
             }
-            Plan::Type(data_type) => values_of(data_type),
-            Plan::List(items) => Values::List(Box::new(Lists::new(items, policy, was_requested))),
-            Plan::FirstValue { floats } => Values::Undecided { floats: *floats },
-            Plan::Digits => Values::Digits(Strings::new()),
+            ColumnPlan::Type(data_type) => values_of(data_type),
+            ColumnPlan::List(items) => {
+                Values::List(Box::new(Lists::new(items, policy, was_requested)))
+            }
+            ColumnPlan::FirstValue { floats } => Values::Undecided { floats: *floats },
+            ColumnPlan::Digits => Values::Digits(Strings::new()),
         };
         Builder {
             values,
@@ -104,12 +106,12 @@ impl Builder {
 
     /// Returns a plan for a new column that has the current type of this column. If that type is
     /// not decided yet, the values of the new column will decide it.
-    pub(super) fn plan(&self) -> Plan {
+    pub(super) fn plan(&self) -> ColumnPlan {
         match &self.values {
-            Values::Undecided { floats } => Plan::FirstValue { floats: *floats },
-            Values::Digits(_) => Plan::Digits,
-            Values::List(lists) => Plan::List(Box::new(lists.items().plan())),
-            _ => Plan::Type(self.data_type()),
+            Values::Undecided { floats } => ColumnPlan::FirstValue { floats: *floats },
+            Values::Digits(_) => ColumnPlan::Digits,
+            Values::List(lists) => ColumnPlan::List(Box::new(lists.items().plan())),
+            _ => ColumnPlan::Type(self.data_type()),
         }
     }
 

@@ -6,7 +6,7 @@ use super::error::ValueError;
 pub(crate) type Int256 = [u64; 4];
 
 /// A decimal's text, split at its sign and its point.
-struct Parts<'a> {
+struct DecimalParts<'a> {
     is_negative: bool,
     whole: &'a [u8],
     fraction: &'a [u8],
@@ -14,7 +14,7 @@ struct Parts<'a> {
 
 /// Splits a decimal into its sign, the digits before the point and the digits after it; `None` if
 /// the text is not a decimal or has an exponent.
-fn parts(text: &[u8]) -> Option<Parts<'_>> {
+fn parts(text: &[u8]) -> Option<DecimalParts<'_>> {
     let (is_negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),
@@ -28,7 +28,7 @@ fn parts(text: &[u8]) -> Option<Parts<'_>> {
     let fraction = digits.get(point + 1..).unwrap_or(&[]);
     let is_number = !(whole.is_empty() && fraction.is_empty())
         && whole.iter().chain(fraction).all(u8::is_ascii_digit);
-    is_number.then_some(Parts {
+    is_number.then_some(DecimalParts {
         is_negative,
         whole,
         fraction,
@@ -48,7 +48,11 @@ pub(crate) fn size(text: &[u8]) -> Option<(usize, usize)> {
 ///
 /// # Errors
 /// A digit of the fraction after the first `scale` digits is not zero.
-fn each_digit(parts: &Parts<'_>, scale: i8, mut take: impl FnMut(u8)) -> Result<(), ValueError> {
+fn each_digit(
+    parts: &DecimalParts<'_>,
+    scale: i8,
+    mut take: impl FnMut(u8),
+) -> Result<(), ValueError> {
     let n_fraction = usize::try_from(scale.max(0)).unwrap_or(0);
     let n_cut = usize::try_from(-i16::from(scale.min(0))).unwrap_or(0);
     let n_whole = parts.whole.len().saturating_sub(n_cut);

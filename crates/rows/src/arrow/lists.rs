@@ -8,7 +8,7 @@ use onecopy_text::{Policy, Tally};
 use super::array::Array;
 use super::builder::{Builder, Values};
 use super::error::ValueError;
-use super::plan::Plan;
+use super::plan::ColumnPlan;
 use crate::array::{ArrayError, ArrayVisitor};
 use crate::arrow_c::Memory;
 use crate::cell::{ArrayText, Cell};
@@ -22,7 +22,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub(super) fn new(items: &Plan, policy: Policy, was_requested: bool) -> Lists {
+    pub(super) fn new(items: &ColumnPlan, policy: Policy, was_requested: bool) -> Lists {
         Lists {
             ends: vec![0],
             items: Builder::new(items, policy, was_requested),
@@ -167,7 +167,7 @@ mod tests {
 
     fn column(name: &str) -> Builder {
         let data_type = DataType::of_name(name).unwrap();
-        Builder::new(&Plan::Type(data_type), Policy::Strict, false)
+        Builder::new(&ColumnPlan::Type(data_type), Policy::Strict, false)
     }
 
     fn i32s(array: &Array, buffer: usize) -> Vec<i32> {

@@ -6,7 +6,7 @@ use onecopy_text::Tally;
 use super::array::bit;
 use super::builder::Builder;
 use super::error::{ValueError, repeated};
-use super::plan::Plan;
+use super::plan::ColumnPlan;
 use super::types::DataType;
 use crate::cell::Cell;
 
@@ -67,7 +67,7 @@ impl NumberColumn {
                 | DataType::Float64
                 | DataType::Timestamp { .. }
         );
-        let plan = Plan::Type(data_type.clone());
+        let plan = ColumnPlan::Type(data_type.clone());
         is_number.then(|| NumberColumn(Builder::new(&plan, onecopy_text::Policy::Strict, false)))
     }
 
@@ -85,7 +85,7 @@ impl NumberColumn {
         if !matches!(first, Cell::I64(_) | Cell::F64(_)) {
             return Ok(None);
         }
-        let plan = Plan::FirstValue { floats };
+        let plan = ColumnPlan::FirstValue { floats };
         let mut column = NumberColumn(Builder::new(&plan, onecopy_text::Policy::Strict, false));
         (0..n_nulls).try_for_each(|_| column.put(Cell::Null))?;
         Ok(Some(column))

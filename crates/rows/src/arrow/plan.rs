@@ -9,7 +9,7 @@ use crate::schema::{Column, ColumnType, Schema};
 
 /// How the type of a column is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
+pub(crate) enum ColumnPlan {
     /// The type is known before the first row.
     Type(DataType),
     /// The first value that is not NULL decides the type. If `floats` is `true` and that value is a
@@ -18,24 +18,24 @@ pub(crate) enum Plan {
     /// A decimal type. The largest values of the first batch decide its precision and scale.
     Digits,
     /// A list type; contains the plan of its element type.
-    List(Box<Plan>),
+    List(Box<ColumnPlan>),
 }
 
-impl Plan {
+impl ColumnPlan {
     /// Returns `true` if the type of the column is decided by its values.
     pub(super) fn is_open(&self) -> bool {
         match self {
-            Plan::Type(_) => false,
-            Plan::List(items) => items.is_open(),
-            Plan::FirstValue { .. } | Plan::Digits => true,
+            ColumnPlan::Type(_) => false,
+            ColumnPlan::List(items) => items.is_open(),
+            ColumnPlan::FirstValue { .. } | ColumnPlan::Digits => true,
         }
     }
 
     fn data_type(self) -> Option<DataType> {
         match self {
-            Plan::Type(data_type) => Some(data_type),
-            Plan::List(items) => items.data_type().map(Box::new).map(DataType::List),
-            Plan::FirstValue { .. } | Plan::Digits => None,
+            ColumnPlan::Type(data_type) => Some(data_type),
+            ColumnPlan::List(items) => items.data_type().map(Box::new).map(DataType::List),
+            ColumnPlan::FirstValue { .. } | ColumnPlan::Digits => None,
         }
     }
 }
@@ -68,7 +68,10 @@ impl Default for ArrowOptions {
 /// # Errors
 /// [`ErrorKind::Programming`] if `options.types` names a column that does not exist;
 /// [`ErrorKind::NotSupported`] if it names a type that is only imported.
-pub(crate) fn plans(schema: &Schema, options: &ArrowOptions) -> Result<Vec<(Plan, bool)>, Error> {
+pub(crate) fn plans(
+    schema: &Schema,
+    options: &ArrowOptions,
+) -> Result<Vec<(ColumnPlan, bool)>, Error> {
     for (name, data_type) in &options.types {
         if !schema.columns.iter().any(|c| c.name == *name) {
             let message = format!("there is no column `{name}` for the type `{data_type}`");
@@ -82,7 +85,7 @@ pub(crate) fn plans(schema: &Schema, options: &ArrowOptions) -> Result<Vec<(Plan
     let planned = schema.columns.iter().map(|column| {
         let requested = options.types.iter().find(|(name, _)| *name == column.name);
         match requested {
-            Some((_, data_type)) => (Plan::Type(data_type.clone()), true),
+            Some((_, data_type)) => (ColumnPlan::Type(data_type.clone()), true),
             None => (plan(column), false),
         }
     });
@@ -99,12 +102,12 @@ pub fn type_of(column: &Column) -> Option<DataType> {
 /// type NUMERIC or DECIMAL.
 #[must_use]
 pub fn has_fractions(column: &Column) -> bool {
-    plan(column) == Plan::FirstValue { floats: true }
+    plan(column) == ColumnPlan::FirstValue { floats: true }
 }
 
 /// Returns the plan of a column whose type the caller did not request.
-fn plan(column: &Column) -> Plan {
-    Plan::Type(match column.column_type {
+fn plan(column: &Column) -> ColumnPlan {
+    ColumnPlan::Type(match column.column_type {
         ColumnType::Any => return declared(&column.type_name),
         ColumnType::Bool => DataType::Bool,
         // psqlodbc describes unsigned 32-bit numbers as signed numbers.
@@ -118,7 +121,7 @@ fn plan(column: &Column) -> Plan {
         ColumnType::Double => DataType::Float64,
         ColumnType::Decimal { precision, scale } => match decimal(column, precision, scale) {
             Some(data_type) => data_type,
-            None => return Plan::Digits,
+            None => return ColumnPlan::Digits,
         },
         // Intervals with months, times with an offset, and ranges have no Arrow type that readers
         // commonly support, so the column contains the text of the database.
@@ -138,7 +141,7 @@ fn plan(column: &Column) -> Plan {
         ColumnType::Uuid => DataType::Uuid,
         ColumnType::Array(element) => {
             let items = plan(&Column::new(String::new(), element.column_type()));
-            return Plan::List(Box::new(items));
+            return ColumnPlan::List(Box::new(items));
         }
     })
 }
@@ -165,10 +168,10 @@ fn decimal(column: &Column, precision: u8, scale: i8) -> Option<DataType> {
 /// SQLite's column affinity.
 ///
 /// Source: <https://sqlite.org/datatype3.html#determination_of_column_affinity>.
-fn declared(type_name: &str) -> Plan {
+fn declared(type_name: &str) -> ColumnPlan {
     let name = type_name.to_ascii_uppercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    Plan::Type(if has(&["INT"]) {
+    ColumnPlan::Type(if has(&["INT"]) {
         DataType::int(64)
     } else if has(&["CHAR", "CLOB", "TEXT"]) {
         DataType::Utf8
@@ -180,7 +183,7 @@ fn declared(type_name: &str) -> Plan {
         // Numbers in such a column usually have a fraction: a first value without a fraction must
         // not make it a column of integers.
         let floats = has(&["DEC", "NUMERIC"]);
-        return Plan::FirstValue { floats };
+        return ColumnPlan::FirstValue { floats };
     })
 }
 
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn declared_types_of_sqlite_have_their_affinity() {
-        let of = |data_type| Plan::Type(data_type);
+        let of = |data_type| ColumnPlan::Type(data_type);
         for (name, plan) in [
             ("INTEGER", of(DataType::int(64))),
             ("bigint unsigned", of(DataType::int(64))),
@@ -198,9 +201,9 @@ mod tests {
             ("CLOB", of(DataType::Utf8)),
             ("blob", of(DataType::Binary)),
             ("double precision", of(DataType::Float64)),
-            ("decimal(12,2)", Plan::FirstValue { floats: true }),
-            ("datetime", Plan::FirstValue { floats: false }),
-            ("", Plan::FirstValue { floats: false }),
+            ("decimal(12,2)", ColumnPlan::FirstValue { floats: true }),
+            ("datetime", ColumnPlan::FirstValue { floats: false }),
+            ("", ColumnPlan::FirstValue { floats: false }),
         ] {
             assert_eq!(declared(name), plan, "{name}");
         }

@@ -10,7 +10,7 @@ use super::builder::{Builder, Values};
 use super::decimal;
 use super::error::{ValueError, exact_f64, repeated};
 use super::number_column::Numbers;
-use super::plan::Plan;
+use super::plan::ColumnPlan;
 use super::types::DataType;
 use crate::cell::Cell;
 
@@ -32,7 +32,7 @@ impl Builder {
             _ => return Err(ValueError::Kind),
         };
         let n_nulls = self.len;
-        let plan = Plan::Type(data_type);
+        let plan = ColumnPlan::Type(data_type);
         *self = Builder::new(&plan, self.policy, self.was_requested);
         self.is_open = true;
         self.reserve(n_nulls.saturating_add(1))?;
@@ -76,7 +76,7 @@ impl Builder {
                     },
                     false => DataType::Utf8,
                 };
-                let plan = Plan::Type(data_type);
+                let plan = ColumnPlan::Type(data_type);
                 let mut made = Builder::new(&plan, self.policy, true);
                 for (row, digits) in digits.iter().enumerate() {
                     let cell = match digits {

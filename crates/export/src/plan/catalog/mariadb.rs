@@ -3,7 +3,7 @@
 use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;
 
-use super::table::{Column, Sampling, Table, add_to_index};
+use super::table::{Sampling, Table, TableColumn, add_to_index};
 use crate::error::Error;
 use crate::plan::fetch::{int, rows, text};
 
@@ -66,7 +66,7 @@ pub(super) fn table(connection: &Connection, names: &[String]) -> Result<Option<
     Ok(Some(Table {
         columns: columns
             .iter()
-            .map(|row| Column {
+            .map(|row| TableColumn {
                 name: text(row.first()),
                 is_nullable: text(row.get(1)) != "NO" || !is_table,
                 unfit: match text(row.get(2)).to_ascii_lowercase().as_str() {

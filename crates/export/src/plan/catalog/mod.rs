@@ -10,9 +10,9 @@ use onecopy_rows::connect::Connection;
 
 use crate::error::Error;
 
-pub(crate) use table::{Address, Sampling, Table};
+pub(crate) use table::{RowAddress, Sampling, Table};
 #[cfg(test)]
-pub(crate) use table::{Column, Index};
+pub(crate) use table::{TableColumn, TableIndex};
 
 /// Returns the description of a table; `None` if the catalog does not have it, or cannot be read
 /// for this database. `name` is the table's name in SQL, `names` are its names without quotes.

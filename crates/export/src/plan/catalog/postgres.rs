@@ -3,7 +3,7 @@
 use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;
 
-use super::table::{Address, Column, Index, Sampling, Table, add_to_index};
+use super::table::{RowAddress, Sampling, Table, TableColumn, TableIndex, add_to_index};
 use crate::error::Error;
 use crate::plan::fetch::{int, rows, text};
 
@@ -67,7 +67,7 @@ pub(super) fn table(connection: &Connection, name: &str) -> Result<Option<Table>
     Ok(Some(Table {
         columns: columns
             .iter()
-            .map(|row| Column {
+            .map(|row| TableColumn {
                 name: text(row.first()),
                 // A child of a table may permit NULL; a foreign table only claims to have none.
                 is_nullable: int(row.get(1)) != Some(1) || !(is_table || kind == "p"),
@@ -78,7 +78,7 @@ pub(super) fn table(connection: &Connection, name: &str) -> Result<Option<Table>
             .collect(),
         indexes: read_indexes(&indexes),
         rows: estimate(row, n_pages),
-        address: no_address.is_none().then_some(Address::Ctid { n_pages }),
+        address: no_address.is_none().then_some(RowAddress::Ctid { n_pages }),
         sampling: match kind.as_str() {
             "r" | "m" | "p" => Sampling::Pages,
             _ => Sampling::None,
@@ -87,7 +87,7 @@ pub(super) fn table(connection: &Connection, name: &str) -> Result<Option<Table>
     }))
 }
 
-fn read_indexes(found: &[crate::plan::fetch::Row]) -> Vec<Index> {
+fn read_indexes(found: &[crate::plan::fetch::Row]) -> Vec<TableIndex> {
     let (mut indexes, mut last) = (Vec::new(), String::new());
     for row in found {
         add_to_index(

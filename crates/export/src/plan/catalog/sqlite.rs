@@ -3,7 +3,7 @@
 use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;
 
-use super::table::{Address, Column, Index, Sampling, Table, add_to_index};
+use super::table::{RowAddress, Sampling, Table, TableColumn, TableIndex, add_to_index};
 use crate::error::Error;
 use crate::plan::fetch::{int, rows, text};
 
@@ -65,14 +65,14 @@ pub(super) fn table(
     indexes.retain(|index| index.columns.iter().all(|column| !column.is_empty()));
     let alias = integer_key(&columns, has_rowid, &indexes);
     if let Some(name) = &alias {
-        let index = Index {
+        let index = TableIndex {
             columns: vec![name.clone()],
             is_primary: true,
             is_unique: true,
         };
         indexes.insert(0, index);
     }
-    let columns: Vec<Column> = columns
+    let columns: Vec<TableColumn> = columns
         .iter()
         .map(|row| {
             let name = text(row.first());
@@ -80,7 +80,7 @@ pub(super) fn table(
                 || alias.as_ref() == Some(&name)
                 // Only a table without row ids has no NULL in its primary key.
                 || (is_table && !has_rowid && int(row.get(3)).is_some_and(|pk| pk > 0));
-            Column {
+            TableColumn {
                 name,
                 is_nullable: !(is_table && is_never_null),
                 unfit: None,
@@ -96,7 +96,7 @@ pub(super) fn table(
         },
         columns,
         indexes,
-        address: rowid.map(|name| Address::Rowid { name }),
+        address: rowid.map(|name| RowAddress::Rowid { name }),
         sampling: rowid.map_or(Sampling::None, Sampling::Rowid),
         no_address: match has_rowid {
             true => None,
@@ -110,7 +110,7 @@ pub(super) fn table(
 fn integer_key(
     columns: &[crate::plan::fetch::Row],
     has_rowid: bool,
-    indexes: &[Index],
+    indexes: &[TableIndex],
 ) -> Option<String> {
     let mut keys = columns.iter().filter(|row| int(row.get(3)) != Some(0));
     let (key, None) = (keys.next()?, keys.next()) else {

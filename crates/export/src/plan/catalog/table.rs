@@ -3,13 +3,13 @@
 /// A table as its catalog describes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<TableColumn>,
     /// The indexes whose order a key can have: the primary key first, then other unique indexes.
-    pub(crate) indexes: Vec<Index>,
+    pub(crate) indexes: Vec<TableIndex>,
     /// The estimated number of rows; `None` if unknown.
     pub(crate) rows: Option<u64>,
     /// The physical address of a row, if ranges of it can be read.
-    pub(crate) address: Option<Address>,
+    pub(crate) address: Option<RowAddress>,
     /// The method by which a sample of the table is read.
     pub(crate) sampling: Sampling,
     /// The reason for which a table has no physical address, for a message.
@@ -17,7 +17,7 @@ pub(crate) struct Table {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub(crate) name: String,
     /// `false` only if the database guarantees that the column has no NULL.
     pub(crate) is_nullable: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Column {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Index {
+pub(crate) struct TableIndex {
     pub(crate) columns: Vec<String>,
     pub(crate) is_primary: bool,
     pub(crate) is_unique: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Index {
 
 /// The physical address of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
+pub(crate) enum RowAddress {
     /// PostgreSQL's `ctid` in a heap of this number of pages.
     Ctid {
         /// The number of pages of the table.
@@ -47,12 +47,12 @@ pub(crate) enum Address {
     },
 }
 
-impl Address {
+impl RowAddress {
     /// Returns the name of the address in SQL.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Address::Ctid { .. } => "ctid",
-            Address::Rowid { name } => name,
+            RowAddress::Ctid { .. } => "ctid",
+            RowAddress::Rowid { name } => name,
         }
     }
 }
@@ -74,23 +74,23 @@ pub(crate) enum Sampling {
 impl Table {
     /// Returns the column with this name: the one whose name is equal, otherwise the only one whose
     /// name differs only in upper and lower case.
-    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+    pub(crate) fn column(&self, name: &str) -> Option<&TableColumn> {
         let exact = self.columns.iter().find(|column| column.name == name);
         exact.or_else(|| {
-            let is_same = |column: &&Column| column.name.eq_ignore_ascii_case(name);
+            let is_same = |column: &&TableColumn| column.name.eq_ignore_ascii_case(name);
             let mut found = self.columns.iter().filter(is_same);
             found.next().filter(|_| found.next().is_none())
         })
     }
 
-    fn without_null(&self, index: &Index) -> bool {
+    fn without_null(&self, index: &TableIndex) -> bool {
         let is_never_null = |name: &String| self.column(name).is_some_and(|c| !c.is_nullable);
         index.columns.iter().all(is_never_null)
     }
 
     /// Returns the index that is the best key, and the name of its kind.
-    pub(crate) fn key(&self) -> Option<(&Index, &'static str)> {
-        let fits = |index: &&Index| {
+    pub(crate) fn key(&self) -> Option<(&TableIndex, &'static str)> {
+        let fits = |index: &&TableIndex| {
             let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());
             index.columns.iter().all(is_fit)
         };
@@ -103,7 +103,7 @@ impl Table {
     }
 
     /// Returns any index, for a table without a key and without physical addresses.
-    pub(crate) fn any_index(&self) -> Option<&Index> {
+    pub(crate) fn any_index(&self) -> Option<&TableIndex> {
         self.indexes.iter().find(|index| {
             let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());
             index.columns.iter().all(is_fit)
@@ -114,7 +114,7 @@ impl Table {
 /// Adds a column to the index that `rows` of a catalog describe: each row has the name of the
 /// index, and the rows of one index follow each other.
 pub(super) fn add_to_index(
-    indexes: &mut Vec<Index>,
+    indexes: &mut Vec<TableIndex>,
     last: &mut String,
     name: String,
     column: String,
@@ -123,7 +123,7 @@ pub(super) fn add_to_index(
 ) {
     if *last != name || indexes.is_empty() {
         *last = name;
-        indexes.push(Index {
+        indexes.push(TableIndex {
             columns: Vec::new(),
             is_primary,
             is_unique,
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn table(indexes: &[(&[&str], bool, bool)]) -> Table {
-        let column = |(name, is_nullable): (&str, bool)| Column {
+        let column = |(name, is_nullable): (&str, bool)| TableColumn {
             name: name.to_owned(),
             is_nullable,
             unfit: (name == "json").then_some("x"),
@@ -150,7 +150,7 @@ mod tests {
                 .to_vec(),
             indexes: indexes
                 .iter()
-                .map(|&(columns, is_primary, is_unique)| Index {
+                .map(|&(columns, is_primary, is_unique)| TableIndex {
                     columns: columns.iter().map(|&c| c.to_owned()).collect(),
                     is_primary,
                     is_unique,
