@@ -4,6 +4,7 @@ these engines. `dataset_jobs.py` has the ways; it runs in the environment of `ma
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import statistics
 import subprocess
@@ -47,9 +48,10 @@ def fill_postgres(url: str) -> None:
 
 def measured(python: str, file: str, url: str) -> Iterator[dict[str, Any]]:
     """The lines of the jobs."""
+    environment = os.environ | {"RUST_LOG": "warn"}  # Sail logs each request.
     for engine in ("ray", "sail"):
         command = [python, "-m", "benches.engines.dataset_jobs", engine, file, url, str(ROUNDS)]
-        done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, env=environment)
         yield from (json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"row"'))
 
 

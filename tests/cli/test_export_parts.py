@@ -79,6 +79,20 @@ def test_the_parts_together_have_each_row_once(here: Path, format: str) -> None:
     assert command("verify", "out", folder=here).code == 0
 
 
+def postgres_table(database: Database) -> None:
+    """Creates the table `item`, with the types that SQLite does not have."""
+    with contextlib.closing(onecopy.connect(database.odbc)) as con:
+        con.execute("drop table if exists item")
+        con.execute(
+            "create table item as select n as id, md5(n::text) as name, n / 8.0::float8 as price,"
+            " case when n % 3 > 0 then repeat('x', n % 50) end as note, now()::date as day"
+            f" from generate_series(0, {N_ROWS - 1}) n"
+        )
+        con.execute("alter table item add primary key (id)")
+        con.execute("analyze item")
+        con.commit()
+
+
 def killed(folder: Path, seconds: float, *arguments: object, database: str = "sqlite:shop.db") -> None:
     """Exports, and kills the command after a time, unless it has ended."""
     line = [sys.executable, "-m", "onecopy", "export", database, *map(str, arguments)]
@@ -89,20 +103,45 @@ def killed(folder: Path, seconds: float, *arguments: object, database: str = "sq
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_an_export_that_is_killed_and_resumed_has_the_files_of_one_clean_run(here: Path, format: str) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_export_that_is_killed_and_resumed_has_the_files_of_one_clean_run(
+    here: Path, kind: str, format: str, postgres_native: Database
+) -> None:
     arguments = [SQL, "-o", "out/", "--format", format, "--parts", 9, "--jobs", 2]
-    export(here, *arguments)
+    database = "sqlite:shop.db"
+    if kind == "postgres":
+        postgres_table(postgres_native)
+        database = postgres_native.odbc
+        arguments.append("--no-snapshot")
+    export(here, *arguments, database=database)
     clean = files(here / "out")
     random_numbers = random.Random(2026)
     for _ in range(KILLS):
         for path in (here / "out").iterdir():
             path.unlink()
-        killed(here, random_numbers.uniform(0.0, 0.6), *arguments)
+        killed(here, random_numbers.uniform(0.0, 0.6), *arguments, database=database)
         if (here / "out" / "manifest.json").exists():
             # A reader may use the folder as soon as it has a manifest.
             assert command("verify", "out", folder=here).code == 0
-        export(here, *arguments, "--resume")
+        export(here, *arguments, "--resume", database=database)
         assert files(here / "out") == clean
+
+
+def test_an_export_whose_snapshot_has_ended_is_begun_again(here: Path, postgres_native: Database) -> None:
+    postgres_table(postgres_native)
+    common = [SQL, "-o", "out/", "--format", "csv", "--parts", 9]
+    limit = (30_000, 30_000)
+    # The disk is full after the plan.
+    refused(
+        here,
+        "",
+        *common,
+        database=postgres_native.odbc,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    )
+    refused(here, "begin again with `--overwrite`", *common, "--resume", database=postgres_native.odbc)
+    export(here, *common, "--overwrite", database=postgres_native.odbc)
+    assert manifest(here / "out")["rows"] == N_ROWS
 
 
 def test_a_reader_finds_no_part_of_an_unfinished_export_and_complete_parts_are_kept(here: Path) -> None:
@@ -343,8 +382,8 @@ def test_a_snapshot_that_has_ended_is_an_error(tmp_path: Path, postgres_native: 
         export(tmp_path, *common, "--part", "1/3", database=database)
         export(tmp_path, *common, "--part", "3/3", database=database)
         holder.terminate()
-    refused(tmp_path, "the snapshot ends with the transaction", *common, "--part", "2/3", database=database)
-    refused(tmp_path, "the snapshot ends with the transaction", *common, "--resume", database=database)
+    refused(tmp_path, "the snapshot ended with the transaction", *common, "--part", "2/3", database=database)
+    refused(tmp_path, "the snapshot ended with the transaction", *common, "--resume", database=database)
     con.execute(f"insert into {numbers} select n, 'again' from generate_series(11, 9000) n")
     con.commit()
     con.close()

@@ -7,6 +7,7 @@
 //! | [`spec`] | [`Plan`], [`PartSpec`] and their JSON |
 //! | `template` | a query with a gap for the predicate of a part |
 //! | `key`, `catalog` | the columns to divide by, and the description of a table |
+//! | `notes` | sentences about properties of the division |
 //! | `sample`, `quantiles`, `boundaries` | quantiles that the database computes, and the choice among them |
 //! | `predicate` | the condition of a part |
 //! | `snapshot`, `index` | a snapshot of PostgreSQL; sentences about snapshots and indexes |
@@ -25,6 +26,7 @@ mod fetch;
 mod hash;
 mod index;
 mod key;
+mod notes;
 mod planner;
 mod predicate;
 mod quantiles;

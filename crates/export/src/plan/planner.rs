@@ -10,6 +10,7 @@ use super::count::count;
 use super::hash::{plan_hash, schema_hash, statement_hash, type_name};
 use super::index::{self, Explained};
 use super::key::{self, Key, TableOfKey};
+use super::notes::{self, BALANCED};
 use super::predicate::{self, Condition, KeyColumn};
 use super::quantiles::{Quantiles, quantiles};
 use super::sample::Sample;
@@ -21,9 +22,6 @@ use crate::error::Error;
 
 /// The largest number of parts of a plan.
 pub const MOST_PARTS: usize = 10_000;
-/// The largest size of a part relative to the mean at which a key is not extended by further
-/// columns.
-const BALANCED: f64 = 1.3;
 /// The options of [`plan`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
@@ -103,7 +101,7 @@ pub fn plan(
     if options.n_parts == 1 && !has_key {
         return planner.one_part(snapshot);
     }
-    planner.check()?;
+    planner.notes = notes::of_statement(&planner.shape)?;
     planner.plan(snapshot)
 }
 
@@ -114,43 +112,6 @@ struct Ranges {
 }
 
 impl Planner<'_> {
-    /// Refuses statements whose parts would not be the whole result, and notes properties of the
-    /// others.
-    fn check(&mut self) -> Result<(), Error> {
-        let shape = &self.shape;
-        if shape.limits_part {
-            return Err(Error::Usage(format!(
-                "a LIMIT applies to the rows that `{PLACEHOLDER}` selects, so each part would have \
-                 its own limit\nremove the LIMIT, or the placeholder"
-            )));
-        }
-        if shape.placeholder.is_none() && shape.is_limited {
-            if !shape.is_ordered {
-                return Err(Error::Usage(
-                    "a LIMIT without ORDER BY may choose other rows for each part\n\
-                     add an ORDER BY whose columns are unique"
-                        .to_owned(),
-                ));
-            }
-            self.notes.push(
-                "the LIMIT chooses the same rows for each part only if the columns of ORDER BY are \
-                 unique"
-                    .to_owned(),
-            );
-        } else if shape.is_ordered {
-            self.notes.push(
-                "the ORDER BY orders the rows of each part at most, not the whole".to_owned(),
-            );
-        }
-        if shape.combines_part {
-            self.notes.push(format!(
-                "groups, DISTINCT and set operations apply to the rows of each part: a group whose \
-                 rows are in several parts is in several results ({PLACEHOLDER})"
-            ));
-        }
-        Ok(())
-    }
-
     /// Returns the plan of one part, for a statement without a key.
     fn one_part(self, snapshot: Option<String>) -> Result<Plan, Error> {
         let (sql, values) = Template::whole(self.sql, &self.shape, self.values);
@@ -353,7 +314,7 @@ impl Planner<'_> {
             let (next, next_scale) = self.quantiles(key, &columns, template)?;
             (best, scale) = (next, next_scale);
         }
-        self.note_skew(&columns, &best, n);
+        self.notes.extend(notes::of_skew(&columns, &best, n));
         let starts = boundaries::choose(&best.weights, n);
         let sizes = boundaries::sizes(&best.weights, &starts);
         let bounds: Vec<Option<&[Value]>> = std::iter::once(None)
@@ -458,25 +419,6 @@ impl Planner<'_> {
         let (source, values) = template.with(&sample.condition);
         let n = self.options.n_parts;
         quantiles(self.connection, &source, &values, columns, n).map(Some)
-    }
-
-    /// Notes that single values of the key have more rows than a part should have.
-    fn note_skew(&mut self, columns: &[KeyColumn], found: &Quantiles, n: usize) {
-        let total = found.n_rows();
-        if found.skew(n) <= BALANCED || total < n as u64 {
-            return;
-        }
-        let largest = found.weights.iter().max().copied().unwrap_or(0);
-        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let names = names.join(", ");
-        self.notes.push(match largest as f64 * n as f64 > BALANCED * total as f64 {
-            true => format!(
-                "one value of `{names}` has {:.0} % of the rows and cannot be divided by this key: \
-                 add a column to `--key`",
-                100.0 * largest as f64 / total as f64
-            ),
-            false => format!("`{names}` has too few different values for {n} equal parts"),
-        });
     }
 
     /// Returns the sentence about the index that a part in the middle uses.

@@ -45,8 +45,9 @@ pub(crate) fn begin_part(connection: &Connection, snapshot: &str) -> Result<(), 
     let set = connection.execute(&format!("set transaction snapshot '{snapshot}'"), &[]);
     set.map(drop).map_err(|mut error| {
         error.message.push_str(
-            "\nthe snapshot ends with the transaction of the planner: keep `onecopy plan --hold` \
-             running until all parts are read",
+            "\nthe snapshot ended with the transaction that exported it: keep `onecopy plan --hold` \
+             running until all parts are read, or begin again with `--overwrite`; an export with \
+             `--no-snapshot` can be resumed",
         );
         Error::Rows(error)
     })
