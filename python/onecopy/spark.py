@@ -14,6 +14,7 @@ It needs PySpark 4 (`pyspark` or `pyspark-client`) and pyarrow on the driver and
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -227,7 +228,9 @@ def _arrow_schema(schema: Any) -> pa.Schema:
         return schema
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(schema, timezone="UTC")
+    # Spark 4.0 has no such parameter, and UTC by default.
+    has_zone = "timezone" in inspect.signature(to_arrow_schema).parameters
+    return to_arrow_schema(schema, **({"timezone": "UTC"} if has_zone else {}))
 
 
 def _required(options: Mapping[str, str], name: str) -> str:

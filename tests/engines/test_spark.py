@@ -132,3 +132,20 @@ def test_wrong_options_are_refused(options: dict[str, str], words: str) -> None:
     with pytest.raises(onecopy.Error, match=words) as caught:
         OnecopyDataSource(options).schema()
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_schema_is_converted_by_the_function_of_spark_4_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql.pandas import types
+    from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
+    from onecopy import spark
+
+    schema = StructType([StructField("id", LongType()), StructField("at", TimestampType())])
+    expected = spark._arrow_schema(schema)
+    convert = types.to_arrow_schema
+
+    def of_4_0(schema: Any, error_on_duplicated_field_names_in_struct: bool = False, timestamp_utc: bool = True) -> Any:
+        return convert(schema, timezone="UTC" if timestamp_utc else None)
+
+    monkeypatch.setattr(types, "to_arrow_schema", of_4_0)
+    assert spark._arrow_schema(schema) == expected
