@@ -1,7 +1,7 @@
 //! `Binary`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for binary
 //! values.
 
-use super::spec::{DECLARED_BYTES, OPEN_BYTES, Plan, Raw, Spec};
+use super::spec::{ColumnBinding, DECLARED_BYTES, OPEN_BYTES, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -13,7 +13,7 @@ pub(crate) struct Binary;
 impl Binary {
     /// Returns the kind, binding and type of a binary column; `size` is the declared size in bytes,
     /// 0 if it is unknown.
-    pub(crate) fn plan(size: usize) -> Plan<Self> {
+    pub(crate) fn plan(size: usize) -> ColumnBinding<Self> {
         let open = size == 0 || size > DECLARED_BYTES;
         let spec = Spec {
             c_type: c::BINARY,

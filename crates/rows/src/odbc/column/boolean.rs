@@ -1,7 +1,7 @@
 //! `Boolean`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for booleans and
 //! single bits (`SQL_BIT`).
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -11,7 +11,7 @@ use crate::schema::ColumnType;
 pub(crate) struct Boolean;
 
 impl Boolean {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         (Boolean, Spec::fixed(c::BIT, 1), ColumnType::Bool)
     }
 

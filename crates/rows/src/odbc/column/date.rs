@@ -4,7 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::{Cell, Date};
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -17,7 +17,7 @@ pub(crate) struct DateStruct {
 }
 
 impl DateStruct {
-    pub(crate) fn plan(filled: bool) -> Plan<Self> {
+    pub(crate) fn plan(filled: bool) -> ColumnBinding<Self> {
         (
             DateStruct { filled },
             Spec::fixed(c::TYPE_DATE, 6),

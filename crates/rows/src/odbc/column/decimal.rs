@@ -2,7 +2,7 @@
 //! decimals, bound as text. Text has every digit, whereas `SQL_C_NUMERIC` would require additional
 //! calls to set precision and scale.
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
@@ -14,7 +14,7 @@ impl AsciiDecimal {
     /// Returns the plan of the column: a slot for the declared digits, a sign, a point, a leading
     /// zero and the terminator. A `numeric` of PostgreSQL without precision can have thousands of
     /// digits. If it does not fit in its slot, `SQLGetData` reads the whole value.
-    pub(crate) fn plan(precision: usize, scale: i16) -> Plan<Self> {
+    pub(crate) fn plan(precision: usize, scale: i16) -> ColumnBinding<Self> {
         let digits = precision.clamp(38, 255) + usize::try_from(scale.max(0)).unwrap_or(0).min(255);
         let column_type = ColumnType::Decimal {
             precision: u8::try_from(precision).unwrap_or(0),

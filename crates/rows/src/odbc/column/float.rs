@@ -2,7 +2,7 @@
 //! conversion to a [`Cell`]) for 32-bit and 64-bit floats. `DoubleText` is bound as text, which is
 //! faster with some drivers.
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -26,7 +26,7 @@ pub(crate) struct Double;
 pub(crate) struct DoubleText;
 
 impl Real {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         (Real, Spec::fixed(c::FLOAT, 4), ColumnType::Real)
     }
 
@@ -37,7 +37,7 @@ impl Real {
 }
 
 impl RealInDouble {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         (RealInDouble, Spec::fixed(c::DOUBLE, 8), ColumnType::Real)
     }
 
@@ -48,7 +48,7 @@ impl RealInDouble {
 }
 
 impl Double {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         (Double, Spec::fixed(c::DOUBLE, 8), ColumnType::Double)
     }
 
@@ -60,7 +60,7 @@ impl Double {
 
 impl DoubleText {
     /// Returns the plan of the column: a slot for 17 digits, sign, point and exponent.
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         (DoubleText, Spec::digits(32), ColumnType::Double)
     }
 

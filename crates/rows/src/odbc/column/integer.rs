@@ -2,7 +2,7 @@
 //! integers, so that PostgreSQL's unsigned `oid`, which the driver describes as a signed 32-bit
 //! integer, keeps its value.
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
@@ -16,7 +16,7 @@ pub(crate) struct Integer;
 pub(crate) struct Unsigned;
 
 impl Integer {
-    pub(crate) fn plan(bits: u8, unsigned: bool) -> Plan<Self> {
+    pub(crate) fn plan(bits: u8, unsigned: bool) -> ColumnBinding<Self> {
         let column_type = ColumnType::Integer { bits, unsigned };
         (Integer, Spec::fixed(c::SBIGINT, 8), column_type)
     }
@@ -28,7 +28,7 @@ impl Integer {
 }
 
 impl Unsigned {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         let column_type = ColumnType::Integer {
             bits: 64,
             unsigned: true,

@@ -1,7 +1,7 @@
 //! `Interval`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for durations,
 //! such as PostgreSQL's `interval`, bound as text.
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::interval;
 use crate::schema::ColumnType;
@@ -12,7 +12,7 @@ use crate::schema::ColumnType;
 pub(crate) struct Interval;
 
 impl Interval {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         (Interval, Spec::digits(64), ColumnType::Interval)
     }
 

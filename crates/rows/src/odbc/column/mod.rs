@@ -19,7 +19,7 @@ mod timestamp;
 mod uuid;
 
 pub(crate) use self::date::Today;
-use self::spec::Plan;
+use self::spec::ColumnBinding;
 pub(crate) use self::spec::{Described, Raw, Spec, is_whole_units};
 pub(crate) use self::uuid::guid;
 use crate::cell::Cell;
@@ -152,7 +152,7 @@ impl Kind {
     }
 }
 
-fn of<K: Into<Kind>>((kind, spec, column_type): Plan<K>) -> Plan<Kind> {
+fn of<K: Into<Kind>>((kind, spec, column_type): ColumnBinding<K>) -> ColumnBinding<Kind> {
     (kind.into(), spec, column_type)
 }
 
@@ -160,7 +160,7 @@ fn of<K: Into<Kind>>((kind, spec, column_type): Plan<K>) -> Plan<Kind> {
 pub(crate) fn plan(d: &Described, width: Width, quirks: &Quirks) -> Planned {
     let fraction = u8::try_from(d.digits.clamp(0, 9)).unwrap_or(0);
     let type_name = d.type_name.to_lowercase();
-    let (kind, spec, column_type): Plan<Kind> = match d.sql_type {
+    let (kind, spec, column_type): ColumnBinding<Kind> = match d.sql_type {
         sql::BIT => of(boolean::Boolean::plan()),
         sql::TINYINT => of(integer::Integer::plan(8, d.unsigned)),
         sql::SMALLINT => of(integer::Integer::plan(16, d.unsigned)),

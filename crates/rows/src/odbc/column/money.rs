@@ -2,7 +2,7 @@
 //! float, and returns text in the format of the server's `lc_monetary` (`-$1,234.50`, `1.234,50
 //! €`).
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
@@ -11,7 +11,7 @@ use crate::schema::ColumnType;
 pub(crate) struct Money;
 
 impl Money {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         let column_type = ColumnType::Decimal {
             precision: 19,
             scale: 2,

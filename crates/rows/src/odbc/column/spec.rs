@@ -5,7 +5,7 @@ use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
 /// The plan of a column: its kind, its binding, and its type in the schema.
-pub(crate) type Plan<K> = (K, Spec, ColumnType);
+pub(crate) type ColumnBinding<K> = (K, Spec, ColumnType);
 
 /// The size in bytes of a slot for a column whose declared size is unknown or larger than
 /// [`DECLARED_BYTES`]. Values longer than the slot are read by `SQLGetData`.

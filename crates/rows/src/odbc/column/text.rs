@@ -3,7 +3,7 @@
 
 use onecopy_text::Units;
 
-use super::spec::{DECLARED_BYTES, Described, OPEN_BYTES, Plan, Raw, Spec};
+use super::spec::{ColumnBinding, DECLARED_BYTES, Described, OPEN_BYTES, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
@@ -33,7 +33,7 @@ fn spec(c_type: i16, bytes: usize, terminator: usize) -> Spec {
 
 impl NarrowText {
     /// Returns the plan; a character of the declared size needs up to four bytes of UTF-8.
-    pub(crate) fn plan(d: &Described) -> Plan<Self> {
+    pub(crate) fn plan(d: &Described) -> ColumnBinding<Self> {
         let bytes = d.size.saturating_mul(4).max(d.octets);
         (NarrowText, spec(c::CHAR, bytes, 1), ColumnType::Text)
     }
@@ -47,7 +47,7 @@ impl NarrowText {
 impl WideText {
     /// Returns the plan; a character of the declared size needs up to two units of UTF-16. SQL
     /// Server's declared size is a number of units.
-    pub(crate) fn plan(d: &Described, quirks: &Quirks) -> Plan<Self> {
+    pub(crate) fn plan(d: &Described, quirks: &Quirks) -> ColumnBinding<Self> {
         let unit_bytes = match quirks.dialect {
             Dialect::SqlServer => 2,
             _ => 4,

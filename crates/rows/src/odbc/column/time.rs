@@ -4,7 +4,7 @@
 use onecopy_text::Units;
 
 use super::date::field;
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::{Cell, Time};
 use crate::interval;
 use crate::odbc::ffi::c;
@@ -28,7 +28,7 @@ pub(crate) struct SsTime {
 }
 
 impl TimeText {
-    pub(crate) fn plan(digits: u8, dialect: Dialect) -> Plan<Self> {
+    pub(crate) fn plan(digits: u8, dialect: Dialect) -> ColumnBinding<Self> {
         let spans = dialect == Dialect::MySql;
         (
             TimeText { digits, spans },
@@ -52,7 +52,7 @@ impl TimeText {
 }
 
 impl SsTime {
-    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> Plan<Self> {
+    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> ColumnBinding<Self> {
         let c_type = if quirks.ss_as_binary {
             c::BINARY
         } else {

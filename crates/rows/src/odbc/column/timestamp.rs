@@ -2,7 +2,7 @@
 //! [`Cell`]) for timestamps without and with an offset from UTC.
 
 use super::date::date;
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use super::time::time;
 use crate::cell::{Cell, Timestamp};
 use crate::odbc::ffi::c;
@@ -29,7 +29,7 @@ pub(crate) struct WithOffset {
 }
 
 impl TimestampStruct {
-    pub(crate) fn plan(digits: u8, utc: bool, filled: bool) -> Plan<Self> {
+    pub(crate) fn plan(digits: u8, utc: bool, filled: bool) -> ColumnBinding<Self> {
         let column_type = ColumnType::Timestamp {
             digits,
             with_offset: utc,
@@ -82,7 +82,7 @@ fn fields(of: [u16; 5]) -> [u8; 14] {
 }
 
 impl WithOffset {
-    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> Plan<Self> {
+    pub(crate) fn plan(digits: u8, quirks: &Quirks) -> ColumnBinding<Self> {
         let c_type = if quirks.ss_as_binary {
             c::BINARY
         } else {

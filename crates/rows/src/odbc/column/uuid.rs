@@ -1,6 +1,6 @@
 //! `Uuid`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for UUIDs.
 
-use super::spec::{Plan, Raw, Spec};
+use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::odbc::ffi::{GuidStruct, c};
 use crate::schema::ColumnType;
@@ -10,7 +10,7 @@ use crate::schema::ColumnType;
 pub(crate) struct Uuid;
 
 impl Uuid {
-    pub(crate) fn plan() -> Plan<Self> {
+    pub(crate) fn plan() -> ColumnBinding<Self> {
         (Uuid, Spec::fixed(c::GUID, 16), ColumnType::Uuid)
     }
 
