@@ -102,6 +102,7 @@ def killed(folder: Path, seconds: float, *arguments: object, database: str = "sq
         process.kill()
 
 
+@pytest.mark.timeout(60 + 15 * KILLS)
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_an_export_that_is_killed_and_resumed_has_the_files_of_one_clean_run(
