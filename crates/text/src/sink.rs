@@ -174,7 +174,8 @@ unsafe impl ByteSink for Vec<u8> {
 /// Reserved space in a sink. Each write is checked against the end of the space. The written bytes
 /// are committed when the window is dropped.
 ///
-/// The window keeps addresses, so that a loop of writes can keep them in registers.
+/// It stores pointers instead of offsets, so that the compiler can hold them in registers in a
+/// loop.
 #[derive(Debug)]
 pub struct Window<'a, S: ByteSink> {
     sink: &'a mut S,

@@ -231,7 +231,7 @@ def _of_document(message: str, document: Any) -> Exception:
 
 
 def _as_pymongo(error: _ours.BSONEncodeError, document: Any) -> Exception:
-    """Return the exception that pymongo raises for the document with this error."""
+    """Return the exception that pymongo raises where onecopy raises ``error`` for this document."""
     if error.kind in _PLAIN:
         kind, message = _PLAIN[error.kind]
         return kind(message)

@@ -160,7 +160,8 @@ impl Cursor {
         Ok(self.with_rows(py)?.is_ready())
     }
 
-    /// Returns up to ``size`` rows that have already arrived; none at the end.
+    /// Returns up to ``size`` rows that have already arrived; an empty list at the end of the
+    /// result.
     fn _fetch_ready(&self, py: Python<'_>, size: usize) -> PyResult<Py<PyList>> {
         self.fetch(py, size, Receiving::OnlyReady)
     }

@@ -276,7 +276,8 @@ fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     )
 }
 
-/// Returns the items of a buffer that was already requested, in C order. Copies: each item once.
+/// Returns the items of a buffer in C order (the last dimension varies fastest). Each item is
+/// copied once.
 fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     let len = view.len();
     let mut bytes: Vec<u8> = Vec::new();

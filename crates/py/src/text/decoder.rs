@@ -283,8 +283,8 @@ impl Named {
     }
 
     /// Decodes malformed bytes by CPython's codec, which raises an exception or calls the error
-    /// handler. The handler may continue inside of a code unit. Returns the text, and the number of
-    /// bytes that were decoded.
+    /// handler. The position at which the handler lets the decoder continue may be inside of a code
+    /// unit. Returns the text, and the number of bytes that were decoded.
     fn ask_cpython<'py>(
         &self,
         py: Python<'py>,

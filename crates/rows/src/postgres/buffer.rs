@@ -32,10 +32,10 @@ impl Buffer {
         })
     }
 
-    /// Creates a buffer with `len` received bytes, which `fill` writes.
+    /// Creates a buffer of `len` unconsumed bytes; `fill` writes these bytes.
     ///
     /// # Errors
-    /// The outer error: no memory; the inner error is that of `fill`.
+    /// The outer result is an error if memory is exhausted, the inner one if `fill` fails.
     pub(super) fn filled(
         len: usize,
         fill: impl FnOnce(&mut [u8]) -> io::Result<()>,

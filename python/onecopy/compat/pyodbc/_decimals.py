@@ -40,8 +40,10 @@ def cell(value: Any) -> Any:
 
 
 def cell_in_struct(value: Any) -> Any:
-    """Check and convert a cell for `decimal_mode = "binary"`, in which pyodbc reads the struct,
-    whose digits are an integer of 128 bits; any number of the digits may be after the point."""
+    """Convert a cell to a `Decimal`, and check that its digits fit into an integer of 128 bits.
+
+    With `decimal_mode = "binary"` pyodbc reads decimals from ODBC's struct, which has such an integer.
+    """
     value = cell(value)
     if not value.is_finite():
         return value

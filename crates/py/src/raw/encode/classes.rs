@@ -216,10 +216,11 @@ impl RecentClasses {
         RecentClasses([(std::ptr::null_mut(), std::ptr::null()); 4]);
 
     /// Returns the properties of an object's class; null if they are not cached. The pointer is
-    /// valid until Python code runs: until then the thread's table removes no entry.
+    /// valid until Python code is executed, which may remove entries of the thread's table.
     ///
     /// # Safety
-    /// `object` must be alive, and no code must have run since this was [`RecentClasses::NONE`].
+    /// `object` must be alive. Python code must not have been executed since `self` was set to
+    /// [`RecentClasses::NONE`].
     #[inline(always)]
     pub(super) unsafe fn of(&mut self, object: *mut ffi::PyObject) -> *const Class {
         // SAFETY: alive, as the caller guarantees.

@@ -351,8 +351,8 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Implements [`container`] for an object that is not a list, tuple or `dict`, or cannot be entered
-/// without a frame.
+/// Implements [`container`] for an object that is not a list, tuple or `dict`, or whose members
+/// need an entry on the stack of open containers.
 ///
 /// # Safety
 /// As [`container`].

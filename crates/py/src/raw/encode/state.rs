@@ -15,7 +15,7 @@ use super::standard_types::RecentObjects;
 use super::{builtin_types, dict};
 use crate::raw::gil;
 
-/// The error that containers, or replacements of objects, are nested more deeply than allowed.
+/// An error: the nesting exceeds its limit, either of containers or of calls of `default`.
 pub(super) struct TooDeep {
     pub(super) is_circular: bool,
 }

@@ -39,7 +39,7 @@ pub(crate) fn ascii<'py, K: Kernels>(
     ascii_of_other_length(blanks.py(), text)
 }
 
-/// Implements [`ascii`] for a text of no or one character, or of very many characters.
+/// Implements [`ascii`] for a text that is empty, has one character, or is too long for [`ascii`].
 #[inline(never)]
 fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Bound<'py, PyAny>> {
     let text = text.bytes();

@@ -33,8 +33,8 @@ pub(super) struct ArrayInput<'v> {
 }
 
 impl ArrayInput<'_> {
-    /// Returns the line break before an item of a subarray with `n_dims` dimensions. For the line
-    /// break before the subarray's end, `n_dims` is one more.
+    /// Returns the line break and the indent before an item of a subarray with `n_dims` dimensions.
+    /// The closing bracket is indented less: its line break is that for `n_dims + 1`.
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]

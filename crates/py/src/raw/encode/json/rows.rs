@@ -1,4 +1,4 @@
-//! Writes rows and columns of values as objects that all have the same keys.
+//! Writes a table, given by rows or by columns, as an array of JSON objects with the same keys.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
