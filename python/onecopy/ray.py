@@ -58,7 +58,7 @@ def read_sql(
         ray.init()
     blocks = options.pop("override_num_blocks", None)
     source = OnecopyDatasource(database, sql, parameters, parts=parts, key=key, types=types)
-    n_parts = len(source.planned(blocks or 2 * int(ray.cluster_resources().get("CPU", 1))))
+    n_parts = len(source._planned(blocks or 2 * int(ray.cluster_resources().get("CPU", 1))))
     return ray.data.read_datasource(source, override_num_blocks=blocks or n_parts, **options)
 
 
@@ -113,9 +113,9 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
     ) -> list[ReadTask]:
         """One task for each part. With ``per_task_row_limit`` a task reads at most this number of
         rows."""
-        return [self._task(part, per_task_row_limit) for part in self.planned(parallelism)]
+        return [self._task(part, per_task_row_limit) for part in self._planned(parallelism)]
 
-    def planned(self, parallelism: int) -> tuple[PartSpec, ...]:
+    def _planned(self, parallelism: int) -> tuple[PartSpec, ...]:
         """The parts that are read: those of the plan or of ``parts``; otherwise at most ``parallelism``
         parts."""
         if isinstance(self._sql, Plan):
