@@ -38,8 +38,8 @@ CRATES = {
     ),
     "export": Rules(
         "text wire files rows",
-        "arrow-array arrow-buffer arrow-data arrow-ipc arrow-schema arrow-select parquet bytes flate2 zstd serde_json blake3 rustix"
-        " tempfile",
+        "arrow-array arrow-buffer arrow-data arrow-ipc arrow-schema arrow-select parquet bytes flate2 zstd serde_json"
+        " blake3 rustix tempfile",
         ("arrow_array",),
     ),
     "serve": Rules("text wire files", "libc rustls ring httpdate tempfile mime_guess percent-encoding", ("sys",)),

@@ -14,6 +14,7 @@ use onecopy_rows::arrow::{ArrowOptions, ArrowStream, DataType, Field, TimeUnit, 
 use onecopy_rows::arrow_c::Batches;
 use onecopy_rows::connect::Statement;
 use onecopy_rows::{Error as RowsError, ErrorKind, Schema};
+use onecopy_text::{Ledger, Stage, Tally};
 
 use super::RowOptions;
 use super::groups::{RowGroup, RowGroups};
@@ -53,8 +54,18 @@ pub(super) fn write(
     let fields = stream.fields()?;
     let schema = schema_of(&fields)?;
     let mut writer = match is_parquet {
-        true => BatchWriter::Parquet(Box::new(ParquetWriter::new(out, &schema, options.file)?)),
-        false => BatchWriter::ipc(out, &schema, options.file)?,
+        true => BatchWriter::Parquet(Box::new(ParquetWriter::new(
+            out,
+            &schema,
+            options.file,
+            &options.ledger,
+        )?)),
+        false => BatchWriter::Ipc(Box::new(IpcWriter::new(
+            out,
+            &schema,
+            options.file,
+            &options.ledger,
+        )?)),
     };
     let cancel = stream.cancel_handle();
     let (sender, batches) = sync_channel(WAITING_BATCHES);
@@ -120,17 +131,7 @@ enum BatchWriter<'w, 'o> {
     Parquet(Box<ParquetWriter<'w, 'o>>),
 }
 
-impl<'w, 'o> BatchWriter<'w, 'o> {
-    fn ipc(
-        out: &'w mut CountedWrite<'o>,
-        schema: &SchemaRef,
-        file: FileFormat,
-    ) -> Result<Self, Error> {
-        Ok(BatchWriter::Ipc(Box::new(IpcWriter::new(
-            out, schema, file,
-        )?)))
-    }
-
+impl BatchWriter<'_, '_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         match self {
             BatchWriter::Ipc(writer) => writer.write(batch),
@@ -158,6 +159,7 @@ struct IpcWriter<'w, 'o> {
     file: FileWriter<BufWriter<&'w mut CountedWrite<'o>>>,
     schema: SchemaRef,
     groups: RowGroups,
+    ledger: Ledger,
 }
 
 impl<'w, 'o> IpcWriter<'w, 'o> {
@@ -165,6 +167,7 @@ impl<'w, 'o> IpcWriter<'w, 'o> {
         out: &'w mut CountedWrite<'o>,
         schema: &SchemaRef,
         file: FileFormat,
+        ledger: &Ledger,
     ) -> Result<Self, Error> {
         let compression = match file.compression() {
             Compression::Zstd => Some(CompressionType::ZSTD),
@@ -177,6 +180,7 @@ impl<'w, 'o> IpcWriter<'w, 'o> {
             file: FileWriter::try_new_with_options(out, schema, options)?,
             schema: SchemaRef::clone(schema),
             groups: RowGroups::new(BATCH_BYTES, usize::MAX),
+            ledger: ledger.clone(),
         })
     }
 
@@ -188,7 +192,9 @@ impl<'w, 'o> IpcWriter<'w, 'o> {
     }
 
     fn write_group(&mut self, group: RowGroup) -> Result<(), Error> {
-        let columns = group.joined().collect::<Result<Vec<_>, _>>()?;
+        let mut tally = Tally::default();
+        let columns = group.joined(&mut tally).collect::<Result<Vec<_>, _>>()?;
+        tally.enter(&self.ledger, Stage::Encode);
         let batch = RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?;
         Ok(self.file.write(&batch)?)
     }

@@ -1,16 +1,19 @@
 //! [`RowGroups`]: joins batches to groups of rows that depend only on the rows.
 //!
-//! The sizes of batches follow what a connection received at once. With their limits in a file, two
-//! exports of the same rows would differ.
+//! The sizes of batches follow what a connection received at once. With their boundaries in a file,
+//! two exports of the same rows would differ.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::ArrowNativeType;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
+use onecopy_text::Tally;
 
 /// The number of rows that the writer of Parquet receives at once. It decides after a number of
 /// values of such a call if a page or a dictionary ends, so the calls must not depend on the batches.
-const RUN_ROWS: usize = 4096;
+const CHUNK_ROWS: usize = 4096;
 
 /// Collects batches until a group is full. Collecting copies nothing.
 pub(super) struct RowGroups {
@@ -95,20 +98,31 @@ impl RowGroup {
         self.n_rows += batch.num_rows();
     }
 
-    /// Returns the columns one after the other, each as one array.
-    pub(super) fn joined(self) -> impl Iterator<Item = Result<ArrayRef, ArrowError>> {
-        self.columns.into_iter().map(|slices| join(&slices))
+    /// Returns the columns one after the other, each as one array, a copy; `tally` counts the copied
+    /// text.
+    pub(super) fn joined(
+        self,
+        tally: &mut Tally,
+    ) -> impl Iterator<Item = Result<ArrayRef, ArrowError>> {
+        self.columns.into_iter().map(|slices| join(&slices, tally))
     }
 
-    /// Returns the columns one after the other, each as arrays of [`RUN_ROWS`] rows; the last one may
-    /// be shorter. Only the values next to the limits of slices are copied.
-    pub(super) fn into_runs(self) -> impl Iterator<Item = Result<Vec<ArrayRef>, ArrowError>> {
-        self.columns.into_iter().map(|slices| runs(&slices))
+    /// Returns the columns one after the other, each as arrays of [`CHUNK_ROWS`] rows; the last one may
+    /// be shorter. Only the values next to the boundaries of slices are copied; `tally` counts the
+    /// copied text.
+    pub(super) fn into_chunks(
+        self,
+        tally: &mut Tally,
+    ) -> impl Iterator<Item = Result<Vec<ArrayRef>, ArrowError>> {
+        self.columns
+            .into_iter()
+            .map(|slices| chunks(&slices, tally))
     }
 }
 
 /// Returns a copy of the values of all slices as one array.
-fn join(slices: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+fn join(slices: &[ArrayRef], tally: &mut Tally) -> Result<ArrayRef, ArrowError> {
+    tally.copied_again(slices.iter().map(|slice| text_bytes(slice)).sum());
     let mut slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
     // With a second array `concat` copies the first one. The unused bits of a bitmap are then 0; at
     // the end of a slice they are those of other rows.
@@ -117,67 +131,78 @@ fn join(slices: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
     concat(&slices)
 }
 
-fn runs(slices: &[ArrayRef]) -> Result<Vec<ArrayRef>, ArrowError> {
-    let mut runs = Vec::new();
-    // Less than a run, from the ends and beginnings of slices.
+fn chunks(slices: &[ArrayRef], tally: &mut Tally) -> Result<Vec<ArrayRef>, ArrowError> {
+    let mut chunks = Vec::new();
+    // Less than a chunk, from the ends and beginnings of slices.
     let (mut pieces, mut n_pieces) = (Vec::new(), 0);
     for slice in slices {
         let mut start = 0;
         while start < slice.len() {
-            let n_rows = (slice.len() - start).min(RUN_ROWS - n_pieces);
+            let n_rows = (slice.len() - start).min(CHUNK_ROWS - n_pieces);
             let piece = slice.slice(start, n_rows);
             start += n_rows;
-            if n_rows == RUN_ROWS {
-                runs.push(piece);
+            if n_rows == CHUNK_ROWS {
+                chunks.push(piece);
                 continue;
             }
             pieces.push(piece);
             n_pieces += n_rows;
-            if n_pieces == RUN_ROWS {
-                runs.push(join(&pieces)?);
+            if n_pieces == CHUNK_ROWS {
+                chunks.push(join(&pieces, tally)?);
                 pieces.clear();
                 n_pieces = 0;
             }
         }
     }
     if n_pieces > 0 {
-        runs.push(join(&pieces)?);
+        chunks.push(join(&pieces, tally)?);
     }
-    Ok(runs)
+    Ok(chunks)
 }
 
 /// Returns the number of bytes of the first `n_rows` values, independent of the buffers in which
 /// they are.
 fn value_bytes(array: &dyn Array, n_rows: usize) -> usize {
-    let in_offsets = |first: usize, last: usize| last - first + n_rows * 4;
     match array.data_type() {
         DataType::Null => 0,
         DataType::Boolean => n_rows,
         DataType::FixedSizeBinary(width) => n_rows * usize::try_from(*width).unwrap_or(0),
-        DataType::Utf8 => {
-            let offsets = array.as_string::<i32>().offsets();
-            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
-        }
-        DataType::LargeUtf8 => {
-            let offsets = array.as_string::<i64>().offsets();
-            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
-        }
-        DataType::Binary => {
-            let offsets = array.as_binary::<i32>().offsets();
-            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
-        }
-        DataType::LargeBinary => {
-            let offsets = array.as_binary::<i64>().offsets();
-            in_offsets(offsets[0] as usize, offsets[n_rows] as usize)
-        }
+        DataType::Utf8 => n_rows * 4 + len_bytes::<Utf8Type>(array, n_rows),
+        DataType::LargeUtf8 => n_rows * 8 + len_bytes::<LargeUtf8Type>(array, n_rows),
+        DataType::Binary => n_rows * 4 + len_bytes::<BinaryType>(array, n_rows),
+        DataType::LargeBinary => n_rows * 8 + len_bytes::<LargeBinaryType>(array, n_rows),
         DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let (first, last) = (list.offsets()[0] as usize, list.offsets()[n_rows] as usize);
-            let items = list.values().slice(first, last - first);
-            n_rows * 4 + value_bytes(&items, last - first)
+            let items = items(array, n_rows);
+            n_rows * 4 + value_bytes(&items, items.len())
         }
         other => n_rows * other.primitive_width().unwrap_or(8),
     }
+}
+
+/// Returns the number of bytes of text in an array.
+fn text_bytes(array: &dyn Array) -> usize {
+    match array.data_type() {
+        DataType::Utf8 => len_bytes::<Utf8Type>(array, array.len()),
+        DataType::LargeUtf8 => len_bytes::<LargeUtf8Type>(array, array.len()),
+        DataType::List(_) => text_bytes(&items(array, array.len())),
+        _ => 0,
+    }
+}
+
+/// Returns the total length in bytes of the first `n_rows` values.
+fn len_bytes<T: ByteArrayType>(array: &dyn Array, n_rows: usize) -> usize {
+    let offsets = array.as_bytes::<T>().offsets();
+    offsets[n_rows].as_usize() - offsets[0].as_usize()
+}
+
+/// Returns the items of the first `n_rows` lists.
+fn items(array: &dyn Array, n_rows: usize) -> ArrayRef {
+    let list = array.as_list::<i32>();
+    let (first, last) = (
+        list.offsets()[0].as_usize(),
+        list.offsets()[n_rows].as_usize(),
+    );
+    list.values().slice(first, last - first)
 }
 
 #[cfg(test)]
@@ -211,7 +236,12 @@ mod tests {
         let mut groups = RowGroups::new(most.0, most.1);
         let mut found = Vec::new();
         let mut take = |group: RowGroup| {
-            found.push(group.joined().collect::<Result<Vec<_>, _>>().unwrap());
+            found.push(
+                group
+                    .joined(&mut Tally::default())
+                    .collect::<Result<Vec<_>, _>>()
+                    .unwrap(),
+            );
         };
         let mut start = 0;
         for n in cuts.iter().chain([&rows.len()]) {
@@ -245,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_do_not_depend_on_the_slices(
+        fn chunks_do_not_depend_on_the_slices(
             n_rows in 1_usize..20_000,
             cuts in prop::collection::vec(0_usize..9000, 0..8),
         ) {
@@ -258,13 +288,45 @@ mod tests {
                 groups.add(&whole.slice(start, n));
                 start += n;
             }
-            for (column, runs) in groups.take().into_runs().enumerate() {
-                let runs = runs.unwrap();
-                let lens = runs[..runs.len() - 1].iter().map(|run| run.len());
-                prop_assert!(lens.into_iter().all(|len| len == RUN_ROWS));
-                prop_assert_eq!(&join(&runs).unwrap(), whole.column(column));
+            let mut tally = Tally::default();
+            let columns: Vec<_> = groups.take().into_chunks(&mut tally).collect();
+            for (column, chunks) in columns.into_iter().enumerate() {
+                let chunks = chunks.unwrap();
+                let lens = chunks[..chunks.len() - 1].iter().map(|chunk| chunk.len());
+                prop_assert!(lens.into_iter().all(|len| len == CHUNK_ROWS));
+                prop_assert_eq!(&join(&chunks, &mut Tally::default()).unwrap(), whole.column(column));
             }
         }
+    }
+
+    #[test]
+    fn the_copied_text_is_counted() {
+        let copied = |group: RowGroup, is_joined| {
+            let mut tally = Tally::default();
+            match is_joined {
+                true => group
+                    .joined(&mut tally)
+                    .for_each(|column| drop(column.unwrap())),
+                false => group
+                    .into_chunks(&mut tally)
+                    .for_each(|column| drop(column.unwrap())),
+            }
+            tally.entry().copied
+        };
+        // Without lists of text: `batch` has one column of text.
+        let rows: Vec<(i64, String)> = (0..5000).map(|n| (n, "abc".to_owned())).collect();
+        let group = || {
+            let mut groups = RowGroups::new(usize::MAX, usize::MAX);
+            groups.add(&batch(&rows[..100]));
+            groups.add(&batch(&rows[100..]));
+            groups.take()
+        };
+        assert_eq!(copied(group(), true), 5000 * 3);
+        // All rows of the first chunk, and the 904 rows of the last one.
+        assert_eq!(copied(group(), false), 5000 * 3);
+        let mut whole = RowGroups::new(usize::MAX, usize::MAX);
+        whole.add(&batch(&rows[..CHUNK_ROWS]));
+        assert_eq!(copied(whole.take(), false), 0);
     }
 
     #[test]

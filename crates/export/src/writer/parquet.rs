@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use onecopy_text::{Ledger, Stage, Tally};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression as PageCompression, ZstdLevel};
@@ -41,14 +42,16 @@ pub(super) struct ParquetWriter<'w, 'o> {
     schema: SchemaRef,
     groups: RowGroups,
     n_row_groups: usize,
+    ledger: Ledger,
 }
 
 impl<'w, 'o> ParquetWriter<'w, 'o> {
-    /// Writes the beginning of the file.
+    /// Writes the beginning of the file. `ledger` counts the text that is copied once more.
     pub(super) fn new(
         out: &'w mut CountedWrite<'o>,
         schema: &SchemaRef,
         file: FileFormat,
+        ledger: &Ledger,
     ) -> Result<ParquetWriter<'w, 'o>, Error> {
         let compression = match file.compression() {
             // The level of pyarrow.
@@ -71,6 +74,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
             schema: Arc::clone(schema),
             groups: RowGroups::new(ROW_GROUP_BYTES, ROW_GROUP_ROWS),
             n_row_groups: 0,
+            ledger: ledger.clone(),
         })
     }
 
@@ -85,16 +89,18 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
     fn write_row_group(&mut self, group: RowGroup) -> Result<(), Error> {
         let writers = self.columns.create_column_writers(self.n_row_groups)?;
         let mut row_group = self.file.next_row_group()?;
+        let mut tally = Tally::default();
         // Each type that a stream makes has one leaf, also a list.
-        let columns = group.into_runs().zip(self.schema.fields());
-        for ((runs, field), mut writer) in columns.zip(writers) {
-            for run in runs? {
-                for leaf in compute_leaves(field, &run)? {
+        let columns = group.into_chunks(&mut tally).zip(self.schema.fields());
+        for ((chunks, field), mut writer) in columns.zip(writers) {
+            for chunk in chunks? {
+                for leaf in compute_leaves(field, &chunk)? {
                     writer.write(&leaf)?;
                 }
             }
             writer.close()?.append_to_row_group(&mut row_group)?;
         }
+        tally.enter(&self.ledger, Stage::Encode);
         row_group.close()?;
         self.n_row_groups += 1;
         Ok(())
