@@ -1,9 +1,12 @@
 """Runs one engine in a separate process: reads commands from stdin, and answers each with a line of
 JSON.
 
-{"do": "time"}     run the job once: wall and CPU seconds {"do": "answer"}   run the job once: a
-digest of its result, comparable between engines {"do": "memory"}   run the job once: growth of the
-peak resident set, in bytes
+    {"do": "time"}           run the job once: wall and CPU seconds
+    {"do": "answer"}         run the job once: a digest of its result, comparable between engines
+    {"do": "memory"}         run the job once: growth of the peak resident set since the import
+    {"do": "memory, idle"}   the same since a job with few rows, whose code and connection are loaded
+
+Memory is in bytes.
 """
 
 from __future__ import annotations
@@ -94,6 +97,11 @@ def main() -> None:
                 before_each()
                 answer = {"answer": digest(job())}
             case "memory":
+                job()
+                answer = {"growth": peak() - before}
+            case "memory, idle":
+                engine(json.loads(target), 1000)()
+                before = reset_peak()
                 job()
                 answer = {"growth": peak() - before}
             case other:

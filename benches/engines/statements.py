@@ -11,7 +11,7 @@ from typing import Any
 
 from benches.engines.rows import _onecopy, _pyodbc
 from tests.support.load import create
-from tests.support.table import rows
+from tests.support.table import COLUMNS, rows
 
 Job = Callable[[], Any]
 
@@ -61,12 +61,15 @@ def _psycopg(target: dict[str, Any]) -> Any:
 
 
 class _Inserts:
-    """A job that inserts rows into an empty table.
+    """A job that inserts the first columns of rows into an empty table.
 
-    Its transaction is rolled back before the next round.
+    Its transaction is rolled back before the next round. In PostgreSQL the table is also truncated,
+    since rows that were rolled back remain in the table and its index.
     """
 
-    def __init__(self, connection: Any, cursor: Any, profile: str, mark: str, size: int) -> None:
+    def __init__(
+        self, connection: Any, cursor: Any, profile: str, mark: str, size: int, n_columns: int = len(COLUMNS)
+    ) -> None:
         self._connection, self._cursor = connection, cursor
         name = f"inserted_{type(connection).__module__.partition('.')[0]}"
         cursor.execute(f"drop table if exists {name}")
@@ -74,12 +77,17 @@ class _Inserts:
         cursor.execute(create(server, name) + (" character set utf8mb4" if profile == "mariadb" else ""))
         connection.commit()
         self._select = f"select * from {name} order by id"
-        self._sql = f"insert into {name} values ({', '.join([mark] * 8)})"
-        self._rows = [tuple(row) for row in rows(size)]
+        columns = ", ".join(COLUMNS[:n_columns])
+        self._sql = f"insert into {name} ({columns}) values ({', '.join([mark] * n_columns)})"
+        self._truncate = f"truncate {name}" if server == "postgres" else ""
+        self._rows = [tuple(row[:n_columns]) for row in rows(size)]
         self._answers = size == 1000
 
     def before(self) -> None:
         self._connection.rollback()
+        if self._truncate:
+            self._cursor.execute(self._truncate)
+            self._connection.commit()
 
     def __call__(self) -> Any:
         self._cursor.executemany(self._sql, self._rows)
@@ -94,6 +102,11 @@ def onecopy_inserts(target: dict[str, Any], size: int) -> Job:
     return _Inserts(connection, connection.cursor(), target["profile"], "?", size)
 
 
+def onecopy_inserts_of_4(target: dict[str, Any], size: int) -> Job:
+    connection = _onecopy(target)
+    return _Inserts(connection, connection.cursor(), target["profile"], "?", size, 4)
+
+
 def pyodbc_inserts(target: dict[str, Any], size: int) -> Job:
     connection = _pyodbc(target)
     cursor = connection.cursor()
@@ -105,6 +118,11 @@ def pyodbc_inserts(target: dict[str, Any], size: int) -> Job:
 def psycopg_inserts(target: dict[str, Any], size: int) -> Job:
     connection = _psycopg(target)
     return _Inserts(connection, connection.cursor(), target["profile"], "%s", size)
+
+
+def psycopg_inserts_of_4(target: dict[str, Any], size: int) -> Job:
+    connection = _psycopg(target)
+    return _Inserts(connection, connection.cursor(), target["profile"], "%s", size, 4)
 
 
 def mysqlclient_inserts(target: dict[str, Any], size: int) -> Job:

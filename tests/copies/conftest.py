@@ -70,12 +70,14 @@ def planted(copy_counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Set
     files.
 
     A planted fault is a deliberate additional copy or conversion, which the ledger does not count.
+    Builds with the profile `quick` contain the faults: if .venv has one, as in CI, nothing is
+    compiled.
     """
     import onecopy._core
 
     folder = tmp_path_factory.mktemp("planted")
     # Built as all wheels are, since the interpreter's path is part of the build's cache key.
-    command = [sys.executable, "tools/wheel.py", "--features", "planted-copy", "--out", str(folder)]
+    command = [sys.executable, "tools/wheel.py", "--profile", "quick", "--out", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True)
     (wheel,) = folder.glob("*.whl")
     library = f"onecopy/{Path(onecopy._core.__file__).name}"
@@ -89,8 +91,7 @@ def planted(copy_counter: Path, tmp_path_factory: pytest.TempPathFactory) -> Set
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Moves the tests with planted faults to the end.
 
-    They wait for a release build, which takes minutes on a busy machine and replaces the build of
-    the wheel.
+    They may wait for a build, which takes minutes on a busy machine.
     """
     items.sort(key=lambda item: "planted" in getattr(item, "fixturenames", ()))
     for item in items:

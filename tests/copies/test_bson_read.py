@@ -26,9 +26,3 @@ def test_bson_becomes_a_str_by_one_conversion(setting: Setting, path: str, kind:
 def test_a_planted_fault_in_bson_decoding_is_detected(planted: Setting, path: str, fault: str) -> None:
     counted = planted.with_fault(fault).run("tests.copies.bson_read_paths", path, "cyrillic")
     check_red(counted, _in_utf8("cyrillic"), "converted")
-
-
-@pytest.mark.parametrize("path", DECODING)
-def test_bson_decoding_in_the_planted_build_without_its_fault_passes(planted: Setting, path: str) -> None:
-    counted = planted.with_fault("none").run("tests.copies.bson_read_paths", path, "cyrillic")
-    check(counted, _in_utf8("cyrillic"), "converted")

@@ -321,14 +321,3 @@ def test_a_planted_fault_in_the_front_ends_is_detected_if_the_driver_is_wide(
     else:
         _, counted = over_http(planted.with_fault(fault), tmp_path, "ndjson", database.odbc, sql)
         _check_http_red(counted, size, how, 400, PARTS)
-
-
-@pytest.mark.parametrize("to", ["pipe", "file", "terminal"])
-def test_the_planted_build_without_its_fault_passes(planted: Setting, texts: str, tmp_path: Path, to: str) -> None:
-    _, counted = by_command(planted.with_fault("none"), tmp_path, to, "csv", texts, "select x from cyrillic")
-    check(counted, payload("cyrillic"), "copied")
-
-
-def test_the_planted_build_without_its_fault_passes_over_http(planted: Setting, texts: str, tmp_path: Path) -> None:
-    _, counted = over_http(planted.with_fault("none"), tmp_path, "json", texts, "select x from cyrillic")
-    _check_http(counted, payload("cyrillic"), "converted")

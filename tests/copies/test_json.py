@@ -46,9 +46,3 @@ def test_a_planted_fault_in_encoding_is_detected(planted: Setting, path: str, fa
 def test_a_planted_fault_in_decoding_is_detected(planted: Setting, path: str, fault: str) -> None:
     counted = planted.with_fault(fault).run("tests.copies.json_paths", path, "cyrillic")
     check_red(counted, _in_utf8("cyrillic"), "converted")
-
-
-@pytest.mark.parametrize("path", [*ENCODING, *DECODING])
-def test_the_planted_build_without_its_fault_passes(planted: Setting, path: str) -> None:
-    counted = planted.with_fault("none").run("tests.copies.json_paths", path, "cyrillic")
-    check(counted, _in_memory("cyrillic") if path in ENCODING else _in_utf8("cyrillic"), "converted")

@@ -246,9 +246,3 @@ def test_a_planted_fault_in_prefetching_is_detected(planted: Setting, tds_msodbc
     counted = planted.with_fault(fault).count(path, tds_msodbc.odbc, sql)
     check_ledger(counted, size, handled(path, "cyrillic", "utf-16-le"), N_AHEAD, PARTS)
     assert not agree(counted, size, freed=AHEAD_BYTES), counted
-
-
-@pytest.mark.parametrize("path", MAIN)
-def test_the_planted_build_without_its_fault_passes(planted: Setting, texts: str, path: str) -> None:
-    counted = planted.with_fault("none").count(path, texts, "select x from cyrillic")
-    check(counted, payload("cyrillic"), handled(path, "cyrillic", "utf-8"))

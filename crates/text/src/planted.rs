@@ -3,23 +3,22 @@
 //!
 //! The project promises that text is converted once and copied at most once. The ledger counts
 //! conversions and copies, and an independent counter in the tests checks the ledger. To prove that
-//! this counter detects an extra copy, a test build contains extra copies. Code that converts text
+//! this counter detects an extra copy, a test build can make extra copies. Code that converts text
 //! calls [`extra_work_on_text`] with this text, and code that sends a chunk calls
-//! [`extra_work_on_chunk`]. In a normal build both functions do nothing. In a test build with the
-//! feature `planted-copy`, they do extra work that the ledger does not count, and each test that
-//! counts copies must fail. No release is built with this feature.
+//! [`extra_work_on_chunk`]. Without the feature `planted-copy` both functions do nothing. With it,
+//! they do the extra work that the environment variable `ONECOPY_PLANTED` names, which the ledger
+//! does not count, and each test that counts copies must fail. The profile `quick`, in which CI
+//! builds, has this feature; no release has it.
 //!
-//! `ONECOPY_PLANTED` selects the fault in such a build:
-//!
-//! | value | fault |
+//! | `ONECOPY_PLANTED` | fault |
 //! |---|---|
-//! | `copy`, or not set | the text is copied to the heap unchanged |
+//! | `none`, or not set | no fault |
+//! | `copy` | the text is copied to the heap unchanged |
 //! | `conversion` | the text is converted to UTF-8 on the heap, by kernels that call nothing of the C library |
 //! | `send` | a finished chunk is copied before it is sent |
-//! | `none` | no fault: the tests must pass, which shows that their failures come from the faults |
 
-/// In a build with the feature `planted-copy`, copies or converts `units` once more, as a
-/// deliberate fault for tests. In any other build, does nothing.
+/// In a build with the feature `planted-copy`, copies or converts `units` once more if
+/// `ONECOPY_PLANTED` names this fault. In any other build, does nothing.
 ///
 /// The copy or converted text is allocated on the heap.
 #[inline(always)]
@@ -30,8 +29,8 @@ pub fn extra_work_on_text(units: crate::Units<'_>) {
     let _ = units;
 }
 
-/// In a build with the feature `planted-copy`, copies a chunk once more before it is sent, as a
-/// deliberate fault for tests. In any other build, does nothing.
+/// In a build with the feature `planted-copy`, copies a chunk once more before it is sent if
+/// `ONECOPY_PLANTED` names this fault. In any other build, does nothing.
 ///
 /// The copy or converted text is allocated on the heap.
 #[inline(always)]
@@ -40,13 +39,6 @@ pub fn extra_work_on_chunk(bytes: &[u8]) {
     planted::chunk(bytes);
     #[cfg(not(feature = "planted-copy"))]
     let _ = bytes;
-}
-
-/// Returns `true` if this build has deliberate faults. It is called by the tests that must fail in
-/// such a build, and for the output of `--version`.
-#[must_use]
-pub const fn is_planted() -> bool {
-    cfg!(feature = "planted-copy")
 }
 
 #[cfg(feature = "planted-copy")]
@@ -71,10 +63,10 @@ mod planted {
                 .unwrap_or_default()
                 .as_str()
             {
-                "" | "copy" => Fault::Copy,
+                "copy" => Fault::Copy,
                 "conversion" => Fault::Conversion,
                 "send" => Fault::Send,
-                "none" => Fault::None,
+                "" | "none" => Fault::None,
                 other => panic!("no such fault: ONECOPY_PLANTED={other}"),
             }
         })

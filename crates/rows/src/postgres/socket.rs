@@ -25,6 +25,18 @@ pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of bytes that fit into the receive buffer of any server.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 10;
 
+/// The number of bytes from which a read shows that the server sends faster than this client is
+/// woken: two of the parts that PostgreSQL sends.
+const FAST_BYTES: usize = 16 << 10;
+
+/// The number of bytes of an answer that are received without pauses: for a short answer, a pause at
+/// its end would cost more than the pauses save.
+const UNPACED_BYTES: usize = 512 << 10;
+
+/// The pause before the next read if the server is fast. Linux makes it about 60 µs longer (the
+/// timer slack of a thread).
+const PAUSE: Duration = Duration::from_micros(1);
+
 /// A connected socket: TCP or a unix socket.
 #[derive(Debug)]
 pub(super) enum Stream {
@@ -146,6 +158,11 @@ pub(super) struct Socket {
     unanswered_bytes: usize,
     /// `true` while the limit [`USER_TIMEOUT`] does not apply.
     is_unlimited: bool,
+    /// The number of bytes that were received without TLS since the server last had responded to
+    /// all messages.
+    received_bytes: usize,
+    /// `true` if the last read received everything that had arrived, and at least [`FAST_BYTES`].
+    is_fast: bool,
 }
 
 impl Socket {
@@ -157,6 +174,8 @@ impl Socket {
             deadline,
             unanswered_bytes: 0,
             is_unlimited: false,
+            received_bytes: 0,
+            is_fast: false,
         }
     }
 
@@ -164,6 +183,7 @@ impl Socket {
     #[inline]
     pub(super) fn reset_sent(&mut self) {
         self.unanswered_bytes = 0;
+        self.received_bytes = 0;
         if self.is_unlimited {
             // On an error, a lost connection is detected later.
             let _ = self.replace_user_timeout(Duration::ZERO, USER_TIMEOUT);
@@ -252,7 +272,7 @@ impl Socket {
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = match &mut self.tls {
-                None => self.stream.read_before(buffer, self.deadline),
+                None => self.read_paced(buffer),
                 Some(tls) => match tls.reader().read(buffer) {
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
                         read_tls(tls, &self.stream, self.deadline)?;
@@ -269,6 +289,23 @@ impl Socket {
                 read => return read,
             }
         }
+    }
+
+    /// Reads the available bytes without TLS. If the server is fast, pauses first, so that more
+    /// bytes arrive.
+    ///
+    /// PostgreSQL sends rows in parts of 8 KiB. A client that waits for each part has to be woken by
+    /// the server, which costs the server more than the part itself: a client that does nothing else
+    /// receives rows 1.3 times as fast if it sleeps meanwhile.
+    fn read_paced(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let is_long = self.received_bytes >= UNPACED_BYTES;
+        if self.is_fast && is_long && self.deadline.is_none() && !task::is_running() {
+            std::thread::sleep(PAUSE);
+        }
+        let n = self.stream.read_before(buffer, self.deadline)?;
+        self.received_bytes = self.received_bytes.saturating_add(n);
+        self.is_fast = n >= FAST_BYTES && n < buffer.len();
+        Ok(n)
     }
 
     /// Sends all of `bytes`. The server may stop reading until this client has received the
