@@ -297,23 +297,20 @@ def plot(name: str, results: list[dict[str, Any]], path: Path) -> bool:
     # A row of a codec is plotted for the base and for the best peer, whichever it is.
     timed = [result | {"size": str(result["size"]).split(":")[0]} for result in timed]
     sizes = list(dict.fromkeys(result["size"] for result in timed))
+    sizes.sort(key=lambda size: int(size) if size.isdigit() else 0)
     figure, axes = pyplot.subplots(figsize=(10, 0.62 * len(names) + 1.6), constrained_layout=True)
-    height, colours = 0.8 / len(sizes), ("#9ecae1", "#4292c6", "#084594")
-    for k, size in enumerate(sizes):
-        for result in (r for r in timed if r["size"] == size):
-            y = names.index(result["row"]) + k * height - 0.4 + height / 2
-            axes.barh(
-                y,
-                result["ratio"],
-                height * 0.92,
-                color=colours[k % 3],
-                label=f"{int(size):,} rows" if size.isdigit() else size,
-            )
+    shades = pyplot.get_cmap("Blues")
+    colours = {size: shades(0.4 + 0.55 * k / len(sizes)) for k, size in enumerate(sizes)}
+    for at, name_of_row in enumerate(names):
+        bars = [result for result in timed if result["row"] == name_of_row]
+        height = 0.8 / max(len(bars), 2)
+        for k, result in enumerate(bars):
+            y, size = at + (k - (len(bars) - 1) / 2) * height, result["size"]
+            label = f"{int(size):,} rows" if size.isdigit() else size
+            axes.barh(y, result["ratio"], height * 0.92, color=colours[size], label=label)
             axes.text(result["ratio"] + 0.03, y, f"{result['ratio']:.2f}", va="center", fontsize=7)
-    for y, row in enumerate(names):
-        bar = next(r["at_least"] for r in timed if r["row"] == row)
-        if bar:
-            axes.plot([bar, bar], [y - 0.42, y + 0.42], color="#d7301f", linewidth=1.6)
+            if target := result["at_least"]:
+                axes.plot([target] * 2, [y - height / 2, y + height / 2], color="#d7301f", linewidth=1.6)
     axes.axvline(1, color="#555", linewidth=0.8, linestyle=":")
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
