@@ -45,7 +45,7 @@ fn columns(mut rows: AnsweredRows, most_steps: usize) {
     let mut columns = made.expect("no column was given a type");
     let mut position = BlockPosition::default();
     for _ in 0..most_steps {
-        let pumped = rows.pump_columns(&mut position, Budget::default(), &mut columns);
+        let pumped = rows.pump_columns(&mut position, Budget::default(), usize::MAX, &mut columns);
         if matches!(pumped, Ok(Pumped::End) | Err(_)) {
             return;
         }

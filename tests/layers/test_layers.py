@@ -38,7 +38,7 @@ CRATES = {
     ),
     "export": Rules(
         "text wire files rows",
-        "arrow-array arrow-buffer arrow-data arrow-ipc arrow-schema arrow-select parquet bytes flate2 zstd serde_json"
+        "arrow-array arrow-buffer arrow-data arrow-ipc arrow-schema parquet bytes flate2 zstd serde_json"
         " blake3 rustix tempfile",
         ("arrow_array",),
     ),

@@ -1,9 +1,8 @@
 //! `Connection` and `Statement`: enums with one variant per database, with static dispatch. The
 //! list of databases is the call of `databases!` below, with one line per database.
 //!
-//! A target is a `sqlite:` or `postgresql://` URL, an ODBC connection string, `DSN=name`, or an
-//! `odbc+postgresql://`, `mysql://` or `mssql://` URL. For the last three, an installed ODBC driver
-//! is searched for.
+//! A target is a `sqlite:` or `postgresql://` URL, an ODBC connection string, or `DSN=name`. An ODBC
+//! driver is searched for if the URL begins with `odbc+postgresql://`, `mysql://` or `mssql://`.
 
 use onecopy_text::{Ledger, Policy};
 use onecopy_wire::{CancelHandle, ChunkSource};
@@ -426,9 +425,10 @@ impl Statement {
         &mut self,
         position: &mut BlockPosition,
         budget: Budget,
+        most_rows: usize,
         sink: &mut S,
     ) -> Result<Pumped, PumpError<S::Error>> {
-        each!(Statement, self, s => s.pump_columns(position, budget, sink))
+        each!(Statement, self, s => s.pump_columns(position, budget, most_rows, sink))
     }
 
     #[must_use]

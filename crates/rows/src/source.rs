@@ -215,8 +215,9 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
-    /// Pumps as [`Source::pump`] does, except for a source with blocks. All remaining rows of its
-    /// current block are emitted column by column, even if the sink is full.
+    /// Pumps as [`Source::pump`] does, except for a source with blocks. The remaining rows of its
+    /// current block, but at most `most_rows`, are emitted column by column, even if the sink is
+    /// full.
     ///
     /// # Errors
     /// The errors of [`Source::pump`]; `position` is then the first row that was not emitted.
@@ -224,15 +225,16 @@ pub trait Source: Send {
         &mut self,
         position: &mut BlockPosition,
         budget: Budget,
+        most_rows: usize,
         sink: &mut S,
     ) -> Result<Pumped, PumpError<S::Error>> {
         if !position.refill(self, budget).map_err(PumpError::Source)? {
             return Ok(Pumped::End);
         }
-        let n_rows = position.n_rows - position.next_row;
+        let n_rows = most_rows.min(position.n_rows - position.next_row);
         let emitted = self.block().emit_columns(position.next_row, n_rows, sink);
         emitted.map_err(PumpError::Sink)?;
-        position.next_row = position.n_rows;
+        position.next_row += n_rows;
         Ok(Pumped::More)
     }
 

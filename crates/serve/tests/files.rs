@@ -24,7 +24,7 @@ fn files_are_found_with_their_types_and_validators() {
         Some("text/plain; charset=utf-8")
     );
     assert_eq!(answer.field("Accept-Ranges"), Some("bytes"));
-    assert_eq!(answer.field("X-Content-Type-FilesOptions"), Some("nosniff"));
+    assert_eq!(answer.field("X-Content-Type-Options"), Some("nosniff"));
     assert!(answer.field("Last-Modified").unwrap().ends_with(" GMT"));
     assert!(answer.field("ETag").is_some() && answer.field("Vary").is_none());
     assert_eq!(f.get("/empty").field("Content-Length"), Some("0"));

@@ -14,10 +14,8 @@ use onecopy_rows::arrow::{ArrowOptions, ArrowStream, DataType, Field, TimeUnit, 
 use onecopy_rows::arrow_c::Batches;
 use onecopy_rows::connect::Statement;
 use onecopy_rows::{Error as RowsError, ErrorKind, Schema};
-use onecopy_text::{Ledger, Stage, Tally};
 
 use super::RowOptions;
-use super::groups::{RowGroup, RowGroups};
 use super::parquet::ParquetWriter;
 use crate::arrow_array::{next_batch, schema_of};
 use crate::counted::CountedWrite;
@@ -58,14 +56,9 @@ pub(super) fn write(
             out,
             &schema,
             options.file,
-            &options.ledger,
+            BATCH_BYTES,
         )?)),
-        false => BatchWriter::Ipc(Box::new(IpcWriter::new(
-            out,
-            &schema,
-            options.file,
-            &options.ledger,
-        )?)),
+        false => BatchWriter::Ipc(Box::new(ipc_writer(out, &schema, options.file)?)),
     };
     let cancel = stream.cancel_handle();
     let (sender, batches) = sync_channel(WAITING_BATCHES);
@@ -119,7 +112,7 @@ fn write_batches(
             return Err(Error::Stopped);
         }
         n_rows += batch.num_rows() as u64;
-        writer.write(&batch)?;
+        writer.write(batch)?;
         observer.progress(n_rows, writer.n_bytes());
     }
     Ok(n_rows)
@@ -132,81 +125,47 @@ enum BatchWriter<'w, 'o> {
 }
 
 impl BatchWriter<'_, '_> {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    fn write(&mut self, batch: RecordBatch) -> Result<(), Error> {
         match self {
-            BatchWriter::Ipc(writer) => writer.write(batch),
+            BatchWriter::Ipc(writer) => Ok(writer.write(&batch)?),
             BatchWriter::Parquet(writer) => writer.write(batch),
         }
     }
 
     fn n_bytes(&self) -> u64 {
         match self {
-            BatchWriter::Ipc(writer) => writer.file.get_ref().get_ref().n_bytes(),
+            BatchWriter::Ipc(writer) => writer.get_ref().get_ref().n_bytes(),
             BatchWriter::Parquet(writer) => writer.n_bytes(),
         }
     }
 
     fn finish(self) -> Result<(), Error> {
         match self {
-            BatchWriter::Ipc(writer) => writer.finish(),
+            BatchWriter::Ipc(mut writer) => {
+                writer.finish()?;
+                Ok(writer.flush()?)
+            }
             BatchWriter::Parquet(writer) => writer.finish(),
         }
     }
 }
 
-/// Writes an Arrow IPC file.
-struct IpcWriter<'w, 'o> {
-    file: FileWriter<BufWriter<&'w mut CountedWrite<'o>>>,
-    schema: SchemaRef,
-    groups: RowGroups,
-    ledger: Ledger,
-}
+/// A writer of an Arrow IPC file.
+type IpcWriter<'w, 'o> = FileWriter<BufWriter<&'w mut CountedWrite<'o>>>;
 
-impl<'w, 'o> IpcWriter<'w, 'o> {
-    fn new(
-        out: &'w mut CountedWrite<'o>,
-        schema: &SchemaRef,
-        file: FileFormat,
-        ledger: &Ledger,
-    ) -> Result<Self, Error> {
-        let compression = match file.compression() {
-            Compression::Zstd => Some(CompressionType::ZSTD),
-            _ => None,
-        };
-        let options = IpcWriteOptions::default().try_with_compression(compression)?;
-        // The writer makes a call for each buffer and its padding.
-        let out = BufWriter::with_capacity(64 << 10, out);
-        Ok(IpcWriter {
-            file: FileWriter::try_new_with_options(out, schema, options)?,
-            schema: SchemaRef::clone(schema),
-            groups: RowGroups::new(BATCH_BYTES, usize::MAX),
-            ledger: ledger.clone(),
-        })
-    }
-
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        for group in self.groups.add(batch) {
-            self.write_group(group)?;
-        }
-        Ok(())
-    }
-
-    fn write_group(&mut self, group: RowGroup) -> Result<(), Error> {
-        let mut tally = Tally::default();
-        let columns = group.joined(&mut tally).collect::<Result<Vec<_>, _>>()?;
-        tally.enter(&self.ledger, Stage::Encode);
-        let batch = RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?;
-        Ok(self.file.write(&batch)?)
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        let last = self.groups.take();
-        if last.n_rows > 0 {
-            self.write_group(last)?;
-        }
-        self.file.finish()?;
-        Ok(self.file.flush()?)
-    }
+fn ipc_writer<'w, 'o>(
+    out: &'w mut CountedWrite<'o>,
+    schema: &SchemaRef,
+    file: FileFormat,
+) -> Result<IpcWriter<'w, 'o>, Error> {
+    let compression = match file.compression() {
+        Compression::Zstd => Some(CompressionType::ZSTD),
+        _ => None,
+    };
+    let options = IpcWriteOptions::default().try_with_compression(compression)?;
+    // The writer makes a call for each buffer and its padding.
+    let out = BufWriter::with_capacity(64 << 10, out);
+    Ok(FileWriter::try_new_with_options(out, schema, options)?)
 }
 
 /// Parquet addresses columns by their names.

@@ -4,11 +4,9 @@
 //! |---|---|
 //! | `text` | JSON, NDJSON, CSV, TSV and BSON, chunk by chunk, with compression around them |
 //! | `columns` | Arrow IPC and Parquet, batch by batch |
-//! | `groups` | the limits of row groups, which depend only on the rows |
 //! | `parquet` | the row groups of a Parquet file |
 
 mod columns;
-mod groups;
 mod parquet;
 mod text;
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use onecopy_text::{Ledger, Stage, Tally};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression as PageCompression, ZstdLevel};
@@ -12,16 +11,16 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::groups::{RowGroup, RowGroups};
 use crate::counted::CountedWrite;
 use crate::error::Error;
 use crate::format::{Compression, FileFormat};
 
-/// The size in bytes of the Arrow columns of a row group, which are in memory until the row group
-/// is written.
-const ROW_GROUP_BYTES: usize = 16 << 20;
+/// The number of batches in a row group, which are in memory until it is written. With batches of
+/// 2 MiB, a group has about 16 MiB. It ends at the same row in each export of the same rows, as batches do.
+const ROW_GROUP_BATCHES: usize = 8;
 
-/// The largest number of rows of a row group: the default of the `parquet` crate and of pyarrow.
+/// The number of rows from which a row group has no further batch: the default of the `parquet`
+/// crate and of pyarrow.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// The largest size in bytes of the dictionary of a column chunk, which is also at most an eighth
@@ -40,25 +39,25 @@ pub(super) struct ParquetWriter<'w, 'o> {
     file: SerializedFileWriter<&'w mut CountedWrite<'o>>,
     columns: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    groups: RowGroups,
+    /// The batches of the next row group.
+    batches: Vec<RecordBatch>,
     n_row_groups: usize,
-    ledger: Ledger,
 }
 
 impl<'w, 'o> ParquetWriter<'w, 'o> {
-    /// Writes the beginning of the file. `ledger` counts the text that is copied once more.
+    /// Writes the beginning of the file. `batch_bytes` is the approximate size of a batch in bytes.
     pub(super) fn new(
         out: &'w mut CountedWrite<'o>,
         schema: &SchemaRef,
         file: FileFormat,
-        ledger: &Ledger,
+        batch_bytes: usize,
     ) -> Result<ParquetWriter<'w, 'o>, Error> {
         let compression = match file.compression() {
             // The level of pyarrow.
             Compression::Zstd => PageCompression::ZSTD(ZstdLevel::try_new(1)?),
             _ => PageCompression::UNCOMPRESSED,
         };
-        let share_bytes = ROW_GROUP_BYTES / schema.fields().len().max(1);
+        let share_bytes = ROW_GROUP_BATCHES * batch_bytes / schema.fields().len().max(1);
         let properties = WriterProperties::builder()
             .set_created_by(format!("onecopy {}", env!("CARGO_PKG_VERSION")))
             .set_compression(compression)
@@ -72,36 +71,36 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
             file,
             columns,
             schema: Arc::clone(schema),
-            groups: RowGroups::new(ROW_GROUP_BYTES, ROW_GROUP_ROWS),
+            batches: Vec::with_capacity(ROW_GROUP_BATCHES),
             n_row_groups: 0,
-            ledger: ledger.clone(),
         })
     }
 
-    /// Adds a batch, and writes the row groups that it completes.
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        for group in self.groups.add(batch) {
-            self.write_row_group(group)?;
+    /// Adds a batch, and writes the row group if the batch completes it.
+    pub(super) fn write(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        self.batches.push(batch);
+        let n_rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        if self.batches.len() == ROW_GROUP_BATCHES || n_rows >= ROW_GROUP_ROWS {
+            self.write_row_group()?;
         }
         Ok(())
     }
 
-    fn write_row_group(&mut self, group: RowGroup) -> Result<(), Error> {
+    fn write_row_group(&mut self) -> Result<(), Error> {
         let writers = self.columns.create_column_writers(self.n_row_groups)?;
         let mut row_group = self.file.next_row_group()?;
-        let mut tally = Tally::default();
         // Each type that a stream makes has one leaf, also a list.
-        let columns = group.into_chunks(&mut tally).zip(self.schema.fields());
-        for ((chunks, field), mut writer) in columns.zip(writers) {
-            for chunk in chunks? {
-                for leaf in compute_leaves(field, &chunk)? {
+        let columns = self.schema.fields().iter().zip(writers).enumerate();
+        for (column, (field, mut writer)) in columns {
+            for batch in &self.batches {
+                for leaf in compute_leaves(field, batch.column(column))? {
                     writer.write(&leaf)?;
                 }
             }
             writer.close()?.append_to_row_group(&mut row_group)?;
         }
-        tally.enter(&self.ledger, Stage::Encode);
         row_group.close()?;
+        self.batches.clear();
         self.n_row_groups += 1;
         Ok(())
     }
@@ -113,9 +112,8 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
 
     /// Writes the last row group and the footer.
     pub(super) fn finish(mut self) -> Result<(), Error> {
-        let last = self.groups.take();
-        if last.n_rows > 0 {
-            self.write_row_group(last)?;
+        if !self.batches.is_empty() {
+            self.write_row_group()?;
         }
         self.file.close()?;
         Ok(())

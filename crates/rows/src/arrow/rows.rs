@@ -14,6 +14,9 @@ use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 use crate::source::RowSink;
 
+/// The largest number of rows that are added to a batch before its size is compared with its limit.
+const MOST_UNCHECKED_ROWS: usize = 4096;
+
 /// A cell that an Arrow column cannot store: its row, its column, and the reason.
 #[derive(Debug)]
 pub struct Misfit {
@@ -40,6 +43,12 @@ pub struct ArrowRows {
     /// The approximate size of the current batch in bytes.
     n_bytes: usize,
     batch_bytes: usize,
+    /// The number of rows of the current batch at which its size is compared with `batch_bytes`. It
+    /// follows from the earlier rows, so that the end of a batch depends only on the rows. Rows
+    /// that arrive one by one are all compared.
+    check_at: usize,
+    /// `true` if the current batch has reached the size limit of the options.
+    is_full: bool,
     /// The numbers of text bytes that were converted and copied; the caller adds them to a
     /// `Ledger`.
     pub(crate) tally: Tally,
@@ -68,6 +77,8 @@ impl ArrowRows {
             n_before: 0,
             n_bytes: 0,
             batch_bytes: options.batch_bytes,
+            check_at: 1,
+            is_full: false,
             tally: Tally::default(),
         })
     }
@@ -93,13 +104,33 @@ impl ArrowRows {
             n_coming: 0,
             n_bytes: 0,
             batch_bytes: usize::MAX,
+            check_at: 1,
+            is_full: false,
             tally: Tally::default(),
         }
     }
 
     /// Returns `true` if the current batch has reached the size limit of the options.
     pub(crate) fn is_full(&self) -> bool {
-        self.n_bytes >= self.batch_bytes
+        self.is_full
+    }
+
+    /// Returns the number of rows, at least 1, that may be added column by column before the size
+    /// of the batch is compared with its limit.
+    pub(crate) fn n_until_check(&self) -> usize {
+        self.check_at.saturating_sub(self.n_rows).max(1)
+    }
+
+    /// Compares the size of the batch with its limit. If the limit is not reached, the next
+    /// comparison is at twice as many rows, but at no more than fit if they are as long as the rows
+    /// before.
+    fn check_size(&mut self) {
+        self.is_full = self.n_bytes >= self.batch_bytes;
+        if !self.is_full {
+            let row_bytes = (self.n_bytes / self.n_rows).max(1);
+            let n_fitting = (self.batch_bytes - self.n_bytes).div_ceil(row_bytes);
+            self.check_at = self.n_rows + n_fitting.min(self.n_rows).min(MOST_UNCHECKED_ROWS);
+        }
     }
 
     /// Returns the names and types of the columns. They are final once [`ArrowRows::is_undecided`]
@@ -138,7 +169,7 @@ impl ArrowRows {
         }
         let n_rows = std::mem::take(&mut self.n_rows);
         self.n_before += n_rows as u64;
-        self.n_bytes = 0;
+        (self.n_bytes, self.check_at, self.is_full) = (0, 1, false);
         Ok(Batch { n_rows, columns })
     }
 
@@ -295,7 +326,8 @@ impl RowSink for ArrowRows {
     #[inline]
     fn end_row(&mut self) -> Result<bool, Misfit> {
         self.n_rows += 1;
-        Ok(self.n_bytes < self.batch_bytes)
+        self.is_full = self.n_bytes >= self.batch_bytes;
+        Ok(!self.is_full)
     }
 
     #[inline(always)]
@@ -312,6 +344,90 @@ impl RowSink for ArrowRows {
 
     fn end_columns(&mut self) -> Result<(), Misfit> {
         self.n_rows += std::mem::take(&mut self.n_coming);
+        if self.n_rows >= self.check_at {
+            self.check_size();
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::schema::{Column, ColumnType};
+
+    fn sink(batch_bytes: usize) -> ArrowRows {
+        let column = |name: &str| Column::new(name.to_owned(), ColumnType::Any);
+        let schema = Schema::new(vec![column("n"), column("text")]);
+        let options = ArrowOptions {
+            batch_bytes,
+            types: vec![
+                (
+                    "n".to_owned(),
+                    DataType::Int {
+                        bits: 64,
+                        unsigned: false,
+                    },
+                ),
+                ("text".to_owned(), DataType::Utf8),
+            ],
+        };
+        ArrowRows::new(&schema, &options, Policy::default()).expect("columns")
+    }
+
+    /// Adds the rows column by column in blocks of these sizes; returns the numbers of rows of the
+    /// batches.
+    fn batches(texts: &[String], blocks: &[usize], batch_bytes: usize) -> Vec<usize> {
+        let mut sink = sink(batch_bytes);
+        let mut found = Vec::new();
+        let mut rest = texts;
+        for n in blocks.iter().copied().chain([texts.len()]) {
+            let (mut block, after) = rest.split_at(n.min(rest.len()));
+            rest = after;
+            while !block.is_empty() {
+                let (part, after) = block.split_at(sink.n_until_check().min(block.len()));
+                block = after;
+                sink.begin_columns(part.len()).expect("columns");
+                for row in 0..part.len() {
+                    sink.column_cell(row, 0, Cell::I64(1)).expect("a number");
+                }
+                for (row, text) in part.iter().enumerate() {
+                    let text = Cell::Text(onecopy_text::Units::Utf8(text.as_bytes()));
+                    sink.column_cell(row, 1, text).expect("a text");
+                }
+                sink.end_columns().expect("columns");
+                if sink.is_full() {
+                    found.push(sink.take().expect("a batch").n_rows);
+                }
+            }
+        }
+        found.push(sink.take().expect("a batch").n_rows);
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn the_ends_of_batches_do_not_depend_on_the_blocks(
+            texts in prop::collection::vec("[a-c]{0,40}", 1..400),
+            blocks in prop::collection::vec(1_usize..60, 0..12),
+            batch_bytes in 1_usize..4000,
+        ) {
+            let whole = batches(&texts, &[], batch_bytes);
+            prop_assert_eq!(&batches(&texts, &blocks, batch_bytes), &whole);
+            prop_assert_eq!(whole.iter().sum::<usize>(), texts.len());
+        }
+    }
+
+    #[test]
+    fn a_batch_of_long_values_ends_soon_after_its_limit() {
+        let texts = vec!["x".repeat(1000); 100];
+        let n_rows = batches(&texts, &[], 10_000);
+        assert!(n_rows.iter().all(|n| *n <= 12), "{n_rows:?}");
+        assert!(
+            n_rows[..n_rows.len() - 1].iter().all(|n| *n >= 8),
+            "{n_rows:?}"
+        );
     }
 }

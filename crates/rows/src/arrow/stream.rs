@@ -21,7 +21,8 @@ use crate::source::{Block, BlockPosition, Budget, LongValues, PumpError, Pumped}
 ///
 /// If the database describes the types of all columns, the types are known before the first row;
 /// otherwise the first batch is fetched when the types are requested. All batches have the same
-/// types. No batch follows a batch that failed.
+/// types. No batch follows a batch that failed. The rows at which batches end depend only on the
+/// rows, not on the blocks in which they were received.
 #[derive(Debug)]
 pub struct ArrowStream {
     statement: Statement,
@@ -133,7 +134,10 @@ impl ArrowStream {
             }
             let budget = Budget::default();
             let (position, rows) = (&mut self.position, &mut self.rows);
-            let pumped = self.statement.pump_columns(position, budget, rows);
+            let most_rows = rows.n_until_check();
+            let pumped = self
+                .statement
+                .pump_columns(position, budget, most_rows, rows);
             is_end = match pumped {
                 Ok(Pumped::More) => false,
                 Ok(Pumped::End) => true,

@@ -366,11 +366,12 @@ impl Source for Statement {
         self.pump_in(&database, &guard, None, budget, sink)
     }
 
-    /// Emits rows as `pump` does, in row order, because there are no blocks.
+    /// Emits rows as `pump` does, in row order until the sink is full, because there are no blocks.
     fn pump_columns<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
         budget: Budget,
+        _most_rows: usize,
         sink: &mut S,
     ) -> Result<Pumped, PumpError<S::Error>> {
         self.pump(position, budget, sink)

@@ -75,7 +75,7 @@ impl Files {
         Ok(Files(Arc::new(ServedFolder {
             folder: Folder::open(folder).map_err(FilesError::Open)?,
             cache_control: cache_control.map_err(FilesError::CacheControl)?,
-            no_sniff: known("X-Content-Type-FilesOptions", b"nosniff"),
+            no_sniff: known("X-Content-Type-Options", b"nosniff"),
             vary: known("Vary", b"Accept-Encoding"),
             options,
         })))
