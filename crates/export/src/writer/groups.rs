@@ -1,7 +1,8 @@
-//! [`RowGroups`]: joins batches to groups of rows that depend only on the rows.
+//! [`RowGroups`]: joins batches to row groups. The limits of a row group depend only on the values
+//! of its rows.
 //!
-//! The sizes of batches follow what a connection received at once. With their boundaries in a file,
-//! two exports of the same rows would differ.
+//! The size of a batch depends on how much data a connection received at once. If row groups ended
+//! with batches, two exports of the same rows would differ.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
@@ -11,29 +12,30 @@ use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
 use onecopy_text::Tally;
 
-/// The number of rows that the writer of Parquet receives at once. It decides after a number of
-/// values of such a call if a page or a dictionary ends, so the calls must not depend on the batches.
+/// The number of rows that are passed to the Parquet writer in one call. Within a call, it checks
+/// only after a number of values if a page or a dictionary ends. So the number of rows of a call
+/// must not depend on the batches.
 const CHUNK_ROWS: usize = 4096;
 
-/// Collects batches until a group is full. Collecting copies nothing.
+/// Collects the rows of batches until a row group is complete, without copying their values.
 pub(super) struct RowGroups {
-    /// A group ends with the row with which its values reach this number of bytes.
+    /// A row group ends with the row with which its values have at least this number of bytes.
     most_bytes: usize,
     most_rows: usize,
     group: RowGroup,
     n_bytes: usize,
 }
 
-/// Consecutive rows, as slices of the batches in which they were received.
+/// A row group: consecutive rows, as slices of the batches in which they were received.
 #[derive(Default)]
 pub(super) struct RowGroup {
-    /// The slices of each column.
+    /// For each column, the slices of its values in the order of the rows.
     columns: Vec<Vec<ArrayRef>>,
     pub(super) n_rows: usize,
 }
 
 impl RowGroups {
-    /// Begins the first group.
+    /// Creates the state before the first row group.
     pub(super) fn new(most_bytes: usize, most_rows: usize) -> RowGroups {
         RowGroups {
             most_bytes,
@@ -43,7 +45,7 @@ impl RowGroups {
         }
     }
 
-    /// Adds a batch; returns the groups that it completes.
+    /// Adds the rows of a batch; returns the row groups that they complete.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Vec<RowGroup> {
         let mut complete = Vec::new();
         let mut start = 0;
@@ -60,14 +62,15 @@ impl RowGroups {
         complete
     }
 
-    /// Returns the rows that no group has yet, and begins a new group.
+    /// Returns the rows of the current, incomplete row group, and begins a new one.
     pub(super) fn take(&mut self) -> RowGroup {
         self.n_bytes = 0;
         std::mem::take(&mut self.group)
     }
 
-    /// Returns the number of the first rows of a batch that complete the group, or of all its rows;
-    /// and the number of their bytes.
+    /// Returns how many rows of the batch belong to the current row group, and the number of bytes
+    /// of their values. These are the rows up to the one that completes the group, or all rows of
+    /// the batch.
     fn fitting(&self, batch: &RecordBatch) -> (usize, usize) {
         let n_bytes = |n_rows| -> usize {
             let columns = batch.columns().iter();
@@ -98,8 +101,8 @@ impl RowGroup {
         self.n_rows += batch.num_rows();
     }
 
-    /// Returns the columns one after the other, each as one array, a copy; `tally` counts the copied
-    /// text.
+    /// Returns an iterator over the columns. Each column is copied into one array; `tally` counts
+    /// the copied text.
     pub(super) fn joined(
         self,
         tally: &mut Tally,
@@ -107,9 +110,9 @@ impl RowGroup {
         self.columns.into_iter().map(|slices| join(&slices, tally))
     }
 
-    /// Returns the columns one after the other, each as arrays of [`CHUNK_ROWS`] rows; the last one may
-    /// be shorter. Only the values next to the boundaries of slices are copied; `tally` counts the
-    /// copied text.
+    /// Returns an iterator over the columns. Each column is a list of arrays of [`CHUNK_ROWS`]
+    /// rows, of which the last one may be shorter. Values are copied only if their chunk consists
+    /// of several slices; `tally` counts the copied text.
     pub(super) fn into_chunks(
         self,
         tally: &mut Tally,
@@ -124,8 +127,8 @@ impl RowGroup {
 fn join(slices: &[ArrayRef], tally: &mut Tally) -> Result<ArrayRef, ArrowError> {
     tally.copied_again(slices.iter().map(|slice| text_bytes(slice)).sum());
     let mut slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
-    // With a second array `concat` copies the first one. The unused bits of a bitmap are then 0; at
-    // the end of a slice they are those of other rows.
+    // `concat` copies a single array only if a second one, here an empty one, is added. In the
+    // copy, the unused bits of a bitmap are 0. At the end of a slice, they belong to other rows.
     let empty = slices.first().map(|slice| slice.slice(0, 0));
     slices.extend(empty.as_deref());
     concat(&slices)
@@ -133,7 +136,7 @@ fn join(slices: &[ArrayRef], tally: &mut Tally) -> Result<ArrayRef, ArrowError> 
 
 fn chunks(slices: &[ArrayRef], tally: &mut Tally) -> Result<Vec<ArrayRef>, ArrowError> {
     let mut chunks = Vec::new();
-    // Less than a chunk, from the ends and beginnings of slices.
+    // The slices of the current chunk; they have fewer than `CHUNK_ROWS` rows in total.
     let (mut pieces, mut n_pieces) = (Vec::new(), 0);
     for slice in slices {
         let mut start = 0;
@@ -160,8 +163,8 @@ fn chunks(slices: &[ArrayRef], tally: &mut Tally) -> Result<Vec<ArrayRef>, Arrow
     Ok(chunks)
 }
 
-/// Returns the number of bytes of the first `n_rows` values, independent of the buffers in which
-/// they are.
+/// Returns the number of bytes of the first `n_rows` values. The result depends only on the values,
+/// not on the size of the buffers that contain them.
 fn value_bytes(array: &dyn Array, n_rows: usize) -> usize {
     match array.data_type() {
         DataType::Null => 0,
@@ -179,7 +182,7 @@ fn value_bytes(array: &dyn Array, n_rows: usize) -> usize {
     }
 }
 
-/// Returns the number of bytes of text in an array.
+/// Returns the number of bytes of text in an array, without offsets.
 fn text_bytes(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Utf8 => len_bytes::<Utf8Type>(array, array.len()),
@@ -189,13 +192,13 @@ fn text_bytes(array: &dyn Array) -> usize {
     }
 }
 
-/// Returns the total length in bytes of the first `n_rows` values.
+/// Returns the total length in bytes of the first `n_rows` texts or binary values.
 fn len_bytes<T: ByteArrayType>(array: &dyn Array, n_rows: usize) -> usize {
     let offsets = array.as_bytes::<T>().offsets();
     offsets[n_rows].as_usize() - offsets[0].as_usize()
 }
 
-/// Returns the items of the first `n_rows` lists.
+/// Returns the items of the first `n_rows` lists as one array.
 fn items(array: &dyn Array, n_rows: usize) -> ArrayRef {
     let list = array.as_list::<i32>();
     let (first, last) = (

@@ -17,25 +17,26 @@ use crate::counted::CountedWrite;
 use crate::error::Error;
 use crate::format::{Compression, FileFormat};
 
-/// The size in bytes of the Arrow columns of a row group, which are in memory until the row group
+/// The size in bytes at which a row group ends. Its Arrow columns are in memory until the row group
 /// is written.
 const ROW_GROUP_BYTES: usize = 16 << 20;
 
-/// The largest number of rows of a row group: the default of the `parquet` crate and of pyarrow.
+/// The largest number of rows of a row group. It is the default of the `parquet` crate and of
+/// pyarrow.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// The largest size in bytes of the dictionary of a column chunk, which is also at most an eighth
-/// of the column's share of a row group; the column then continues without it. In a column of
-/// distinct values, a dictionary only costs time and space: with the usual limit of 1 MiB, a file
-/// of such columns was 60 % larger.
+/// The largest size in bytes of the dictionary of a column chunk. The dictionary is also limited to
+/// an eighth of the column's share of a row group. When the limit is reached, the column continues
+/// without a dictionary. In a column of distinct values, a dictionary only costs time and space:
+/// with the usual limit of 1 MiB, a file of such columns was 60 % larger.
 const DICTIONARY_BYTES: usize = 128 << 10;
 
-/// Writes batches as a Parquet file.
+/// Writes record batches as a Parquet file.
 ///
-/// A row group is collected as Arrow columns, and then encoded column by column. `ArrowWriter`
-/// encodes all columns of a batch, and has for each column a dictionary, pages and the state of the
-/// compression in memory: 160 MB for 200 columns. Here one column has them at a time, so that the
-/// memory does not depend on the number of columns.
+/// A row group is collected as Arrow columns and then encoded column by column. `ArrowWriter` would
+/// encode all columns of a batch at once, with a dictionary, pages and compression state in memory
+/// for each column: 160 MB for 200 columns. Here, only one column at a time needs this memory,
+/// which therefore does not grow with the number of columns.
 pub(super) struct ParquetWriter<'w, 'o> {
     file: SerializedFileWriter<&'w mut CountedWrite<'o>>,
     columns: ArrowRowGroupWriterFactory,
@@ -46,7 +47,8 @@ pub(super) struct ParquetWriter<'w, 'o> {
 }
 
 impl<'w, 'o> ParquetWriter<'w, 'o> {
-    /// Writes the beginning of the file. `ledger` counts the text that is copied once more.
+    /// Writes the beginning of the file. `ledger` counts the text that is copied to join slices of
+    /// batches.
     pub(super) fn new(
         out: &'w mut CountedWrite<'o>,
         schema: &SchemaRef,
@@ -54,7 +56,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
         ledger: &Ledger,
     ) -> Result<ParquetWriter<'w, 'o>, Error> {
         let compression = match file.compression() {
-            // The level of pyarrow.
+            // The default compression level of pyarrow.
             Compression::Zstd => PageCompression::ZSTD(ZstdLevel::try_new(1)?),
             _ => PageCompression::UNCOMPRESSED,
         };
@@ -65,7 +67,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_dictionary_page_size_limit((share_bytes / 8).clamp(1, DICTIONARY_BYTES))
             .build();
-        // It also adds the Arrow schema to the metadata of the file.
+        // `ArrowWriter` also adds the Arrow schema to the metadata of the file.
         let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(properties))?;
         let (file, columns) = writer.into_serialized_writer()?;
         Ok(ParquetWriter {
@@ -78,7 +80,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
         })
     }
 
-    /// Adds a batch, and writes the row groups that it completes.
+    /// Adds a batch, and writes the row groups that are now complete.
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         for group in self.groups.add(batch) {
             self.write_row_group(group)?;
@@ -90,7 +92,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
         let writers = self.columns.create_column_writers(self.n_row_groups)?;
         let mut row_group = self.file.next_row_group()?;
         let mut tally = Tally::default();
-        // Each type that a stream makes has one leaf, also a list.
+        // Each type of an `ArrowStream`, also a list, has exactly one Parquet leaf column.
         let columns = group.into_chunks(&mut tally).zip(self.schema.fields());
         for ((chunks, field), mut writer) in columns.zip(writers) {
             for chunk in chunks? {
@@ -106,7 +108,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
         Ok(())
     }
 
-    /// Returns the number of bytes that were written.
+    /// Returns the number of bytes written to the file so far.
     pub(super) fn n_bytes(&self) -> u64 {
         self.file.bytes_written() as u64
     }
